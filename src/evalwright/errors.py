@@ -1,0 +1,105 @@
+"""Every exception that evalwright raises on purpose.
+
+EvalwrightError            carries the exit code that the command line ends with
+├── InputError             files or arguments that cannot be used; lists every Problem        exit 2
+│   └── RunLockedError     another process is writing to this run                            exit 2
+├── StorageError           a durable write failed; what was written before stays valid       exit 5
+├── TargetError            a target could not answer: becomes the trace's error record
+└── EvaluatorError         an evaluator could not judge: becomes the result's error record
+
+LimitExceeded              is a BaseException, so that user code that catches Exception cannot swallow it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+__all__ = [
+    "EvaluatorError",
+    "EvalwrightError",
+    "InputError",
+    "LimitExceeded",
+    "Problem",
+    "RunLockedError",
+    "StorageError",
+    "TargetError",
+    "did_you_mean",
+]
+
+
+class EvalwrightError(Exception):
+    """The root: catch this to catch everything that evalwright raises on purpose."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in a user's file: where it is, what was found and what was expected."""
+
+    file: str
+    message: str
+    line: int | None = None
+    """1-based line of the value, where known."""
+    key: str = ""
+    """Dotted path of the value inside the file, empty for the file as a whole."""
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return "  ".join(part for part in (place, self.key, self.message) if part)
+
+
+class InputError(EvalwrightError):
+    """Files or arguments that cannot be used; nothing was run.
+
+    `problems` lists every mistake that was found, sorted by file and line.
+    """
+
+    exit_code = 2
+
+    def __init__(self, problems: str | Problem | Iterable[Problem], headline: str = "") -> None:
+        if isinstance(problems, str):
+            headline, found = problems, list[Problem]()
+        else:
+            found = [problems] if isinstance(problems, Problem) else list(problems)
+        self.problems = tuple(sorted(found, key=lambda p: (p.file, p.line or 0)))
+        self.headline = headline
+        super().__init__("\n".join([headline, *map(str, self.problems)] if headline else map(str, self.problems)))
+
+
+class RunLockedError(InputError):
+    """Another living process writes to this run; the message names it."""
+
+
+class StorageError(EvalwrightError):
+    """A durable write failed (full disk, quota, I/O error); the run stops and can be resumed."""
+
+    exit_code = 5
+
+
+class TargetError(EvalwrightError):
+    """A target could not answer; `type` and the message become the trace's error."""
+
+    def __init__(self, message: str, type: str = "adapter_error") -> None:
+        super().__init__(message)
+        self.type = type
+
+
+class EvaluatorError(EvalwrightError):
+    """An evaluator could not judge; `type` and the message become the result's error."""
+
+    def __init__(self, message: str, type: str = "evaluator_error") -> None:
+        super().__init__(message)
+        self.type = type
+
+
+class LimitExceeded(BaseException):
+    """A time limit fired inside user code; raised there by the watchdog."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean "x"?` for the nearest known name, or nothing."""
+    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f'; did you mean "{near[0]}"?' if near else ""

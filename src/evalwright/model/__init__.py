@@ -1,0 +1,1 @@
+"""The nouns: authored ones are pydantic models, produced ones are msgspec structs."""

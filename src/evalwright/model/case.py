@@ -1,0 +1,40 @@
+"""A case as its author writes it (pydantic): the canonical form that every dialect reads its files into."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, StrictStr
+
+__all__ = ["EvalCase", "ExpectedBehavior"]
+
+
+class ExpectedBehavior(BaseModel):
+    """What the author expects of an answer; every part is optional."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    must_call_tools: list[StrictStr] = []
+    """Names of tools that must each be called at least once."""
+    answer_should_include: list[StrictStr] = []
+    answer_should_not_include: list[StrictStr] = []
+    facts: dict[StrictStr, Any] = {}
+    """Ground truth by name."""
+    must_modify_files: list[StrictStr] = []
+    must_not_modify_files: list[StrictStr] = []
+
+
+class EvalCase(BaseModel):
+    """One case: an input for the system and what is expected of the answer."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: StrictStr
+    input: Any
+    """What the system is given; a mapping in eval.yaml datasets."""
+    expected: ExpectedBehavior = ExpectedBehavior()
+    metadata: dict[StrictStr, Any] = {}
+    tags: list[StrictStr] = []
+    recorded: Any = None
+    """A recorded trace of this case (mapping in the shape of a stored trace), for replay."""
+    schema_version: StrictStr = "1.0"

@@ -1,0 +1,163 @@
+"""The seams: what a dialect, a target, an evaluator, a store and a report look like. Signatures and prose only."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+from evalwright.model.plan import Plan
+from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Answer, Trace
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+
+__all__ = ["Dialect", "Evaluator", "Part", "Report", "RunReader", "RunWriter", "Store", "Target"]
+
+T = TypeVar("T")
+
+Part = tuple[int, int]
+"""A slice of a run's traces: opaque, made by `RunReader.parts`, understood by the same kind of reader."""
+
+
+class Dialect(Protocol):
+    """Reads the files of one eval format."""
+
+    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
+        """Whether `path`, whose top-level mapping is `head` (empty if it is none), is of this format."""
+
+    def load(self, path: Path, variables: Mapping[str, str]) -> Suite:
+        """The suite in `path`, with `variables` before the environment. Raises InputError with every problem."""
+
+
+@runtime_checkable
+class Target(Protocol):
+    """A way to call the system under test. Registered as a callable `(variant) -> Target`.
+
+    Constructing it checks the configuration (raises InputError before anything runs). The optional methods
+    `async open()` and `async close()` are called once around a run.
+    """
+
+    def run(self, case: Case) -> Awaitable[Answer]:
+        """Answer one case. Whatever it raises becomes the trace's error; TargetError names the type."""
+
+
+@runtime_checkable
+class Evaluator(Protocol):
+    """A check, registered as a class. A pure function of its arguments: no state, no clock, no environment.
+
+    A `msgspec.Struct` class declares its configuration as fields; any other class gets it as keyword arguments
+    and refuses a bad one with ValueError or TypeError.
+    """
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+        """Judge one trace. Raise EvaluatorError (or anything) when it cannot be judged."""
+
+
+class RunReader(Protocol):
+    """One stored run, read only. Records come in the order in which they were written, superseded ones included.
+
+    `kind` may be any msgspec struct with a part of the record's fields; decoding less is quicker.
+    Lines that cannot be read are left out and appended to `damage`.
+    """
+
+    plan: Plan | None
+    """None in a folder that another program wrote."""
+    location: str
+    damage: list[str]
+
+    def cases(self, start: int = 0) -> Iterator[Case]:
+        """The cases as run, from position `start`."""
+
+    def case(self, index: int) -> Case:
+        """The case at a position of the dataset. Raises IndexError."""
+
+    def parts(self, count: int) -> list[Part]:
+        """Split the traces into at most `count` parts of about the same size."""
+
+    def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]: ...
+
+    def results(self, kind: type[T]) -> Iterator[T]: ...
+
+    def verdicts(self, kind: type[T]) -> Iterator[T]: ...
+
+    def summary(self) -> RunSummary | None:
+        """The stored summary, if there is one."""
+
+    def close(self) -> None: ...
+
+
+class RunWriter(RunReader, Protocol):
+    """One stored run, with the exclusive right to write. Raises StorageError when a write fails.
+
+    An append has reached the operating system when the call returns, and the disk after `sync`. Order matters:
+    trace, then results, then verdict, so that a crash leaves at most a cell without its verdict.
+    """
+
+    def append_trace(self, trace: Trace) -> None: ...
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None:
+        """Append the rows of one cell in one write."""
+
+    def append_verdict(self, verdict: CaseVerdict) -> None: ...
+
+    def sync(self) -> None:
+        """Make everything appended so far durable. Thread-safe; a failure is final and never retried."""
+
+    def save_summary(self, summary: RunSummary) -> None:
+        """Replace the summary atomically."""
+
+    def rewrite_judgements(self) -> JudgementWriter:
+        """Start a complete new set of results and verdicts, which replaces the old one when committed."""
+
+
+class JudgementWriter(Protocol):
+    """A replacement of all results and verdicts of a run; readers see the old set until `commit`.
+
+    Several processes may each write the share of one part: `share(part)` gives a picklable handle to open there.
+    """
+
+    def share(self, number: int) -> JudgementShare: ...
+
+    def commit(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+
+class JudgementShare(Protocol):
+    """One process's share of new judgements; shares are joined in the order of their numbers."""
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None: ...
+
+    def append_verdict(self, verdict: CaseVerdict) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """A place where runs are kept."""
+
+    def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> RunWriter:
+        """A new run with its cases and documents (file name to content), complete or not there at all.
+
+        `plan.run_id` gets a suffix `-2`, `-3`, ... when taken; `plan.cases_total` is set from `cases`.
+        An exception from `cases` goes through and leaves nothing behind.
+        """
+
+    def open(self, run_id: str) -> RunWriter:
+        """The run for writing: locks it, cuts torn tails. Raises InputError, RunLockedError, StorageError."""
+
+    def read(self, run_id: str) -> RunReader:
+        """The run for reading. Raises InputError when there is none."""
+
+    def run_ids(self) -> list[str]:
+        """Ids of the stored runs, oldest first."""
+
+
+class Report(Protocol):
+    """One format for people or machines."""
+
+    def render(self, reader: RunReader, summary: RunSummary) -> str: ...

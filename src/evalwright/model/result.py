@@ -1,0 +1,74 @@
+"""What evaluators say (`Evaluation`), what is stored of it (`EvaluationResult`), and the verdict of a cell."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from evalwright.model.trace import SCHEMA_VERSION, TraceError
+
+__all__ = ["CaseVerdict", "Evaluation", "EvaluationResult", "Status", "status_of"]
+
+Status = Literal["pass", "borderline", "fail", "skip", "error"]
+
+
+class Evaluation(msgspec.Struct, gc=False):
+    """What an evaluator returns: no ids, no times, no status; the runner adds those.
+
+    `score` lies in the evaluator's own range (0 to 1 for deterministic ones), null where there is none.
+    `skipped` says that the case does not ask for this check.
+    """
+
+    passed: bool
+    score: float | None = None
+    reason: str = ""
+    detail: dict[str, Any] = {}
+    skipped: bool = False
+
+
+class EvaluationResult(msgspec.Struct, gc=False):
+    """One evaluator's word on one attempt at a cell, as stored in `results.jsonl`."""
+
+    case_id: str
+    variant_name: str
+    evaluator: str
+    evaluator_type: str
+    passed: bool
+    started_at: datetime
+    finished_at: datetime
+    run_id: str = ""
+    score: float | None = None
+    reason: str = ""
+    detail: dict[str, Any] = {}
+    latency_ms: int = 0
+    error: TraceError | None = None
+    skipped: bool = False
+    trial: int = 0
+    attempt: int = 1
+    schema_version: str = SCHEMA_VERSION
+
+
+class CaseVerdict(msgspec.Struct, gc=False):
+    """The decision about one cell, as stored in `verdicts.jsonl`; its presence means that the cell is finished."""
+
+    case_id: str
+    variant_name: str
+    status: Status
+    run_id: str = ""
+    trial: int = 0
+    attempt: int = 1
+    score: float | None = None
+    reasons: list[str] = []
+    error: TraceError | None = None
+    schema_version: str = SCHEMA_VERSION
+
+
+def status_of(passed: bool, skipped: bool, error: object | None) -> Status:
+    """The one place where a result's status is derived: error, else skip, else pass or fail."""
+    if error is not None:
+        return "error"
+    if skipped:
+        return "skip"
+    return "pass" if passed else "fail"

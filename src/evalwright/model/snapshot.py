@@ -1,0 +1,50 @@
+"""The case as it was run (msgspec): one line of `cases.jsonl`, and what targets and evaluators are given.
+
+It is the produced twin of the authored `EvalCase`, so that resuming and judging again read a run
+without the author's files and without pydantic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+__all__ = ["Case", "Expected"]
+
+
+class Expected(msgspec.Struct, gc=False):
+    """What the author expects of an answer; see `ExpectedBehavior`."""
+
+    must_call_tools: list[str] = []
+    answer_should_include: list[str] = []
+    answer_should_not_include: list[str] = []
+    facts: dict[str, Any] = {}
+    must_modify_files: list[str] = []
+    must_not_modify_files: list[str] = []
+
+
+class Case(msgspec.Struct, gc=False):
+    """One case of a run.
+
+    `recorded` is the raw JSON of a recorded trace, decoded by the replay target only.
+    """
+
+    id: str
+    input: Any
+    expected: Expected = msgspec.field(default_factory=Expected)
+    metadata: dict[str, Any] = {}
+    tags: list[str] = []
+    recorded: msgspec.Raw = msgspec.Raw(b"null")
+    schema_version: str = "1.0"
+
+    def argument(self) -> dict[str, Any]:
+        """The case as plain data for user code: fresh containers each time, without the recorded trace."""
+        return {
+            "schema_version": self.schema_version,
+            "id": self.id,
+            "input": msgspec.to_builtins(self.input),
+            "metadata": msgspec.to_builtins(self.metadata),
+            "expected": msgspec.to_builtins(self.expected),
+            "tags": list(self.tags),
+        }

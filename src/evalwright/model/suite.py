@@ -1,0 +1,42 @@
+"""A suite as its author means it (pydantic): what every dialect reads its files into.
+
+A dialect checks the shape of its own files with pydantic models of its own and says here what they mean.
+`cases` is a re-iterable stream, so that a suite of a million cases is never held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SkipValidation
+
+from evalwright.model.case import EvalCase
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, RunSettings, Variant
+
+__all__ = ["Suite"]
+
+
+class Suite(BaseModel):
+    """Cases, variants and evaluators, ready to be planned."""
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+    name: str
+    dialect: str
+    source: Path
+    """The file that the suite was read from."""
+    cases: SkipValidation[Iterable[EvalCase]]
+    """Re-iterable; raises InputError with every problem of the dataset at the end of the first pass."""
+    variants: list[Variant]
+    evaluators: list[EvaluatorSpec]
+    pass_criteria: PassCriteria = PassCriteria()
+    run: RunSettings = RunSettings()
+    out: Path | None = None
+    """Where runs are kept, if the suite says so."""
+    document: dict[str, Any] = {}
+    """The whole authored document with defaults, in its dialect's own shape: written to `config.yaml`, masked."""
+    secrets: dict[str, str] = {}
+    """Values that must never reach disk or terminal, by the name of the variable or key they came from."""
+    metadata: dict[str, Any] = {}

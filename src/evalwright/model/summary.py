@@ -1,0 +1,137 @@
+"""Folds over the records of a run (produced): safe to delete, rebuilt on demand.
+
+Every rate carries `n` and a 95 % Wilson interval, every mean its `n`. Field names without a comment are
+those of the evalh format, section b.2.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from evalwright.model.trace import SCHEMA_VERSION
+
+__all__ = [
+    "ComparisonReport",
+    "EvaluatorRate",
+    "EvaluatorRollup",
+    "RunSummary",
+    "TrialStatistics",
+    "VariantDelta",
+    "VariantSummary",
+]
+
+Interval = tuple[float, float]
+
+
+class TrialStatistics(msgspec.Struct):
+    """Several trials of each case: unbiased pass@k and pass^k for k = 1 .. trials, means over cases.
+
+    pass@k = 1 - C(n-c, k)/C(n, k) (Chen et al. 2021); pass^k = C(c, k)/C(n, k) (Yao et al. 2024, tau-bench).
+    Position k-1 of a list belongs to k; null where no case has k judged trials.
+    """
+
+    trials: int
+    cases: int
+    pass_at_k: list[float | None]
+    pass_hat_k: list[float | None]
+
+
+class VariantSummary(msgspec.Struct):
+    """One variant of a run.
+
+    `pass_rate` is the mean over cases of the share of passed trials: with one trial, passed / total.
+    `cases_passed` counts cases whose every trial passed, `cases_errored` cases with an errored trial.
+    """
+
+    name: str
+    cases_total: int
+    cases_passed: int
+    cases_errored: int
+    pass_rate: float
+    avg_latency_ms: float
+    avg_cost_usd: float | None = None
+    avg_tokens_input: float | None = None
+    avg_tokens_output: float | None = None
+    pass_rate_n: int = 0
+    """Number of cases behind `pass_rate`: repeats of a case are not independent and do not count."""
+    pass_rate_ci95: Interval | None = None
+    cells_total: int = 0
+    cells: dict[str, int] = {}
+    """Number of cells by verdict: pass, borderline, fail, skip, error."""
+    latency_n: int = 0
+    cost_n: int = 0
+    tokens_input_n: int = 0
+    tokens_output_n: int = 0
+    cost_total_usd: float | None = None
+    trials: TrialStatistics | None = None
+    """Only when some case ran more than once."""
+
+
+class EvaluatorRate(msgspec.Struct):
+    """One evaluator on one variant; `n` counts results, `scored` those with a score behind `avg_score`."""
+
+    pass_rate: float
+    avg_score: float | None
+    n: int = 0
+    pass_rate_ci95: Interval | None = None
+    scored: int = 0
+    errors: int = 0
+    skipped: int = 0
+
+
+class EvaluatorRollup(msgspec.Struct):
+    """One evaluator over all variants."""
+
+    evaluator: str
+    by_variant: dict[str, EvaluatorRate]
+
+
+class VariantDelta(msgspec.Struct):
+    """One variant against the baseline: rates as fractions, latency in milliseconds, ids sorted.
+
+    `p_value` is that of the exact two-sided McNemar test on the cases that both sides judged.
+    """
+
+    variant: str
+    pass_rate_delta: float
+    avg_latency_delta_ms: float
+    regressions: list[str]
+    improvements: list[str]
+    n: int = 0
+    """Cases that were judged on both sides."""
+    pass_rate_delta_ci95: Interval | None = None
+    p_value: float | None = None
+
+
+class ComparisonReport(msgspec.Struct):
+    """Variants of a run against its baseline variant (`ad_hoc`), or a run against a baseline run (`drift`)."""
+
+    baseline: str
+    deltas: list[VariantDelta]
+    kind: str = "ad_hoc"
+    baseline_run_id: str | None = None
+    regressions_count: int | None = None
+    improvements_count: int | None = None
+
+
+class RunSummary(msgspec.Struct):
+    """One run in numbers, as stored in `summary.yaml`."""
+
+    run_id: str
+    started_at: datetime
+    finished_at: datetime
+    config_path: str
+    config_hash: str
+    cases_total: int
+    variants: list[VariantSummary]
+    by_evaluator: list[EvaluatorRollup]
+    comparison: ComparisonReport | None = None
+    sink_errors: list[dict[str, Any]] = []
+    status: str = "complete"
+    """`complete`, or `partial` while cells are missing."""
+    cells_total: int = 0
+    cells_missing: int = 0
+    schema_version: str = SCHEMA_VERSION

@@ -1,0 +1,130 @@
+"""What a system did with one case: the trace and its parts (produced records).
+
+Field names and defaults are those of the evalh format, section b.2; readers accept every 1.x file,
+ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`, `case_index`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "Answer",
+    "Metrics",
+    "Output",
+    "ToolCall",
+    "ToolResult",
+    "Trace",
+    "TraceError",
+    "TraceMessage",
+]
+
+SCHEMA_VERSION = "1.0"
+
+
+class TraceError(msgspec.Struct, frozen=True, gc=False):
+    """Why there is no verdict: `type` is one word (timeout, http_5xx, adapter_error, exception, cost_limit)."""
+
+    type: str
+    message: str
+    stack: str | None = None
+
+
+class ToolCall(msgspec.Struct, gc=False):
+    """One call of a tool by the system."""
+
+    name: str
+    id: str | None = None
+    arguments: dict[str, Any] = {}
+    started_at: datetime | None = None
+
+
+class ToolResult(msgspec.Struct, gc=False):
+    """What a tool gave back."""
+
+    name: str
+    content: dict[str, Any] | str
+    tool_call_id: str | None = None
+
+
+class TraceMessage(msgspec.Struct, gc=False):
+    """One message of the conversation; `name` is the tool's name for role `tool`."""
+
+    role: str
+    content: Any = None
+    thinking: str | None = None
+    tool_call: ToolCall | None = None
+    name: str | None = None
+
+
+class Output(msgspec.Struct, gc=False):
+    """The system's answer; thinking is never part of `final_answer`."""
+
+    final_answer: str | None = None
+    thinking: str | None = None
+    structured: dict[str, Any] | None = None
+
+
+class Metrics(msgspec.Struct, gc=False):
+    """What the call cost: token counts, US dollars, milliseconds; null where nobody said."""
+
+    token_input: int | None = None
+    token_output: int | None = None
+    token_thinking: int | None = None
+    cost_usd: float | None = None
+    cost_thinking_usd: float | None = None
+    latency_first_token_ms: int | None = None
+    latency_last_token_ms: int | None = None
+    tokens_per_second: float | None = None
+    stream_chunks: int | None = None
+    stream_completed: bool | None = None
+    custom: dict[str, Any] = {}
+
+
+class Answer(msgspec.Struct):
+    """What a target returns for one case; the runner makes the trace of it.
+
+    `started_at`, `finished_at` and `latency_ms` are set by replay only: the runner measures all others itself.
+    """
+
+    output: Output = msgspec.field(default_factory=Output)
+    messages: list[TraceMessage] = []
+    tool_calls: list[ToolCall] = []
+    tool_results: list[ToolResult] = []
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
+    error: TraceError | None = None
+    extra: dict[str, Any] = {}
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    latency_ms: int | None = None
+
+
+class Trace(msgspec.Struct):
+    """One attempt at one cell (case, variant, trial), as stored in `traces.jsonl`.
+
+    `attempt` counts finished attempts at the cell, from 1; the newest one wins in every reader.
+    `case_index` is the position of the case in the run's `cases.jsonl`, null in folders of other programs.
+    """
+
+    case_id: str
+    variant_name: str
+    started_at: datetime
+    finished_at: datetime
+    latency_ms: int
+    input: Any
+    output: Output
+    run_id: str = ""
+    messages: list[TraceMessage] = []
+    tool_calls: list[ToolCall] = []
+    tool_results: list[ToolResult] = []
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
+    error: TraceError | None = None
+    extra: dict[str, Any] = {}
+    trial: int = 0
+    attempt: int = 1
+    case_index: int | None = None
+    schema_version: str = SCHEMA_VERSION

@@ -1,0 +1,91 @@
+"""What is there, by kind and name: one table of `"module:attribute"` strings, plus entry points.
+
+Nothing is imported before it is asked for. Another package adds a name with an entry point in the group
+`evalwright.<kind>`; a name of ours wins over the same name elsewhere.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from evalwright.errors import InputError, did_you_mean
+
+__all__ = ["KINDS", "load", "names"]
+
+KINDS: dict[str, dict[str, str]] = {
+    "dialects": {
+        "evalh": "evalwright.dialects.evalh:Evalh",
+    },
+    "targets": {
+        "python_function": "evalwright.targets.python_function:PythonFunction",
+        "replay": "evalwright.targets.replay:Replay",
+    },
+    "evaluators": {
+        "contains_text": "evalwright.evaluators.text:ContainsText",
+        "cost_under": "evalwright.evaluators.limits:CostUnder",
+        "exact_match": "evalwright.evaluators.json:ExactMatch",
+        "latency_first_token_under": "evalwright.evaluators.limits:LatencyFirstTokenUnder",
+        "latency_under": "evalwright.evaluators.limits:LatencyUnder",
+        "schema_match": "evalwright.evaluators.json:SchemaMatch",
+        "stream_completed": "evalwright.evaluators.limits:StreamCompleted",
+        "thinking_present": "evalwright.evaluators.text:ThinkingPresent",
+        "thinking_tokens_under": "evalwright.evaluators.limits:ThinkingTokensUnder",
+        "tokens_per_second_above": "evalwright.evaluators.limits:TokensPerSecondAbove",
+        "tool_called": "evalwright.evaluators.tools:ToolCalled",
+    },
+    "stores": {
+        "local_files": "evalwright.stores.local_files:LocalFiles",
+    },
+    "datasets": {
+        "fixture": "evalwright.dialects.evalh_datasets:fixture",
+        "jsonl": "evalwright.dialects.evalh_datasets:jsonl",
+        "yaml": "evalwright.dialects.evalh_datasets:yaml",
+    },
+    "formats": {
+        "openai-messages": "evalwright.dialects.openai_messages:OpenAIMessages",
+    },
+}
+
+LABELS = {
+    "dialects": "dialect",
+    "targets": "system adapter",
+    "evaluators": "evaluator",
+    "stores": "store",
+    "datasets": "dataset",
+    "formats": "import format",
+}
+
+
+@cache
+def _plugins(kind: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=f"evalwright.{kind}")}
+
+
+def names(kind: str) -> list[str]:
+    """Every registered name of a kind, ours and other packages', sorted."""
+    return sorted(KINDS[kind].keys() | _plugins(kind).keys())
+
+
+@cache
+def load(kind: str, name: str) -> Any:
+    """The thing registered under `name`. Raises InputError that lists the known names."""
+    place = KINDS[kind].get(name)
+    if place is not None:
+        module, _, attribute = place.partition(":")
+        return getattr(import_module(module), attribute)
+    point = _plugins(kind).get(name)
+    if point is None:
+        known = names(kind)
+        raise InputError(
+            f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} (registered: {', '.join(known)})"
+        )
+    try:
+        return point.load()
+    except Exception as error:
+        package = point.dist.name if point.dist else "a plug-in"
+        raise InputError(
+            f"{LABELS[kind]} {name!r} of {package} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error

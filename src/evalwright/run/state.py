@@ -1,0 +1,33 @@
+"""What is going on in a run right now: read by progress displays, written by the runner."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+__all__ = ["RunState"]
+
+
+@dataclass(slots=True)
+class RunState:
+    """Counters of finished cells and the cells in flight. Displays poll it; they never slow a cell down."""
+
+    total: int = 0
+    done: int = 0
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    skipped: int = 0
+    cost_usd: float = 0.0
+    already_done: int = 0
+    """Cells that an earlier session of the same run had finished; they are part of `done`."""
+    running: dict[str, float] = field(default_factory=dict)
+    """Label of each cell in flight to the monotonic second at which it started, in order of start."""
+
+    def oldest(self) -> tuple[str, float] | None:
+        """The cell that has been running longest, and for how many seconds."""
+        try:
+            label, since = next(iter(self.running.items()))
+        except (StopIteration, RuntimeError):
+            return None
+        return label, time.monotonic() - since
