@@ -41,8 +41,11 @@ class Target(Protocol):
     `async open()` and `async close()` are called once around a run.
     """
 
-    def run(self, case: Case) -> Awaitable[Answer]:
-        """Answer one case. Whatever it raises becomes the trace's error; TargetError names the type."""
+    def run(self, case: Case, trial: int) -> Awaitable[Answer]:
+        """Answer one case; `trial` counts its repeats from 0. Whatever is raised becomes the trace's error.
+
+        TargetError names the error's type. The runner bounds the time and cancels the call when it is over.
+        """
 
 
 @runtime_checkable
@@ -109,6 +112,9 @@ class RunWriter(RunReader, Protocol):
 
     def save_summary(self, summary: RunSummary) -> None:
         """Replace the summary atomically."""
+
+    def save_plan(self, plan: Plan) -> None:
+        """Replace the plan atomically: judging again with other evaluators changes it."""
 
     def rewrite_judgements(self) -> JudgementWriter:
         """Start a complete new set of results and verdicts, which replaces the old one when committed."""

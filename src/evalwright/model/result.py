@@ -62,6 +62,7 @@ class CaseVerdict(msgspec.Struct, gc=False):
     score: float | None = None
     reasons: list[str] = []
     error: TraceError | None = None
+    case_index: int | None = None
     schema_version: str = SCHEMA_VERSION
 
 
