@@ -24,6 +24,24 @@ class RunState:
     running: dict[str, float] = field(default_factory=dict)
     """Label of each cell in flight to the monotonic second at which it started, in order of start."""
 
+    def count(self, status: str, cost_usd: float | None) -> None:
+        """One more cell has its verdict."""
+        self.done += 1
+        if status == "pass":
+            self.passed += 1
+        elif status in ("fail", "borderline"):
+            self.failed += 1
+        elif status == "error":
+            self.errored += 1
+        else:
+            self.skipped += 1
+        if cost_usd:
+            self.cost_usd += cost_usd
+
+    def advance(self, cells: int) -> None:
+        """More cells are done whose verdicts are not counted here."""
+        self.done += cells
+
     def oldest(self) -> tuple[str, float] | None:
         """The cell that has been running longest, and for how many seconds."""
         try:

@@ -1,0 +1,223 @@
+"""Secrets never reach a file or a screen: every occurrence is masked by value, in each form it may take.
+
+A value is secret when its environment variable's name looks like it, when the suite says so, or when it is the
+password inside a secret URL. Forms: as it is, as JSON text (once and twice), as a Python literal, in
+percent-encoding and inside base64. Fewer than six characters are no secret: they occur everywhere by chance.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+__all__ = ["MASK", "Masker", "looks_secret"]
+
+MASK = "***MASKED***"
+
+_SHORTEST = 6
+_NAMES = re.compile(
+    "KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID"
+)
+_HARMLESS_NAMES = re.compile("TOKENIZERS_|SSH_AUTH_SOCK|XAUTHORITY|OLDPWD|GPG_KEY")
+_HARMLESS_VALUES = re.compile(r"(?i)true|false|none|null|default|enabled|disabled|[0-9.]{1,7}")
+_CREDENTIAL_KEY = re.compile(
+    r"(?i).*_KEY|.*_TOKEN|.*_SECRET|password|api_key"
+    r"|(proxy-|x-)?authorization|(set-)?cookie|(x-)?api-key|x-[a-z0-9-]*(token|secret|api-key|auth)"
+)
+_URL_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]*:([^\s/?#]+)@")
+_JSON_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"')
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
+_DOLLARS = re.compile(r"\$(?=[${]|\Z)")
+_PLACEHOLDER = re.compile(r"\$\$|\$\{([^{}]+)\}")
+
+
+def looks_secret(name: str) -> bool:
+    """Whether an environment variable of this name is expected to hold a secret."""
+    upper = name.upper()
+    return _NAMES.search(upper) is not None and _HARMLESS_NAMES.match(upper) is None
+
+
+class Masker:
+    """Replaces secrets by `***MASKED***`.
+
+    `secrets` are values by name. Whole strings in `keep` (names of fields and variants, say) are left alone even
+    where they equal a secret, and so are whole dates: records must stay readable.
+    """
+
+    def __init__(self, secrets: Mapping[str, str], keep: Iterable[str] = ()) -> None:
+        self._named = {name: value for name, value in secrets.items() if len(value) >= _SHORTEST}
+        self._keep = frozenset(keep)
+        values = {*self._named.values(), *_passwords(self._named.values())}
+        forms = {form for value in values for form in _forms(value) if len(form) >= _SHORTEST}
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+        escaped = {variant for form in forms for variant in _json_forms(form)}
+        self._needles = tuple(sorted(needle.encode("utf-8", "surrogatepass") for needle in escaped))
+
+    @classmethod
+    def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
+        """The given secrets, and the variables of an environment whose names look secret."""
+        found = {
+            name: value
+            for name, value in environ.items()
+            if looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)
+        }
+        return cls({**found, **secrets})
+
+    def keeping(self, words: Iterable[str]) -> Masker:
+        """The same secrets, with more whole strings that are left alone."""
+        return Masker(self._named, self._keep.union(words))
+
+    def __bool__(self) -> bool:
+        return bool(self._needles)
+
+    def mask_text(self, text: str) -> str:
+        """The text without any form of a secret."""
+        if text in self._keep or _DATE.fullmatch(text):
+            return text
+        for form in self._forms:
+            if form in text:
+                text = text.replace(form, MASK)
+        return text
+
+    def mask_bytes(self, lines: bytes) -> bytes:
+        """JSON Lines without any form of a secret; still the same JSON but for the masked strings.
+
+        Only strings are changed: a number stays a number, whatever it spells.
+        """
+        for needle in self._needles:
+            if needle in lines:
+                return _JSON_STRING.sub(self._mask_token, lines)
+        return lines
+
+    def _mask_token(self, match: re.Match[bytes]) -> bytes:
+        token = match[0]
+        if not any(needle in token for needle in self._needles):
+            return token
+        text = json.loads(token)
+        masked = self.mask_text(text)
+        if masked == text:
+            return token
+        return json.dumps(masked, ensure_ascii=not _encodable(masked)).encode()
+
+    def mask_strings(self, value: Any) -> Any:
+        """Plain data with every string, keys included, masked by value."""
+        return _mapped(value, self.mask_text)
+
+    def mask_document(self, value: Any) -> Any:
+        """An authored document: like `mask_strings`, and whole values under credential-shaped keys (`api_key`)."""
+        return self.mask_strings(_without_credentials(value))
+
+    def placeholders(self, value: Any) -> Any:
+        """Plain data with secrets as `${NAME}`, for storing; `expand` is the inverse. A literal `${` is `$${`."""
+        return _mapped(value, self._with_placeholders)
+
+    def _with_placeholders(self, text: str) -> str:
+        if text in self._keep or _DATE.fullmatch(text):
+            return text if text in self._keep and "$" not in text else _DOLLARS.sub("$$$$", text)
+        pieces = [(text, False)]
+        for name, secret in sorted(self._named.items(), key=lambda item: (-len(item[1]), item[0])):
+            if secret in text:
+                pieces = [piece for old in pieces for piece in _split(old, secret, "${" + name + "}")]
+        return "".join(piece if placed else _DOLLARS.sub("$$$$", piece) for piece, placed in pieces)
+
+
+def expand(value: Any, environ: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
+    """What `placeholders` was given, and the placeholders whose names `environ` lacks: they are left in place.
+
+    The second part maps each such name to its placeholder, ready to be a Masker's secrets, so that storing the
+    value again keeps it.
+    """
+    missing: dict[str, str] = {}
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match[1]
+        if name is None:
+            return "$"
+        if name not in environ:
+            missing[name] = match[0]
+        return environ.get(name, match[0])
+
+    return _mapped(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text), missing
+
+
+def _split(piece: tuple[str, bool], secret: str, placeholder: str) -> Iterator[tuple[str, bool]]:
+    """A piece of text cut at each occurrence of a secret; the flag says what is a placeholder already."""
+    text, placed = piece
+    if placed:
+        yield piece
+        return
+    for number, part in enumerate(text.split(secret)):
+        if number:
+            yield placeholder, True
+        yield part, False
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, Mapping):
+        return {_mapped(key, change): _mapped(item, change) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_mapped(item, change) for item in value]
+    return value
+
+
+def _without_credentials(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {
+            key: MASK if _is_credential(key, item) else _without_credentials(item) for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_without_credentials(item) for item in value]
+    return value
+
+
+def _is_credential(key: object, value: object) -> bool:
+    return value is not None and isinstance(key, str) and _CREDENTIAL_KEY.fullmatch(key) is not None
+
+
+def _passwords(values: Iterable[str]) -> Iterator[str]:
+    """Passwords inside secret URLs, as written and decoded."""
+    for value in values:
+        for match in _URL_PASSWORD.finditer(value):
+            yield from {match[1], unquote(match[1])}
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Every text under which a secret may turn up; the same one may come twice."""
+    yield secret
+    once = json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield from (once, json.dumps(once, ensure_ascii=False)[1:-1])
+    ascii_once = json.dumps(secret)[1:-1]
+    yield from (ascii_once, json.dumps(ascii_once)[1:-1])
+    yield secret.replace("/", "\\/")
+    yield repr(secret)[1:-1]
+    yield from (html.escape(secret), html.escape(secret, quote=False))
+    data = secret.encode("utf-8", "surrogatepass")
+    for percent in (quote(data, safe=""), quote(data), quote(data, safe="/:@?&=+$,;!*'()"), quote_plus(data)):
+        yield percent
+        yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), percent)
+    for shift, skipped in ((0, 0), (1, 2), (2, 3)):
+        inside = base64.b64encode(bytes(shift) + data)[skipped : (shift + len(data)) * 8 // 6].decode()
+        yield from (inside, inside.replace("+", "-").replace("/", "_"))
+
+
+def _json_forms(text: str) -> Iterator[str]:
+    """The text as it stands inside the quotes of JSON, from our encoder and from others."""
+    plain = json.dumps(text, ensure_ascii=False)[1:-1]
+    yield plain
+    yield re.sub("[\u2028\u2029\x85]", lambda match: f"\\u{ord(match[0]):04x}", plain)
+    yield json.dumps(text)[1:-1]
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""From a suite to a finished run: plan the cells, run each once, judge them, resume, judge again."""

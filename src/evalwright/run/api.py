@@ -1,0 +1,157 @@
+"""What the command line and other programs call: run, resume, retry, judge again, open a stored run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader, RunWriter
+from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.state import RunState
+from evalwright.scoring.fold import fold
+from evalwright.scoring.tally import Tally
+from evalwright.stores.local_files import LocalFiles
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+    from evalwright.run.history import History
+    from evalwright.run.session import Watch
+
+__all__ = ["Outcome", "RunOptions", "open_run", "re_evaluate", "resume", "retry", "run_suite"]
+
+
+def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | None = None) -> Outcome:
+    """Run every cell of a suite into a new run folder.
+
+    Raises InputError (nothing was run) or StorageError (what was written stays valid, `resume` goes on).
+    """
+    from evalwright.files.masking import Masker
+    from evalwright.run.planning import chosen_cases, documents, plan_of
+
+    options = options or RunOptions()
+    masker = Masker(suite.secrets)
+    store = LocalFiles(options.out or suite.out or Path("runs"), masker)
+    plan = plan_of(suite, options)
+    with closing(store.create(plan, chosen_cases(suite, options), documents(suite, masker))) as writer:
+        tally = _new_tally(plan)
+        interrupted = _work(writer, plan, tally, None, frozenset(), watch)
+        return _outcome(writer, plan, tally, interrupted)
+
+
+def resume(run_dir: Path, watch: Watch | None = None) -> Outcome:
+    """Run what an interrupted run has not finished; every finished cell stays as it is."""
+    with _opened_for_work(run_dir) as (writer, plan, history):
+        cells = range(len(history.traced))
+        finished = sum(map(history.finished, cells))
+        if finished == len(cells):
+            return _outcome(writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
+        interrupted = _work(writer, plan, _new_tally(plan), history, frozenset(), watch)
+        note = f"{finished} of {len(cells)} cells were finished already"
+        return _outcome(writer, plan, fold(writer, plan), interrupted, note)
+
+
+def retry(run_dir: Path, *, evaluator_failures: bool = False, watch: Watch | None = None) -> Outcome:
+    """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
+    with _opened_for_work(run_dir) as (writer, plan, history):
+        cells = range(len(history.traced))
+        again = frozenset(
+            n
+            for n in cells
+            if history.errored[n] or (evaluator_failures and history.judged[n] and not history.passed[n])
+        )
+        if not again and all(map(history.finished, cells)):
+            return _outcome(writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
+        interrupted = _work(writer, plan, _new_tally(plan), history, again, watch)
+        note = f"{len(again)} finished cells were run again"
+        return _outcome(writer, plan, fold(writer, plan), interrupted, note)
+
+
+def re_evaluate(
+    run_dir: Path,
+    *,
+    add: str | None = None,
+    suite: Suite | None = None,
+    processes: int | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Judge the stored traces again without calling the system.
+
+    With `add`, only the evaluator of that name: one of the run, of `suite`, or of the file the run came from.
+    With `suite` alone, all of its evaluators and its pass criteria instead of the run's own.
+    """
+    from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
+    from evalwright.run.reevaluate import judge_again, processors
+
+    store, run_id = LocalFiles.at(run_dir)
+    with closing(store.open(run_id)) as writer:
+        stored = plan_of_run(writer)
+        plan = with_evaluators(stored, add, suite)
+        state = RunState()
+        with watch(state) if watch else nullcontext():
+            tally = judge_again(
+                plan,
+                writer,
+                case_finder(writer, stored),
+                partial(_new_tally, plan),
+                state,
+                processes or processors(),
+                add,
+            )
+        if writer.plan is not None and plan != stored:
+            writer.save_plan(plan)
+        return _outcome(writer, plan, tally, False, f"{state.done} traces were judged again")
+
+
+def open_run(run_dir: Path) -> tuple[RunReader, Plan]:
+    """A stored run for reading, and its plan; folders written by upstream evalh too."""
+    from evalwright.run.origin import plan_of_run
+
+    store, run_id = LocalFiles.at(run_dir)
+    reader = store.read(run_id)
+    return reader, plan_of_run(reader)
+
+
+@contextmanager
+def _opened_for_work(run_dir: Path) -> Iterator[tuple[RunWriter, Plan, History]]:
+    from evalwright.run.cells import Grid
+    from evalwright.run.history import history_of
+    from evalwright.run.origin import runnable
+
+    store, run_id = LocalFiles.at(run_dir)
+    with closing(store.open(run_id)) as writer:
+        plan = runnable(writer)
+        yield writer, plan, history_of(writer, Grid(plan))
+
+
+def _work(
+    writer: RunWriter,
+    plan: Plan,
+    tally: Tally,
+    history: History | None,
+    again: frozenset[int],
+    watch: Watch | None,
+) -> bool:
+    from evalwright.run.cells import Grid
+    from evalwright.run.session import work
+
+    total = Grid(plan).total
+    finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
+    state = RunState(total=total, done=finished, already_done=finished)
+    return work(plan, writer, tally, state, watch, history, again)
+
+
+def _new_tally(plan: Plan) -> Tally:
+    repeated = len(plan.variants) > 1 or any((v.trials or plan.run.trials) > 1 for v in plan.variants)
+    return Tally([v.name for v in plan.variants], [e.name for e in plan.evaluators], by_case=repeated)
+
+
+def _outcome(writer: RunWriter, plan: Plan, tally: Tally, interrupted: bool, *notes: str) -> Outcome:
+    """Store the summary and say what came of the session."""
+    summary = tally.summary(plan, datetime.now(UTC))
+    writer.save_summary(summary)
+    return Outcome(Path(writer.location), plan, summary, interrupted, [*notes, *writer.damage])

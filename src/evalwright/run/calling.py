@@ -1,0 +1,101 @@
+"""One call of a target under its time limit, with everything that user code can do to it held."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import FrameType
+
+from evalwright.errors import LimitExceeded
+from evalwright.model.plan import RetryRule
+from evalwright.model.protocols import Target
+from evalwright.model.trace import Answer, TraceError
+from evalwright.run.cells import Cell
+from evalwright.run.failures import target_failure, timed_out
+
+__all__ = ["GRACE", "Call", "deadline_in", "retriable"]
+
+GRACE = 5.0
+"""Seconds that cancelled code has to come back before it is left behind."""
+_RETRIABLE = ("timeout", "http_5xx")
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """What a worker is doing: at most one call of a target at a time, seen by the ticker and the watchdog."""
+
+    queue: Iterator[Cell]
+    """Where the worker takes its cells from; a worker that replaces this one goes on there."""
+    task: asyncio.Task[None] | None = None
+    cell: Cell | None = None
+    started: float = 0.0
+    deadline: float | None = None
+    """Monotonic; None while no target code is being awaited."""
+    overdue_since: float | None = None
+    """When the call was cancelled for being late."""
+    abandoned: bool = False
+    """The call ignored its cancellation; its cell has been recorded without it."""
+
+    async def ask(self, target: Target, cell: Cell) -> Answer | TraceError:
+        """The target's answer, or the record of why there is none. Only a stop of the whole run is raised."""
+        limit = cell.variant.timeout_seconds
+        self.cell, self.overdue_since = cell, None
+        self.started = time.monotonic()
+        self.deadline = self.started + limit
+        try:
+            answer: object = await target.run(cell.case, cell.trial)
+            self.deadline = None
+        except LimitExceeded:
+            self.deadline = None
+            return timed_out(limit)
+        except asyncio.CancelledError as error:
+            self.deadline = None
+            late = self._was_late()
+            if not late and self.task is not None and self.task.cancelling():
+                raise
+            return timed_out(limit) if late else target_failure(error)
+        except BaseException as error:
+            self.deadline = None
+            return timed_out(limit) if self._was_late() else target_failure(error)
+        if self._was_late():
+            return timed_out(limit)
+        return answer if isinstance(answer, Answer) else _no_answer(answer)
+
+    def _was_late(self) -> bool:
+        """Whether the ticker cancelled this call; takes the cancellation back, so that the worker lives on."""
+        if self.overdue_since is None:
+            return False
+        if self.task is not None and self.task.cancelling():
+            self.task.uncancel()
+        return True
+
+    def stuck(self, now: float) -> bool:
+        """Whether the call has ignored its cancellation for longer than it may."""
+        return self.overdue_since is not None and self.deadline is not None and now - self.overdue_since > GRACE
+
+    def cancel_if_late(self, now: float) -> None:
+        if (
+            self.deadline is not None
+            and now > self.deadline
+            and self.overdue_since is None
+            and self.task is not None
+        ):
+            self.overdue_since = now
+            self.task.cancel()
+
+
+def _no_answer(given: object) -> TraceError:
+    return TraceError("adapter_error", f"the target must give an Answer, found {type(given).__name__}")
+
+
+def deadline_in(frame: FrameType) -> float | None:
+    """The deadline of the `Call.ask` whose frame this is."""
+    call = frame.f_locals.get("self")
+    return call.deadline if isinstance(call, Call) else None
+
+
+def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
+    """Whether to try again after `tries` tries: listed types only, by default those that pass by themselves."""
+    return tries < rule.max_attempts and error.type in (rule.on or _RETRIABLE)

@@ -1,0 +1,78 @@
+"""What an interrupted or finished run already has, one byte or two a cell, so that the rest can be done."""
+
+from __future__ import annotations
+
+from array import array
+
+import msgspec
+
+from evalwright.model.protocols import RunReader
+from evalwright.model.trace import Trace
+from evalwright.run.cells import Grid
+
+__all__ = ["History", "history_of", "unjudged_traces"]
+
+
+class _TraceMark(msgspec.Struct, gc=False):
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+    case_index: int | None = None
+    error: object | None = None
+
+
+class _VerdictMark(msgspec.Struct, gc=False):
+    variant_name: str
+    status: str
+    trial: int = 0
+    attempt: int = 1
+    case_index: int | None = None
+
+
+class History(msgspec.Struct):
+    """The newest attempt of each cell by its number, 0 where there is none.
+
+    A cell is finished when the verdict of its newest trace is stored.
+    """
+
+    traced: array[int]
+    judged: array[int]
+    errored: bytearray
+    """1 where the newest trace carries an error."""
+    passed: bytearray
+    """1 where the newest verdict is pass or skip."""
+
+    def finished(self, number: int) -> bool:
+        return self.traced[number] > 0 and self.judged[number] >= self.traced[number]
+
+    def unjudged(self) -> set[int]:
+        return {n for n, attempt in enumerate(self.traced) if attempt > self.judged[n]}
+
+
+def history_of(reader: RunReader, grid: Grid) -> History:
+    """Fold the records of a run; rows that belong to no cell of the grid are left out."""
+    zeros = array("H", bytes(2 * grid.total))
+    history = History(zeros, array("H", zeros), bytearray(grid.total), bytearray(grid.total))
+    for trace in reader.traces(_TraceMark):
+        number = grid.number(trace.case_index, trace.variant_name, trace.trial)
+        if number is not None and trace.attempt >= history.traced[number]:
+            history.traced[number] = trace.attempt
+            history.errored[number] = trace.error is not None
+    for verdict in reader.verdicts(_VerdictMark):
+        number = grid.number(verdict.case_index, verdict.variant_name, verdict.trial)
+        if number is not None and verdict.attempt >= history.judged[number]:
+            history.judged[number] = verdict.attempt
+            history.passed[number] = verdict.status in ("pass", "skip")
+    return history
+
+
+def unjudged_traces(reader: RunReader, grid: Grid, history: History) -> dict[int, Trace]:
+    """The newest trace of each cell that a crash left without its verdict: a few at most, those in flight then."""
+    wanted = history.unjudged()
+    found: dict[int, Trace] = {}
+    if wanted:
+        for trace in reader.traces(Trace):
+            number = grid.number(trace.case_index, trace.variant_name, trace.trial)
+            if number in wanted and trace.attempt == history.traced[number]:
+                found[number] = trace
+    return found

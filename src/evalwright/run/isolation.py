@@ -1,0 +1,127 @@
+"""A target in processes of its own: what it does to its process (exit, abort, memory, descriptors) ends there.
+
+Each call in flight has a worker process to itself. Request and answer are JSON, each preceded by its length,
+over a socket that the target's code does not see; what it prints goes to a pipe whose end is kept for errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from evalwright.errors import TargetError
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, TraceError
+from evalwright.targets.build import build_target
+
+__all__ = ["Isolated", "Request"]
+
+_LAST_WORDS = 2_000
+_LARGEST_ANSWER = 256 * 2**20
+
+
+class Request(msgspec.Struct):
+    """One call, as sent to a worker."""
+
+    case: Case
+    trial: int
+
+
+class Isolated:
+    """Runs a variant's target in worker processes; a worker that dies or is late is replaced."""
+
+    def __init__(self, variant: Variant, import_paths: Sequence[str]) -> None:
+        build_target(variant, import_paths)  # a mistake in the configuration shows before anything runs
+        self._hello = msgspec.json.encode({"variant": variant, "import_paths": list(import_paths)})
+        self._idle: list[_Worker] = []
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        worker = self._idle.pop() if self._idle else await _Worker.start(self._hello)
+        try:
+            reply = await worker.ask(msgspec.json.encode(Request(case, trial)))
+        except BaseException:
+            worker.kill()
+            raise
+        self._idle.append(worker)
+        if isinstance(reply, TraceError):
+            raise TargetError(reply.message, reply.type)
+        return reply
+
+    async def close(self) -> None:
+        while self._idle:
+            self._idle.pop().kill()
+
+
+class _Worker:
+    """One process and the socket to it."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._process, self._reader, self._writer = process, reader, writer
+        self._printed = b""
+        self._drain = asyncio.create_task(self._keep_last_words())
+
+    @classmethod
+    async def start(cls, hello: bytes) -> _Worker:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "evalwright.run.worker",
+                str(theirs.fileno()),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        reader, writer = await asyncio.open_connection(sock=ours, limit=_LARGEST_ANSWER)
+        worker = cls(process, reader, writer)
+        await worker._send(hello)
+        return worker
+
+    async def ask(self, request: bytes) -> Answer | TraceError:
+        try:
+            await self._send(request)
+            size = int.from_bytes(await self._reader.readexactly(8), "big")
+            if size > _LARGEST_ANSWER:
+                raise TargetError(f"the answer has {size} bytes, more than {_LARGEST_ANSWER}")
+            reply = await self._reader.readexactly(size)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise TargetError(await self._how_it_ended()) from None
+        if reply[:1] == b"E":
+            return msgspec.json.decode(reply[1:], type=TraceError)
+        return msgspec.json.decode(reply[1:], type=Answer)
+
+    def kill(self) -> None:
+        """End the process and whatever it started."""
+        self._writer.close()
+        self._drain.cancel()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _send(self, data: bytes) -> None:
+        self._writer.write(len(data).to_bytes(8, "big") + data)
+        with contextlib.suppress(ConnectionError):
+            await self._writer.drain()
+
+    async def _how_it_ended(self) -> str:
+        code = await self._process.wait()
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        printed = self._printed.decode(errors="replace").strip()
+        return f"the target's process ended with {how}" + (f"; it had printed: {printed}" if printed else "")
+
+    async def _keep_last_words(self) -> None:
+        assert self._process.stdout is not None
+        while chunk := await self._process.stdout.read(65_536):
+            self._printed = (self._printed + chunk)[-_LAST_WORDS:]

@@ -1,0 +1,164 @@
+"""Judge one trace with every evaluator of the plan: results, then the verdict of the cell."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Container, Sequence
+from datetime import datetime
+from typing import Any
+
+from evalwright.errors import LimitExceeded
+from evalwright.evaluators.build import build_evaluator
+from evalwright.model.plan import EvaluatorSpec, Plan
+from evalwright.model.protocols import Evaluator
+from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace, TraceError
+from evalwright.run.clock import Clock
+from evalwright.run.failures import evaluator_failure, timed_out
+from evalwright.run.limits import Watchdog
+from evalwright.scoring.verdict import cell_verdict
+from evalwright.targets.plain import plain
+
+__all__ = ["Judge", "append"]
+
+_Pending = tuple[int, Awaitable[Evaluation]]
+
+
+class Judge:
+    """The evaluators of a plan (or only one of them), built once, and the stamps put on what they say."""
+
+    def __init__(self, plan: Plan, watchdog: Watchdog, clock: Clock, only: str | None = None) -> None:
+        self._plan, self._watchdog, self._clock = plan, watchdog, clock
+        self._limit = plan.run.evaluator_timeout_seconds
+        self._built: list[tuple[EvaluatorSpec, Evaluator]] = [
+            (spec, build_evaluator(spec.type, spec.config))
+            for spec in plan.evaluators
+            if only is None or spec.name == only
+        ]
+        self._names = [spec.name for spec in plan.evaluators]
+        self.uses_case = any(getattr(evaluator, "uses_case", True) for _, evaluator in self._built)
+        """Whether any evaluator looks at the case; if none does, `case` may be anything."""
+
+    def evaluate(
+        self, case: Case, trace: Trace, known: Container[str] = ()
+    ) -> tuple[list[EvaluationResult], list[_Pending]]:
+        """Results of every evaluator that is not in `known`, and what is still to be awaited by position."""
+        results: list[EvaluationResult] = []
+        pending: list[_Pending] = []
+        watchdog, limit = self._watchdog, self._limit
+        tick = time.monotonic()
+        date = self._clock.date(tick)
+        for spec, evaluator in self._built:
+            if spec.name in known:
+                continue
+            outcome: Any
+            error = None
+            try:
+                watchdog.until = tick + limit
+                outcome = evaluator.evaluate(case, trace)
+                watchdog.until = None
+            except BaseException as raised:
+                watchdog.until, outcome = None, None
+                error = evaluator_failure(raised, limit)
+            if outcome is not None and not isinstance(outcome, Evaluation):
+                if isinstance(outcome, Awaitable):
+                    pending.append((len(results), outcome))
+                    outcome = None
+                else:
+                    error, outcome = _no_evaluation(outcome), None
+            end = time.monotonic()
+            finished = self._clock.date(end)
+            results.append(_result(spec, trace, outcome, error, date, finished, int((end - tick) * 1000)))
+            tick, date = end, finished
+        return results, pending
+
+    async def finish(self, results: list[EvaluationResult], pending: Sequence[_Pending]) -> None:
+        """Await the asynchronous evaluators together, each within its limit."""
+        await asyncio.gather(*(self._finish(results, position, awaited) for position, awaited in pending))
+
+    async def _finish(
+        self, results: list[EvaluationResult], position: int, awaited: Awaitable[Evaluation]
+    ) -> None:
+        row = results[position]
+        start = time.monotonic()
+        try:
+            async with asyncio.timeout(self._limit):
+                outcome = await awaited
+            if not isinstance(outcome, Evaluation):
+                row.error = _no_evaluation(outcome)
+            else:
+                _fill(row, outcome)
+        except TimeoutError:
+            row.error = timed_out(self._limit)
+        except (asyncio.CancelledError, LimitExceeded):
+            raise
+        except BaseException as raised:
+            row.error = evaluator_failure(raised, self._limit)
+        end = time.monotonic()
+        row.finished_at, row.latency_ms = self._clock.date(end), int((end - start) * 1000)
+
+    def verdict(self, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
+        return cell_verdict(self._plan.pass_criteria, self._names, trace, results)
+
+
+def _no_evaluation(outcome: object) -> TraceError:
+    return TraceError("evaluator_error", f"expected an Evaluation, found {type(outcome).__name__}")
+
+
+def _result(
+    spec: EvaluatorSpec,
+    trace: Trace,
+    outcome: Evaluation | None,
+    error: TraceError | None,
+    started: datetime,
+    finished: datetime,
+    latency_ms: int,
+) -> EvaluationResult:
+    row = EvaluationResult(
+        trace.case_id,
+        trace.variant_name,
+        spec.name,
+        spec.type,
+        False,
+        started,
+        finished,
+        trace.run_id,
+        latency_ms=latency_ms,
+        error=error,
+        trial=trace.trial,
+        attempt=trace.attempt,
+    )
+    if outcome is not None:
+        _fill(row, outcome)
+    return row
+
+
+def _fill(row: EvaluationResult, outcome: Evaluation) -> None:
+    score = outcome.score
+    if score is not None and score - score != 0:
+        row.error = TraceError("evaluator_error", f"the score is {score}, expected a finite number")
+        return
+    row.passed, row.score, row.reason = outcome.passed, outcome.score, outcome.reason
+    row.detail, row.skipped = outcome.detail, outcome.skipped
+
+
+def append(rows: list[EvaluationResult], write: Callable[[list[EvaluationResult]], None]) -> None:
+    """Write the rows of a cell; what an evaluator put into them that JSON cannot hold is replaced visibly."""
+    if not rows:
+        return
+    try:
+        write(rows)
+    except (TypeError, ValueError, RecursionError):
+        for row in rows:
+            _clean(row)
+        write(rows)
+
+
+def _clean(row: EvaluationResult) -> None:
+    notes: list[str] = []
+    row.passed = bool(row.passed)
+    row.reason, row.detail = plain(str(row.reason), "reason", notes), plain(dict(row.detail), "detail", notes)
+    if notes:
+        row.detail["replaced"] = notes

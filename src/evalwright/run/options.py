@@ -1,0 +1,53 @@
+"""What a user may say about one run beside its suite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalwright.model.plan import Plan
+from evalwright.model.summary import RunSummary
+
+__all__ = ["Outcome", "RunOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Choices for one run; None leaves what the suite says."""
+
+    out: Path | None = None
+    """The folder that gets the run folder."""
+    cases: list[str] = field(default_factory=list)
+    """Globs of case ids; a case that fits one is run."""
+    tags: list[str] = field(default_factory=list)
+    """A case with one of them is run."""
+    limit: int | None = None
+    trials: int | None = None
+    concurrency: int | None = None
+    target: str | None = None
+    """A Python target, `module:callable`, instead of the suite's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a session left behind."""
+
+    run_dir: Path
+    plan: Plan
+    summary: RunSummary
+    interrupted: bool = False
+    notes: list[str] = field(default_factory=list)
+    """What the user should know beside the numbers, such as a torn tail that was cut."""
+
+    @property
+    def exit_code(self) -> int:
+        """0 every cell passed or was skipped, 1 some did not pass, 3 some have no verdict, 130 interrupted."""
+        if self.interrupted:
+            return 130
+        counts: dict[str, int] = {}
+        for variant in self.summary.variants:
+            for status, number in variant.cells.items():
+                counts[status] = counts.get(status, 0) + number
+        if counts.get("error") or self.summary.cells_missing:
+            return 3
+        return 1 if counts.get("fail") or counts.get("borderline") else 0

@@ -1,0 +1,127 @@
+"""Where a stored run came from: its plan and cases, also of a folder that upstream evalh wrote."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from evalwright.errors import EvalwrightError, InputError, did_you_mean
+from evalwright.model.plan import EvaluatorSpec, Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+    from evalwright.run.reevaluate import CaseOf
+
+__all__ = ["case_finder", "plan_of_run", "runnable", "with_evaluators"]
+
+
+def plan_of_run(reader: RunReader) -> Plan:
+    """The stored plan, or one made of the `config.yaml` that another program left in the folder."""
+    if reader.plan is not None:
+        return reader.plan
+    from evalwright.run.options import RunOptions
+    from evalwright.run.planning import plan_of
+
+    plan = plan_of(_foreign_suite(reader), RunOptions())
+    plan.run_id = Path(reader.location).name
+    stored = reader.summary()
+    if stored is not None:
+        plan.cases_total, plan.started_at = stored.cases_total, stored.started_at
+    return plan
+
+
+def runnable(reader: RunReader) -> Plan:
+    """The plan of a run that is to go on, with secrets from the environment in their places.
+
+    Raises InputError when it cannot: no plan, or a secret that was masked when the run was stored.
+    """
+    from evalwright.files.masking import MASKED, expand
+
+    plan = reader.plan
+    if plan is None:
+        raise InputError(f"{reader.location} was not written by evalwright: it can be judged again, not resumed")
+    variants = []
+    for variant in plan.variants:
+        config = expand(variant.config, os.environ)
+        if MASKED in msgspec.json.encode(config).decode():
+            raise InputError(
+                f"the configuration of {variant.name!r} holds a secret that was masked when the run was stored: "
+                "write it as ${NAME} in the suite, or start a new run"
+            )
+        variants.append(msgspec.structs.replace(variant, config=config))
+    return msgspec.structs.replace(plan, variants=variants)
+
+
+def case_finder(reader: RunReader, plan: Plan) -> CaseOf:
+    """Finds the case of a trace: by position in our own folders, by id in others'."""
+    if reader.plan is None:
+        return _by_id({case.id: case for case in _foreign_cases(reader)}, reader.location)
+
+    def by_position(trace: Trace) -> Case:
+        index = trace.case_index
+        case = reader.case(index) if index is not None and 0 <= index < plan.cases_total else None
+        if case is None or case.id != trace.case_id:
+            raise InputError(f"{reader.location}: the case {trace.case_id!r} of a trace is not among its cases")
+        return case
+
+    return by_position
+
+
+def _by_id(cases: dict[str, Case], location: str) -> CaseOf:
+    def find(trace: Trace) -> Case:
+        try:
+            return cases[trace.case_id]
+        except KeyError:
+            raise InputError(
+                f"{location}: the case {trace.case_id!r} of a trace is gone from the dataset"
+            ) from None
+
+    return find
+
+
+def _foreign_suite(reader: RunReader) -> Suite:
+    from evalwright.dialects.evalh import plan_of_foreign
+
+    return plan_of_foreign(Path(reader.location) / "config.yaml")
+
+
+def _foreign_cases(reader: RunReader) -> list[Case]:
+    from evalwright.run.planning import snapshot
+
+    return [snapshot(case) for case in _foreign_suite(reader).cases]
+
+
+def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
+    """The plan with the evaluators that a new judgement is to use. Raises InputError for an unknown name."""
+    if add is None:
+        if suite is None:
+            return plan
+        return msgspec.structs.replace(plan, evaluators=suite.evaluators, pass_criteria=suite.pass_criteria)
+    offered = {spec.name: spec for spec in plan.evaluators}
+    if suite is None and add not in offered:
+        suite = _suite_of_origin(plan)
+    if suite is not None:
+        offered |= {spec.name: spec for spec in suite.evaluators}
+    if add not in offered:
+        known = sorted(offered)
+        raise InputError(f"no evaluator {add!r}{did_you_mean(add, known)} (there are: {', '.join(known)})")
+    kept = [spec for spec in plan.evaluators if spec.name != add]
+    position = next((i for i, spec in enumerate(plan.evaluators) if spec.name == add), len(kept))
+    evaluators: list[EvaluatorSpec] = [*kept[:position], offered[add], *kept[position:]]
+    return msgspec.structs.replace(plan, evaluators=evaluators)
+
+
+def _suite_of_origin(plan: Plan) -> Suite | None:
+    """The suite file as it is now, if it is still there and sound: a new evaluator may have been added to it."""
+    from evalwright.dialects import load_suite
+
+    try:
+        return load_suite(Path(plan.config_path), plan.dialect)
+    except (EvalwrightError, OSError):
+        return None

@@ -1,0 +1,110 @@
+"""From a suite and the user's choices to a plan and its cases; nothing is run and nothing is written here."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from evalwright.errors import InputError, did_you_mean
+from evalwright.files.masking import Masker
+from evalwright.model.case import EvalCase
+from evalwright.model.plan import Plan, Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.suite import Suite
+from evalwright.run.options import RunOptions
+
+__all__ = ["chosen_cases", "config_hash", "documents", "plan_of", "snapshot"]
+
+
+def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> Plan:
+    """The plan of a new run; the store counts its cases and may give its id a suffix."""
+    started = now or datetime.now(UTC)
+    settings = {
+        name: value
+        for name, value in (("trials", options.trials), ("max_concurrency", options.concurrency))
+        if value is not None
+    }
+    return Plan(
+        run_id=f"{started:%Y-%m-%dT%H-%M-%S}_{suite.name}",
+        name=suite.name,
+        dialect=suite.dialect,
+        started_at=started,
+        config_path=str(suite.source),
+        config_hash=config_hash(suite),
+        cases_total=0,
+        variants=_variants(suite, options.target),
+        evaluators=suite.evaluators,
+        pass_criteria=suite.pass_criteria,
+        run=msgspec.structs.replace(suite.run, **settings),
+        import_paths=[str(Path.cwd()), str(suite.source.resolve().parent)],
+        metadata=suite.metadata,
+    )
+
+
+def _variants(suite: Suite, target: str | None) -> list[Variant]:
+    """All variants; with `target`, only the one of that name, or all of them calling `module:callable`."""
+    if target is None:
+        return suite.variants
+    if ":" in target:
+        return [
+            msgspec.structs.replace(v, adapter="python_function", config={**v.config, "target": target})
+            for v in suite.variants
+        ]
+    named = [v for v in suite.variants if v.name == target]
+    if not named:
+        known = [v.name for v in suite.variants]
+        raise InputError(
+            f"no target {target!r}{did_you_mean(target, known)}: "
+            f"expected module:callable or one of {', '.join(known)}"
+        )
+    return named
+
+
+def documents(suite: Suite, masker: Masker) -> dict[str, bytes]:
+    """The files of a run that say what was run: the masked configuration and the hash of the unmasked one."""
+    from evalwright.files.yaml import dump
+
+    return {
+        "config.yaml": dump(masker.mask_document(suite.document)).encode(),
+        "config_hash.txt": config_hash(suite).encode() + b"\n",
+    }
+
+
+def config_hash(suite: Suite) -> str:
+    """SHA-256 (hex) of the unmasked document, so that a resume sees whether it changed."""
+    rendered = json.dumps(suite.document, sort_keys=True, default=str, ensure_ascii=False)
+    return hashlib.sha256(rendered.encode(errors="surrogatepass") + b"\n").hexdigest()
+
+
+def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
+    """The cases to run, in file order. Raises InputError for every mistake of the dataset, or when none fits."""
+    narrowed = bool(options.cases or options.tags or options.limit is not None)
+    fits, taken = _filter(options), 0
+    for case in suite.cases:
+        if fits(case) and (options.limit is None or taken < options.limit):
+            taken += 1
+            yield snapshot(case)
+    if narrowed and not taken:
+        asked = ", ".join([*options.cases, *(f"tag {tag}" for tag in options.tags)]) or f"limit {options.limit}"
+        raise InputError(f"no case fits {asked}")
+
+
+def _filter(options: RunOptions) -> Callable[[EvalCase], bool]:
+    tags = set(options.tags)
+
+    def fits(case: EvalCase) -> bool:
+        named = not options.cases or any(fnmatch.fnmatchcase(case.id, glob) for glob in options.cases)
+        return named and (not tags or not tags.isdisjoint(case.tags))
+
+    return fits
+
+
+def snapshot(case: EvalCase) -> Case:
+    """The authored case as it is run and stored: plain JSON data."""
+    return msgspec.json.decode(case.model_dump_json().encode(), type=Case)

@@ -1,0 +1,185 @@
+"""Judge stored traces again: the system is not called, its code not even imported.
+
+Every trace is read once, in as many processes as there are processors, each with a part of the file; nothing
+that grows with the number of traces is held except eight bytes each to find superseded ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+from collections.abc import Callable
+from contextlib import closing
+from multiprocessing.connection import Connection
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import EvalwrightError, InputError
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import JudgementShare, Part, RunWriter
+from evalwright.model.result import EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.run.clock import Clock
+from evalwright.run.judging import Judge, append
+from evalwright.run.limits import Watchdog, exits_refused
+from evalwright.run.newest import Newest, newest_of
+from evalwright.run.state import RunState
+from evalwright.scoring.tally import Tally
+
+__all__ = ["CaseOf", "judge_again", "processors"]
+
+CaseOf = Callable[[Trace], Case]
+"""The case that a trace belongs to. Raises InputError when it is gone."""
+
+_REPORT_EVERY = 500
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Job(msgspec.Struct):
+    """What each process needs; inherited by fork, so nothing of it has to be sent."""
+
+    plan: Plan
+    writer: Any
+    case_of: CaseOf
+    newest: Newest
+    new_tally: Callable[[], Tally]
+    only: str | None
+
+
+def judge_again(
+    plan: Plan,
+    writer: RunWriter,
+    case_of: CaseOf,
+    new_tally: Callable[[], Tally],
+    state: RunState,
+    processes: int,
+    only: str | None = None,
+) -> Tally:
+    """Replace all judgements of a run by new ones; with `only`, those of one evaluator, keeping the others.
+
+    The old set stays until the new one is complete. Raises InputError for a trace whose case is gone.
+    """
+    newest = newest_of(writer)
+    state.total = newest.count
+    parts = writer.parts(1 if only else processes)
+    judgements = writer.rewrite_judgements()
+    job = _Job(plan, writer, case_of, newest, new_tally, only)
+    try:
+        shares = [judgements.share(i) for i in range(len(parts))]
+        tally = _in_processes(job, parts, shares, state)
+        judgements.commit()
+    except BaseException:
+        judgements.abandon()
+        raise
+    return tally
+
+
+def _in_processes(job: _Job, parts: list[Part], shares: list[JudgementShare], state: RunState) -> Tally:
+    """All parts but the last in children, the last one here."""
+    context = multiprocessing.get_context("fork")
+    tally = job.new_tally()
+    if not parts:
+        return tally
+    children = []
+    for part, share in zip(parts[:-1], shares[:-1], strict=True):
+        receiver, sender = context.Pipe(duplex=False)
+        child = context.Process(target=_child, args=(job, part, share, sender), daemon=True)
+        child.start()
+        sender.close()
+        children.append((child, receiver))
+    try:
+        with closing(shares[-1]):
+            _judge_part(job, parts[-1], shares[-1], tally, state.advance)
+        for _, receiver in children:
+            tally.merge(_received(receiver, state))
+    finally:
+        for child, _ in children:
+            child.kill()
+            child.join()
+    return tally
+
+
+def _child(job: _Job, part: Part, share: JudgementShare, sender: Connection) -> None:
+    tally = job.new_tally()
+    try:
+        with closing(share):
+            _judge_part(job, part, share, tally, sender.send)
+        sender.send(tally)
+    except EvalwrightError as error:
+        sender.send(error.args[0] if isinstance(error, InputError) else error)
+    sender.close()
+
+
+def _received(receiver: Connection, state: RunState) -> Tally:
+    while True:
+        try:
+            message = receiver.recv()
+        except EOFError:
+            raise EvalwrightError("a process that judged traces ended without its result") from None
+        if isinstance(message, Tally):
+            return message
+        if isinstance(message, int):
+            state.advance(message)
+        elif isinstance(message, str):
+            raise InputError(message)
+        else:
+            raise message
+
+
+def _judge_part(
+    job: _Job, part: Part, share: JudgementShare, tally: Tally, report: Callable[[int], object]
+) -> None:
+    watchdog = Watchdog()
+    judge = Judge(job.plan, watchdog, Clock(), job.only)
+    kept = _KeptRows(job.writer, job.plan, job.only) if job.only else None
+    judged = 0
+    with watchdog, exits_refused(), closing(asyncio.new_event_loop()) as loop:
+        for trace in job.writer.traces(Trace, part):
+            key = (trace.case_id, trace.variant_name, trace.trial)
+            if job.newest.superseded(key, trace.attempt, trace.started_at):
+                continue
+            results, pending = judge.evaluate(job.case_of(trace), trace)
+            if pending:
+                loop.run_until_complete(judge.finish(results, pending))
+            if kept is not None:
+                results = kept.beside(trace, results)
+            append(results, share.append_results)
+            verdict = judge.verdict(trace, results)
+            verdict.case_index = trace.case_index
+            share.append_verdict(verdict)
+            tally.add(trace, results, verdict)
+            judged += 1
+            if judged % _REPORT_EVERY == 0:
+                report(_REPORT_EVERY)
+    report(judged % _REPORT_EVERY)
+
+
+class _KeptRows:
+    """The other evaluators' stored rows, read along with the traces: both files have nearly the same order."""
+
+    def __init__(self, writer: RunWriter, plan: Plan, judged_again: str) -> None:
+        self._rows = writer.results(EvaluationResult)
+        self._order = {spec.name: i for i, spec in enumerate(plan.evaluators)}
+        self._expected = len(self._order) - 1
+        self._judged_again = judged_again
+        self._waiting: dict[tuple[str, str, int, int], dict[str, EvaluationResult]] = {}
+
+    def beside(self, trace: Trace, new: list[EvaluationResult]) -> list[EvaluationResult]:
+        """The kept rows of a trace and its new ones, in the order of the plan."""
+        key = (trace.case_id, trace.variant_name, trace.trial, trace.attempt)
+        while len(self._waiting.get(key, ())) < self._expected:
+            row = next(self._rows, None)
+            if row is None:
+                break
+            if row.evaluator in self._order and row.evaluator != self._judged_again:
+                mine = (row.case_id, row.variant_name, row.trial, row.attempt)
+                self._waiting.setdefault(mine, {})[row.evaluator] = row
+        kept = self._waiting.pop(key, {}).values()
+        return sorted([*kept, *new], key=lambda row: self._order[row.evaluator])

@@ -1,0 +1,62 @@
+"""The process at the other end of `isolation: process`: builds the target once, then answers call after call."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import socket
+import sys
+from typing import BinaryIO
+
+import msgspec
+
+from evalwright.model.plan import Variant
+from evalwright.run.failures import target_failure
+from evalwright.run.isolation import Request
+from evalwright.targets.build import build_target
+
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
+
+
+class _Hello(msgspec.Struct):
+    variant: Variant
+    import_paths: list[str]
+
+
+def main(descriptor: int) -> None:
+    _end_with_parent()
+    with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests:
+        connection.set_inheritable(False)
+        hello = msgspec.json.decode(_frame(requests), type=_Hello)
+        target = build_target(hello.variant, hello.import_paths)
+        loop = asyncio.new_event_loop()
+        if opening := getattr(target, "open", None):
+            loop.run_until_complete(opening())
+        while data := _frame(requests):
+            request = msgspec.json.decode(data, type=Request)
+            try:
+                answer = loop.run_until_complete(target.run(request.case, request.trial))
+                reply = b"A" + msgspec.json.encode(answer)
+            except BaseException as error:
+                reply = b"E" + msgspec.json.encode(target_failure(error))
+            connection.sendall(len(reply).to_bytes(8, "big") + reply)
+
+
+def _frame(requests: BinaryIO) -> bytes:
+    size = requests.read(8)
+    return requests.read(int.from_bytes(size, "big")) if len(size) == 8 else b""
+
+
+def _end_with_parent() -> None:
+    """Not to outlive a run that was killed: only Linux offers this, elsewhere idle workers see the end of file."""
+    parent = os.getppid()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

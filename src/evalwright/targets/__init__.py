@@ -1,0 +1,1 @@
+"""Ways to call a system under test, one module each."""

@@ -1,0 +1,163 @@
+"""The mapping that a Python target returns, read into an Answer by the rules of evalh's python_function.
+
+Texts of other types become `str`, numeric strings in metrics become numbers, lists may hold bare strings,
+null lists are empty, unknown keys are ignored (specification evalh, d.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import TargetError
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
+from evalwright.targets.plain import clean_text, plain
+
+__all__ = ["answer_of"]
+
+_INTEGERS = (
+    "token_input",
+    "token_output",
+    "token_thinking",
+    "latency_first_token_ms",
+    "latency_last_token_ms",
+    "stream_chunks",
+)
+_FLOATS = ("cost_usd", "cost_thinking_usd", "tokens_per_second")
+
+
+def answer_of(returned: Any) -> Answer:
+    """The Answer in what user code returned. Raises TargetError when it has the wrong shape."""
+    if not isinstance(returned, dict):
+        raise TargetError(f"the target must return a dict, found {type(returned).__name__}")
+    notes: list[str] = []
+    answer = Answer(output=_output(returned, notes))
+    if returned.keys() - {"final_answer", "thinking", "structured"}:
+        answer.tool_calls = [_tool_call(x, i, notes) for i, x in enumerate(_items(returned, "tool_calls"))]
+        answer.tool_results = [_tool_result(x, i, notes) for i, x in enumerate(_items(returned, "tool_results"))]
+        answer.messages = [_message(x, i, notes) for i, x in enumerate(_items(returned, "messages"))]
+        answer.metrics = _metrics(returned.get("metrics"), notes)
+        answer.extra = _mapping(returned.get("extra"), "extra", notes)
+    if notes:
+        answer.extra = {**answer.extra, "replaced": notes}
+    return answer
+
+
+def _output(returned: dict[str, Any], notes: list[str]) -> Output:
+    structured = returned.get("structured")
+    if structured is not None and not isinstance(structured, dict):
+        raise TargetError(f"structured must be a mapping or null, found {type(structured).__name__}")
+    return Output(
+        final_answer=_text(returned.get("final_answer"), "final_answer", notes),
+        thinking=_text(returned.get("thinking"), "thinking", notes),
+        structured=None if structured is None else plain(structured, "structured", notes),
+    )
+
+
+def _text(value: Any, place: str, notes: list[str]) -> str | None:
+    if value is None:
+        return None
+    return clean_text(value if type(value) is str else str(value), place, notes)
+
+
+def _name(value: Any, place: str, notes: list[str]) -> str:
+    return _text(value, place, notes) or ""
+
+
+def _items(returned: dict[str, Any], key: str) -> list[Any]:
+    value = returned.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, (list, tuple)):
+        raise TargetError(f"{key} must be a list, found {type(value).__name__}")
+    return list(value)
+
+
+def _mapping(value: Any, place: str, notes: list[str]) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TargetError(f"{place} must be a mapping, found {type(value).__name__}")
+    cleaned: dict[str, Any] = plain(value, place, notes)
+    return cleaned
+
+
+def _arguments(value: Any, place: str, notes: list[str]) -> dict[str, Any]:
+    """A mapping, or the JSON text of one, as model APIs give it; other text is kept under `_raw`."""
+    if isinstance(value, str):
+        try:
+            parsed = msgspec.json.decode(value) if value.strip() else {}
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+            parsed = None
+        value = parsed if isinstance(parsed, dict) else {"_raw": value}
+    return _mapping(value, place, notes)
+
+
+def _tool_call(item: Any, position: int, notes: list[str]) -> ToolCall:
+    place = f"tool_calls[{position}]"
+    if isinstance(item, str):
+        return ToolCall(name=clean_text(item, place, notes))
+    if not isinstance(item, dict):
+        raise TargetError(f"{place} must be a mapping or a name, found {type(item).__name__}")
+    arguments = item.get("arguments")
+    if arguments is None:
+        arguments = item.get("input")
+    return ToolCall(
+        name=_name(item.get("name"), place, notes),
+        id=_text(item.get("id"), place, notes),
+        arguments=_arguments(arguments, f"{place}.arguments", notes),
+    )
+
+
+def _tool_result(item: Any, position: int, notes: list[str]) -> ToolResult:
+    place = f"tool_results[{position}]"
+    if not isinstance(item, dict):
+        return ToolResult(name="", content=_name(item, place, notes))
+    content = item.get("content")
+    return ToolResult(
+        name=_name(item.get("name"), place, notes),
+        content=plain(content, f"{place}.content", notes)
+        if isinstance(content, dict)
+        else _name(content, f"{place}.content", notes),
+        tool_call_id=_text(item.get("tool_call_id"), place, notes),
+    )
+
+
+def _message(item: Any, position: int, notes: list[str]) -> TraceMessage:
+    place = f"messages[{position}]"
+    if not isinstance(item, dict):
+        return TraceMessage(role="assistant", content=_text(item, place, notes))
+    call = item.get("tool_call")
+    return TraceMessage(
+        role=_text(item.get("role"), place, notes) or "assistant",
+        content=plain(item.get("content"), f"{place}.content", notes),
+        thinking=_text(item.get("thinking"), place, notes),
+        tool_call=None if call is None else _tool_call(call, position, notes),
+        name=_text(item.get("name"), place, notes),
+    )
+
+
+def _metrics(value: Any, notes: list[str]) -> Metrics:
+    if not isinstance(value, dict):
+        return Metrics()
+    metrics = Metrics(custom=_mapping(value.get("custom"), "metrics.custom", notes))
+    for name in _INTEGERS:
+        number = _number(value.get(name))
+        setattr(metrics, name, None if number is None else int(number))
+    for name in _FLOATS:
+        setattr(metrics, name, _number(value.get(name)))
+    completed = value.get("stream_completed")
+    metrics.stream_completed = completed if isinstance(completed, bool) else None
+    return metrics
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, also from a numeric string; anything else, booleans included, is no number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if number - number == 0 and abs(number) < 2**63 else None

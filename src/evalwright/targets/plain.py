@@ -1,0 +1,87 @@
+"""Make whatever user code returned into plain JSON data, visibly.
+
+What JSON or UTF-8 cannot hold is replaced by something a reader recognises, and each replacement is
+noted, so that the stored record says that it differs from what the system gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import TargetError
+
+__all__ = ["MAX_DEPTH", "clean_text", "plain"]
+
+MAX_DEPTH = 200
+"""Containers inside containers that are still taken; deeper data is refused rather than cut."""
+_INT64 = range(-(2**63), 2**64)
+_REPR_LIMIT = 500
+
+
+def clean_text(text: str, place: str, notes: list[str]) -> str:
+    """`text` with each lone surrogate, which UTF-8 cannot hold, replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        notes.append(f"{place}: lone surrogates replaced by U+FFFD")
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
+    """`value` as None, bool, int, float, str, list or dict with string keys, all the way down.
+
+    Adds a line to `notes` for each replacement. Raises TargetError beyond MAX_DEPTH (cycles included).
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return clean_text(str(value), place, notes)
+    if isinstance(value, int):
+        return int(value) if value in _INT64 else _replaced(_digits(value), place, notes)
+    if isinstance(value, float):
+        return float(value) if value - value == 0 else _replaced(str(value), place, notes)
+    if depth >= MAX_DEPTH:
+        raise TargetError(f"{place.split('.')[0]} is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, Mapping):
+        return {
+            _key(key, place, notes): plain(item, f"{place}.{key}" if depth < 8 else place, notes, depth + 1)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [
+            plain(item, f"{place}[{i}]" if depth < 8 else place, notes, depth + 1) for i, item in enumerate(value)
+        ]
+    return _from_object(value, place, notes, depth)
+
+
+def _from_object(value: Any, place: str, notes: list[str], depth: int) -> Any:
+    """Models, dataclasses, dates and the like by their fields; anything else by its repr."""
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump(mode="json"), place, notes, depth + 1)
+    try:
+        return plain(msgspec.to_builtins(value, str_keys=True), place, notes, depth + 1)
+    except (TypeError, ValueError, RecursionError):
+        return _replaced(repr(value)[:_REPR_LIMIT], place, notes)
+
+
+def _key(key: Any, place: str, notes: list[str]) -> str:
+    return clean_text(key if isinstance(key, str) else str(key), f"{place} (key)", notes)
+
+
+def _digits(value: int) -> str:
+    """Decimal digits, or hexadecimal ones beyond the length that Python is willing to print."""
+    try:
+        return str(value)
+    except ValueError:
+        return hex(value)
+
+
+def _replaced(text: str, place: str, notes: list[str]) -> str:
+    notes.append(f"{place}: {text[:40]} has no JSON form, kept as text")
+    return clean_text(text, place, notes)

@@ -1,0 +1,90 @@
+"""A Python callable as the system under test (specification evalh, d.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer
+from evalwright.targets.answers import answer_of
+from evalwright.targets.threads import Threads
+
+__all__ = ["PythonFunction"]
+
+
+class PythonFunction:
+    """`target: "module.path:callable"`, called once per cell as `callable(case, variant)` with plain data.
+
+    Asynchronous callables run in the event loop, all others in a thread. With `init_kwargs` the named thing is
+    called once with them, and what it returns is the callable.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        self._found = _resolve(variant.config.get("target"))
+        self._init_kwargs = variant.config.get("init_kwargs")
+        if self._init_kwargs is not None and not isinstance(self._init_kwargs, dict):
+            raise _refused("init_kwargs", f"expected a mapping, found {type(self._init_kwargs).__name__}")
+        if self._init_kwargs is None and not callable(self._found):
+            raise _refused("target", f"{variant.config['target']!r} is not callable")
+        self._variant: dict[str, Any] = {"schema_version": "1.0", **_public(variant)}
+        self._threads = Threads()
+        self._asynchronous = False
+
+    async def open(self) -> None:
+        if self._init_kwargs is not None:
+            self._found = self._found(**self._init_kwargs)
+        self._asynchronous = _is_coroutine_function(self._found)
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        variant = msgspec.to_builtins(self._variant)
+        if self._asynchronous:
+            return answer_of(await self._found(case.argument(), variant))
+        returned = await self._threads.call(self._found, case.argument(), variant)
+        while isinstance(returned, Awaitable):
+            returned = await returned
+        return answer_of(returned)
+
+    async def close(self) -> None:
+        self._threads.close()
+
+
+def _public(variant: Variant) -> dict[str, Any]:
+    return {
+        "name": variant.name,
+        "adapter": variant.adapter,
+        "config": variant.config,
+        "metadata": variant.metadata,
+    }
+
+
+def _resolve(place: Any) -> Callable[..., Any]:
+    """The object at `module.path:name`; whatever importing it raises is the user's mistake, told in one line."""
+    module, colon, name = place.partition(":") if isinstance(place, str) else ("", "", "")
+    if not (module and colon and name):
+        raise _refused("target", f"expected 'module.path:callable', found {place!r}")
+    try:
+        found: Any = import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise _refused("target", f"{place!r} cannot be imported: {type(error).__name__}: {error}") from error
+    return found  # type: ignore[no-any-return]
+
+
+def _refused(key: str, message: str) -> InputError:
+    return InputError(Problem(file="", key=key, message=message))
+
+
+def _is_coroutine_function(found: Any) -> bool:
+    called = found if inspect.isroutine(found) else type(found).__dict__.get("__call__")
+    return inspect.iscoroutinefunction(called)

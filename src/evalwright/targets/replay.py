@@ -1,0 +1,52 @@
+"""A recorded trace as the answer: judge what already happened, call nothing (specification evalh, d.1)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evalwright.errors import TargetError
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Trace
+
+__all__ = ["Replay"]
+
+
+class Replay:
+    """Answers with the case's recorded trace, its times, latency and metrics kept; trial k replays recording k."""
+
+    def __init__(self, variant: Variant) -> None:
+        del variant
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        recordings = _recordings(case)
+        if trial >= len(recordings):
+            raise TargetError(f"case {case.id!r} has {len(recordings)} recorded trials, none for trial {trial}")
+        trace = recordings[trial]
+        replayed_from = {
+            "platform": trace.extra.get("source"),
+            "trace_id": trace.extra.get("trace_id"),
+            "fetched_at": trace.extra.get("fetched_at"),
+        }
+        return Answer(
+            output=trace.output,
+            messages=trace.messages,
+            tool_calls=trace.tool_calls,
+            tool_results=trace.tool_results,
+            metrics=trace.metrics,
+            error=trace.error,
+            extra={**trace.extra, "source": "replay", "replayed_from": replayed_from},
+            started_at=trace.started_at,
+            finished_at=trace.finished_at,
+            latency_ms=trace.latency_ms,
+        )
+
+
+def _recordings(case: Case) -> list[Trace]:
+    raw = bytes(case.recorded)
+    if raw == b"null":
+        raise TargetError(
+            f"case {case.id!r} has no recorded trace to replay: give it one (embed_full_trace: true)"
+        )
+    many = raw if raw.startswith(b"[") else b"[" + raw + b"]"
+    return msgspec.json.decode(many, type=list[Trace])

@@ -1,0 +1,146 @@
+"""What a Python target may return, and what becomes of it."""
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.errors import TargetError
+from evalwright.model.trace import Answer
+from evalwright.targets.answers import answer_of
+from evalwright.targets.plain import MAX_DEPTH, plain
+
+
+@pytest.mark.parametrize("returned", [None, "text", 3, [1], object()])
+def test_anything_but_a_dict_is_refused_by_its_type(returned):
+    with pytest.raises(TargetError, match=type(returned).__name__):
+        answer_of(returned)
+
+
+def test_texts_of_other_types_become_strings():
+    output = answer_of({"final_answer": 42, "thinking": 7.5}).output
+    assert (output.final_answer, output.thinking) == ("42", "7.5")
+
+
+def test_structured_must_be_a_mapping():
+    with pytest.raises(TargetError, match=r"structured.*list"):
+        answer_of({"structured": [1]})
+
+
+def test_null_lists_are_empty():
+    answer = answer_of({"tool_calls": None, "tool_results": None, "messages": None, "metrics": None, "extra": None})
+    assert answer == Answer(output=answer.output)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "arguments"),
+    [
+        ({"name": "f", "arguments": {"a": 1}}, "f", {"a": 1}),
+        ({"name": "f", "input": {"a": 1}}, "f", {"a": 1}),
+        ({"name": "f", "arguments": '{"a": 1}'}, "f", {"a": 1}),
+        ({"name": "f", "arguments": ""}, "f", {}),
+        ({"name": "f", "arguments": "not json"}, "f", {"_raw": "not json"}),
+        ("f", "f", {}),
+        ({"arguments": None}, "", {}),
+    ],
+)
+def test_shapes_of_a_tool_call(call, name, arguments):
+    [found] = answer_of({"tool_calls": [call]}).tool_calls
+    assert (found.name, found.arguments) == (name, arguments)
+
+
+def test_metrics_take_numeric_strings_and_nothing_else():
+    metrics = answer_of(
+        {
+            "metrics": {
+                "token_input": "12",
+                "token_output": 3.9,
+                "token_thinking": True,
+                "cost_usd": "0.5",
+                "stream_chunks": "x",
+                "stream_completed": 1,
+                "tokens_per_second": float("nan"),
+            }
+        }
+    ).metrics
+    assert (metrics.token_input, metrics.token_output, metrics.cost_usd) == (12, 3, 0.5)
+    assert metrics.token_thinking is metrics.stream_chunks is metrics.stream_completed is None
+    assert metrics.tokens_per_second is None
+
+
+def test_a_tool_call_inside_a_message_is_kept():
+    [message] = answer_of({"messages": [{"role": "assistant", "tool_call": {"name": "f"}}]}).messages
+    assert message.tool_call is not None
+    assert message.tool_call.name == "f"
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        (float("nan"), "nan"),
+        (float("inf"), "inf"),
+        (10**30, str(10**30)),
+        ({1: 2}, {"1": 2}),
+        ((1, {2}), [1, [2]]),
+        ("half \ud800 pair", "half \ufffd pair"),
+    ],
+)
+def test_what_json_cannot_hold_is_replaced_visibly(value, kept):
+    answer = answer_of({"structured": {"x": value}})
+    assert answer.output.structured == {"x": kept}
+
+
+def test_a_replacement_is_recorded():
+    answer = answer_of({"structured": {"x": float("nan")}})
+    assert "structured.x" in answer.extra["replaced"][0]
+
+
+def test_endless_nesting_is_an_error_of_the_target():
+    cyclic: dict[str, object] = {}
+    cyclic["self"] = cyclic
+    deep: object = 0
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (cyclic, {"deep": deep}):
+        with pytest.raises(TargetError, match="deeper"):
+            answer_of({"structured": value})
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.characters(categories=["Cs"])
+    | st.binary()
+    | st.dates()
+    | st.complex_numbers(),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner) | st.tuples(inner) | st.frozensets(st.text())
+    ),
+    max_leaves=20,
+)
+
+
+@given(anything)
+def test_plain_data_survives_a_round_trip_unchanged(value):
+    cleaned = plain(value, "x", [])
+    assert msgspec.json.decode(msgspec.json.encode(cleaned)) == cleaned
+    assert plain(cleaned, "x", []) == cleaned
+
+
+@given(st.recursive(st.none() | st.booleans() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_json_data_is_left_as_it_is(value):
+    notes: list[str] = []
+    assert plain(value, "x", notes) == json.loads(json.dumps(value))
+    assert notes == []
+
+
+def test_the_depth_that_is_taken_can_be_stored():
+    value: object = "x"
+    for _ in range(MAX_DEPTH - 1):
+        value = [value]
+    assert msgspec.json.encode(plain(value, "x", []))
