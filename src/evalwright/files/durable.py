@@ -18,7 +18,7 @@ import msgspec
 
 from evalwright.errors import StorageError
 
-__all__ = ["AppendFile", "repair_tail", "replace_file", "sync_folder", "write_file"]
+__all__ = ["AppendFile", "repair_tail", "replace_file", "storage_error", "sync_folder"]
 
 _BLOCK = 1 << 16
 
@@ -145,7 +145,10 @@ def replace_file(path: Path, data: bytes) -> None:
     """Replace a file's content at once and durably: readers see the old or the new one. Raises StorageError."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        write_file(temporary, data)
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
         sync_folder(path.parent)
     except OSError as error:
@@ -153,14 +156,6 @@ def replace_file(path: Path, data: bytes) -> None:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a new file durably. Raises FileExistsError and every other OSError."""
-    with path.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def sync_folder(path: Path) -> None:

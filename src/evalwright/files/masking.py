@@ -13,9 +13,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote, urlsplit
+from urllib.parse import quote, quote_plus, unquote
 
-__all__ = ["MASK", "Masker", "looks_secret"]
+__all__ = ["MASK", "Masker", "expand", "looks_secret"]
 
 MASK = "***MASKED***"
 
@@ -50,21 +50,20 @@ class Masker:
     """
 
     def __init__(self, secrets: Mapping[str, str], keep: Iterable[str] = ()) -> None:
-        self._named = {name: value for name, value in secrets.items() if len(value) >= _SHORTEST}
+        self._named = {name: value for name, value in _with_passwords(secrets) if len(value) >= _SHORTEST}
         self._keep = frozenset(keep)
-        values = {*self._named.values(), *_passwords(self._named.values())}
-        forms = {form for value in values for form in _forms(value) if len(form) >= _SHORTEST}
+        forms = {form for value in self._named.values() for form in _forms(value) if len(form) >= _SHORTEST}
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
         escaped = {variant for form in forms for variant in _json_forms(form)}
         self._needles = tuple(sorted(needle.encode("utf-8", "surrogatepass") for needle in escaped))
 
     @classmethod
     def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
-        """The given secrets, and the variables of an environment whose names look secret."""
+        """The given secrets, and the variables of an environment whose names or URL passwords look secret."""
         found = {
             name: value
             for name, value in environ.items()
-            if looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)
+            if (looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)) or _URL_PASSWORD.search(value)
         }
         return cls({**found, **secrets})
 
@@ -112,25 +111,28 @@ class Masker:
         """An authored document: like `mask_strings`, and whole values under credential-shaped keys (`api_key`)."""
         return self.mask_strings(_without_credentials(value))
 
-    def placeholders(self, value: Any) -> Any:
-        """Plain data with secrets as `${NAME}`, for storing; `expand` is the inverse. A literal `${` is `$${`."""
-        return _mapped(value, self._with_placeholders)
+    def placeholders(self, value: Any, unresolved: Mapping[str, str] = {}) -> Any:
+        """Plain data with secrets as `${NAME}`, for storing; `expand` is the inverse. A literal `${` is `$${`.
 
-    def _with_placeholders(self, text: str) -> str:
-        if text in self._keep or _DATE.fullmatch(text):
-            return text if text in self._keep and "$" not in text else _DOLLARS.sub("$$$$", text)
+        `unresolved` is what `expand` could not resolve before: those placeholders stay.
+        """
+        named = {**self._named, **unresolved}
+        longest_first = sorted(named.items(), key=lambda item: (-len(item[1]), item[0]))
+        return _mapped(value, lambda text: self._with_placeholders(text, longest_first))
+
+    def _with_placeholders(self, text: str, secrets: list[tuple[str, str]]) -> str:
         pieces = [(text, False)]
-        for name, secret in sorted(self._named.items(), key=lambda item: (-len(item[1]), item[0])):
-            if secret in text:
+        spared = text in self._keep or _DATE.fullmatch(text)
+        for name, secret in secrets:
+            if secret in text and not spared:
                 pieces = [piece for old in pieces for piece in _split(old, secret, "${" + name + "}")]
-        return "".join(piece if placed else _DOLLARS.sub("$$$$", piece) for piece, placed in pieces)
+        return "".join(piece if placed else _DOLLARS.sub("$$", piece) for piece, placed in pieces)
 
 
 def expand(value: Any, environ: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
     """What `placeholders` was given, and the placeholders whose names `environ` lacks: they are left in place.
 
-    The second part maps each such name to its placeholder, ready to be a Masker's secrets, so that storing the
-    value again keeps it.
+    The second part maps each such name to its placeholder: `placeholders` keeps them when given it.
     """
     missing: dict[str, str] = {}
 
@@ -181,11 +183,14 @@ def _is_credential(key: object, value: object) -> bool:
     return value is not None and isinstance(key, str) and _CREDENTIAL_KEY.fullmatch(key) is not None
 
 
-def _passwords(values: Iterable[str]) -> Iterator[str]:
-    """Passwords inside secret URLs, as written and decoded."""
-    for value in values:
-        for match in _URL_PASSWORD.finditer(value):
-            yield from {match[1], unquote(match[1])}
+def _with_passwords(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Secrets by name, and the passwords inside those that are URLs, as written and decoded."""
+    for name, value in secrets.items():
+        label = re.sub("[{}]", "_", name)
+        yield label, value
+        for number, match in enumerate(_URL_PASSWORD.finditer(value)):
+            yield f"{label}:password{number or ''}", match[1]
+            yield f"{label}:password{number or ''}:decoded", unquote(match[1])
 
 
 def _forms(secret: str) -> Iterator[str]:

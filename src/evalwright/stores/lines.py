@@ -1,0 +1,168 @@
+"""Records as lines of JSON: the one encoder of all stores, and decoding with what each line's version asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.masking import Masker
+from evalwright.model.plan import Plan
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case, Expected
+from evalwright.model.trace import (
+    Metrics,
+    Output,
+    ToolCall,
+    ToolResult,
+    Trace,
+    TraceError,
+    TraceMessage,
+)
+
+__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "reserved_words"]
+
+T = TypeVar("T")
+
+MIGRATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+"""From the version of an older produced record to a function that makes it the next version."""
+
+_MAJOR = 1
+_ENDS = b'"schema_version":"1.0"}\n'
+_STARTS = b'{"schema_version":"1.0"'
+_SHAPES = (
+    *(Case, Expected, Trace, Output, Metrics, ToolCall, ToolResult, TraceMessage, TraceError),
+    *(EvaluationResult, CaseVerdict),
+)
+
+
+def reserved_words(plan: Plan) -> frozenset[str]:
+    """Strings that masking leaves alone, so that records stay readable: names of fields, variants, evaluators."""
+    words = {name for shape in _SHAPES for name in shape.__struct_fields__}
+    words.update(variant.name for variant in plan.variants)
+    words.update(evaluator.name for evaluator in plan.evaluators)
+    return frozenset(words | {"borderline", plan.config_hash, plan.run_id})
+
+
+class LineEncoder:
+    """Encodes records to masked lines that every reader splits at LF only.
+
+    Raises TypeError or ValueError for what JSON cannot hold; NaN becomes null.
+    """
+
+    def __init__(self, masker: Masker | None) -> None:
+        self._encoder = msgspec.json.Encoder()
+        self._mask = masker.mask_bytes if masker else None
+
+    def line(self, record: object) -> bytes:
+        try:
+            return self._finished(self._encoder.encode(record) + b"\n")
+        except (RecursionError, OverflowError) as error:
+            raise ValueError(f"cannot be stored as JSON: {error}") from error
+
+    def lines(self, records: Sequence[object]) -> bytes:
+        try:
+            return self._finished(self._encoder.encode_lines(records))
+        except (RecursionError, OverflowError) as error:
+            raise ValueError(f"cannot be stored as JSON: {error}") from error
+
+    def _finished(self, lines: bytes) -> bytes:
+        if self._mask is not None:
+            lines = self._mask(lines)
+        return lines if lines.isascii() else _without_separators(lines)
+
+
+def _without_separators(lines: bytes) -> bytes:
+    """U+2028, U+2029 and U+0085 as escapes: other people's readers split lines there."""
+    if b"\xe2\x80\xa8" in lines:
+        lines = lines.replace(b"\xe2\x80\xa8", b"\\u2028")
+    if b"\xe2\x80\xa9" in lines:
+        lines = lines.replace(b"\xe2\x80\xa9", b"\\u2029")
+    if b"\xc2\x85" in lines:
+        lines = lines.replace(b"\xc2\x85", b"\\u0085")
+    return lines
+
+
+class _Version(msgspec.Struct, gc=False):
+    schema_version: Any = None
+
+
+_version_decoder = msgspec.json.Decoder(_Version)
+
+
+class LineDecoder:
+    """Decodes the lines of one file; what cannot be read goes to `damage` and is left out."""
+
+    def __init__(self, file: str, damage: list[str]) -> None:
+        self._file, self._damage = file, damage
+
+    def records(
+        self, kind: type[T], lines: Iterable[bytes], first_line: Callable[[], int] | None = None
+    ) -> Iterator[T]:
+        """The records in `lines`; `first_line()` is the number of the first one, asked only when it is needed.
+
+        Raises InputError for a record of a higher major version.
+        """
+        decode = msgspec.json.Decoder(kind).decode
+        for position, line in enumerate(lines):
+            try:
+                if line.endswith(_ENDS) or line.startswith(_STARTS):
+                    record = decode(line)
+                else:
+                    record = _of_any_version(kind, decode, line)
+            except _NewerVersion as newer:
+                raise self._refusal(newer, position, first_line) from None
+            except _Blank:
+                continue
+            except (ValueError, RecursionError) as error:
+                self._add(position, line, error, first_line)
+                continue
+            yield record
+
+    def _add(self, position: int, line: bytes, error: Exception, first_line: Callable[[], int] | None) -> None:
+        number = position + (first_line() if first_line else 1)
+        what = str(error) if line.endswith(b"\n") else "torn tail, left out"
+        if (note := f"{self._file}:{number}: {what}") not in self._damage:
+            self._damage.append(note)
+
+    def _refusal(self, newer: _NewerVersion, position: int, first_line: Callable[[], int] | None) -> InputError:
+        number = position + (first_line() if first_line else 1)
+        return newer_version(self._file, str(newer), number)
+
+
+def _of_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T:
+    if not line.strip(b" \t\r\n"):
+        raise _Blank
+    version = _version_decoder.decode(line).schema_version
+    if version is not None and _major(version) > _MAJOR:
+        raise _NewerVersion(str(version))
+    if isinstance(version, str) and version in MIGRATIONS:
+        return msgspec.convert(_migrated(msgspec.json.decode(line)), kind)
+    return decode(line)
+
+
+class _Blank(Exception):
+    pass
+
+
+class _NewerVersion(Exception):
+    pass
+
+
+def newer_version(file: str, version: str, line: int | None = None) -> InputError:
+    """The refusal of a produced file that a later major version of evalwright wrote."""
+    message = f"has version {version}; this evalwright reads versions 1.x, a newer one reads both"
+    return InputError(Problem(file, message, line, "schema_version"))
+
+
+def _major(version: object) -> int:
+    head = str(version).partition(".")[0]
+    return int(head) if head.isascii() and head.isdigit() and len(head) < 10 else _MAJOR
+
+
+def _migrated(record: dict[str, Any]) -> dict[str, Any]:
+    while (step := MIGRATIONS.get(record["schema_version"])) is not None:
+        record = step(record)
+    return record

@@ -1,0 +1,252 @@
+"""Runs as folders of JSON Lines files: `<folder>/<run id>/`.
+
+A run is built in a hidden folder and appears under its id in one rename: complete, or not there at all. Names of
+files never come from data; the run id is made safe first.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+
+from evalwright.errors import InputError, RunLockedError, StorageError
+from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
+from evalwright.files.masking import Masker
+from evalwright.model.plan import Plan
+from evalwright.model.snapshot import Case
+from evalwright.stores.lines import LineEncoder, reserved_words
+from evalwright.stores.local_run import (
+    CASES,
+    PLAN,
+    RESULTS,
+    TRACES,
+    VERDICTS,
+    LocalReader,
+    LocalWriter,
+    plan_to_json,
+)
+from evalwright.stores.locking import RunLock
+
+__all__ = ["LocalFiles"]
+
+_DRAFT = ".new-"
+_LONGEST_ID = 120
+_BATCH = 1 << 16
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_DATE_IN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)")
+_COUNTER = re.compile(r"(.*?)(?:-(\d{1,9}))?")
+
+
+class LocalFiles:
+    """A folder of runs. Secrets of the environment are masked in everything written when no masker is given."""
+
+    def __init__(self, folder: Path, masker: Masker | None = None) -> None:
+        self.folder = Path(folder)
+        self._given_masker = masker
+
+    @classmethod
+    def at(cls, path: Path, masker: Masker | None = None) -> tuple[LocalFiles, str]:
+        """The store and the run id of a run folder; links are followed. Raises InputError."""
+        folder = Path(path).resolve()
+        if not is_run(folder):
+            raise _no_run(path, folder)
+        return cls(folder.parent, masker), folder.name
+
+    @property
+    def _masker(self) -> Masker:
+        if self._given_masker is None:
+            self._given_masker = Masker.of({}, os.environ)
+        return self._given_masker
+
+    def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
+        """A new run; see `Store.create`. Raises StorageError."""
+        run_id = _safe(plan.run_id)
+        draft, lock = self._new_draft()
+        try:
+            encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
+            plan = msgspec.structs.replace(plan, cases_total=_write_cases(draft / CASES, cases, encoder))
+            _write_documents(draft, documents, self._masker)
+            folder = self._published(draft, plan, run_id)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            lock.release()
+            raise
+        return LocalWriter(folder, lock, self._masker)
+
+    def _new_draft(self) -> tuple[Path, RunLock]:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with _turn(self.folder) as alone:
+                if alone:
+                    _remove_leftovers(self.folder)
+                draft = self.folder / f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}"
+                draft.mkdir()
+                return draft, RunLock(draft)
+        except OSError as error:
+            raise storage_error("create a run in", self.folder, error) from error
+
+    def _published(self, draft: Path, plan: Plan, run_id: str) -> Path:
+        """Rename the draft to the first free id; a folder that is not empty is never replaced."""
+        for name in _numbered(run_id):
+            folder = self.folder / name
+            if os.path.lexists(folder):
+                continue
+            plan.run_id = name
+            replace_file(draft / PLAN, plan_to_json(plan, self._masker.keeping(reserved_words(plan))))
+            try:
+                draft.rename(folder)
+                sync_folder(self.folder)
+            except OSError as error:
+                if error.errno in _TAKEN:
+                    continue
+                raise storage_error("create", folder, error) from error
+            return folder
+        raise AssertionError("numbers do not end")
+
+    def open(self, run_id: str) -> LocalWriter:
+        """The run for writing; see `Store.open`."""
+        folder = self._existing(run_id)
+        return LocalWriter(folder, RunLock(folder), self._masker)
+
+    def read(self, run_id: str) -> LocalReader:
+        """The run for reading; needs no lock. Raises InputError when there is none."""
+        return LocalReader(self._existing(run_id))
+
+    def run_ids(self) -> list[str]:
+        """Ids of the stored runs, oldest first."""
+        try:
+            folders = [path for path in self.folder.iterdir() if not path.name.startswith(".") and is_run(path)]
+        except OSError:
+            return []
+        return [folder.name for folder in sorted(folders, key=_age)]
+
+    def _existing(self, run_id: str) -> Path:
+        folder = self.folder / run_id
+        if Path(run_id).name != run_id or run_id in ("", ".", "..") or not is_run(folder):
+            raise _no_run(folder, folder)
+        return folder
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a folder holds a run: it has traces and results (specification b.9)."""
+    return (folder / TRACES).is_file() and (folder / RESULTS).is_file()
+
+
+def _no_run(path: Path, folder: Path) -> InputError:
+    what = "does not exist" if not folder.exists() else f"is no run folder: it lacks {TRACES} or {RESULTS}"
+    try:
+        runs = sorted(entry.name for entry in folder.parent.iterdir() if is_run(entry))
+    except OSError:
+        runs = []
+    near = get_close_matches(folder.name, runs, n=3) or runs[-3:]
+    hint = f"; runs next to it: {', '.join(near)}" if near else f"; a run folder holds {TRACES} and {RESULTS}"
+    return InputError(f"{path} {what}{hint}")
+
+
+def _safe(run_id: str) -> str:
+    """The id as a name for a folder: letters, digits, `.`, `_` and `-`, no dot in front, not too long."""
+    return _UNSAFE.sub("-", run_id).lstrip(".")[:_LONGEST_ID].rstrip("-") or "run"
+
+
+def _numbered(run_id: str) -> Iterator[str]:
+    yield run_id
+    number = 2
+    while True:
+        yield f"{run_id}-{number}"
+        number += 1
+
+
+def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> int:
+    """Stream the cases into a durable file; how many there were."""
+    total, pending, file = 0, bytearray(), AppendFile(path)
+    try:
+        for case in cases:
+            pending += encoder.line(case)
+            total += 1
+            if len(pending) >= _BATCH:
+                file.append(bytes(pending))
+                pending.clear()
+        file.append(bytes(pending))
+        file.sync()
+    finally:
+        file.close()
+    return total
+
+
+def _write_documents(draft: Path, documents: Mapping[str, bytes], masker: Masker) -> None:
+    for name in (TRACES, RESULTS, VERDICTS):
+        AppendFile(draft / name).close()
+    for name, content in documents.items():
+        if Path(name).name != name or (draft / name).exists():
+            raise ValueError(f"not a name for a document of a run: {name!r}")
+        text = masker.mask_text(content.decode("utf-8", "surrogateescape"))
+        replace_file(draft / name, text.encode("utf-8", "surrogateescape"))
+
+
+def _age(folder: Path) -> tuple[datetime, str, int]:
+    """When a run started, from its plan or its name or its files; then by name, numbers as numbers."""
+    base, number = _COUNTER.fullmatch(folder.name).groups()  # type: ignore[union-attr]
+    return _started(folder), base, int(number or 1)
+
+
+class _Start(msgspec.Struct):
+    started_at: datetime
+
+
+def _started(folder: Path) -> datetime:
+    with suppress(OSError, ValueError):
+        started = msgspec.json.decode((folder / PLAN).read_bytes(), type=_Start).started_at
+        return started if started.tzinfo else started.replace(tzinfo=UTC)
+    with suppress(ValueError):
+        if match := _DATE_IN_ID.match(folder.name):
+            return datetime.fromisoformat(f"{match[1]}T{match[2]}:{match[3]}:{match[4]}+00:00")
+    with suppress(OSError):
+        return datetime.fromtimestamp((folder / TRACES).stat().st_mtime, UTC)
+    return datetime.max.replace(tzinfo=UTC)
+
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[bool]:
+    """One process at a time makes or removes drafts, so that none is removed before its owner holds its lock.
+
+    False after 5 seconds without a turn, and where folders cannot be locked: then nothing may be removed.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield _locked(descriptor, time.monotonic() + 5)
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int, deadline: float) -> bool:
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            time.sleep(0.002)
+        except OSError:
+            return False
+    return False
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the drafts of dead processes."""
+    for draft in folder.glob(f"{_DRAFT}*"):
+        with suppress(RunLockedError, StorageError, FileNotFoundError):
+            lock = RunLock(draft)
+            shutil.rmtree(draft, ignore_errors=True)
+            lock.release()

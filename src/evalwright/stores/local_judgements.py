@@ -1,0 +1,150 @@
+"""A complete new set of results and verdicts, which takes the old one's place in a single rename.
+
+Shares are written side by side into a hidden folder of the run, then joined into one file each. The rename of that
+folder to `.judgements` is the commit: from then on readers look there first. Moving both files to their usual
+places afterwards may be cut short by a crash at any moment; opening the run for writing finishes it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from evalwright.errors import StorageError
+from evalwright.files.durable import storage_error, sync_folder
+from evalwright.files.masking import Masker
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.stores.lines import LineEncoder
+
+__all__ = ["COMMITTED", "LocalJudgements", "LocalShare", "drop_abandoned", "finish_commit"]
+
+COMMITTED = ".judgements"
+_DRAFT = ".judging-"
+_FILES = ("results.jsonl", "verdicts.jsonl")
+_BUFFER = 1 << 20
+
+
+class LocalJudgements:
+    """The new set of a run folder, from the first share to its commit."""
+
+    def __init__(self, folder: Path, masker: Masker, swap: Callable[[Callable[[], None]], None]) -> None:
+        """`swap(commit)` calls `commit` while nobody appends to the old set."""
+        self._run, self._masker, self._swap = folder, masker, swap
+        self._draft = folder / f"{_DRAFT}{secrets.token_hex(4)}"
+        self._numbers: set[int] = set()
+        try:
+            self._draft.mkdir()
+        except OSError as error:
+            raise storage_error("write", self._draft, error) from error
+
+    def share(self, number: int) -> LocalShare:
+        self._numbers.add(number)
+        return LocalShare(self._draft, number, self._masker)
+
+    def commit(self) -> None:
+        """Replace the old set. Raises StorageError, also when a share was begun and never closed."""
+        shares = [self._draft / str(number) for number in sorted(self._numbers)]
+        for share in shares:
+            if not share.is_dir():
+                raise StorageError(f"share {share.name} of the new judgements was never finished: {self._run}")
+        try:
+            for name in _FILES:
+                _join([share / name for share in shares], self._draft / name)
+            for share in shares:
+                shutil.rmtree(share)
+            sync_folder(self._draft)
+            self._swap(self._put_in_place)
+        except OSError as error:
+            raise storage_error("replace the judgements of", self._run, error) from error
+
+    def _put_in_place(self) -> None:
+        self._draft.rename(self._run / COMMITTED)
+        sync_folder(self._run)
+        finish_commit(self._run)
+
+    def abandon(self) -> None:
+        shutil.rmtree(self._draft, ignore_errors=True)
+
+
+class LocalShare:
+    """One process's share of new judgements. Can be pickled until the first append."""
+
+    def __init__(self, draft: Path, number: int, masker: Masker) -> None:
+        self._draft, self._number, self._masker = draft, number, masker
+        self._encoder: LineEncoder | None = None
+        self._files: tuple[BinaryIO, ...] = ()
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None:
+        if results:
+            self._append(0, self._opened().lines(results))
+
+    def append_verdict(self, verdict: CaseVerdict) -> None:
+        self._append(1, self._opened().line(verdict))
+
+    def close(self) -> None:
+        """Finish the share: only then it is part of the new set. Raises StorageError."""
+        self._opened()
+        try:
+            for file in self._files:
+                file.close()
+            self._open_folder().rename(self._draft / str(self._number))
+        except OSError as error:
+            raise storage_error("write", self._draft, error) from error
+
+    def _append(self, which: int, lines: bytes) -> None:
+        try:
+            self._files[which].write(lines)
+        except OSError as error:
+            raise storage_error("write", self._draft / _FILES[which], error) from error
+
+    def _opened(self) -> LineEncoder:
+        if self._encoder is None:
+            folder = self._open_folder()
+            try:
+                folder.mkdir()
+                self._files = tuple((folder / name).open("xb", buffering=_BUFFER) for name in _FILES)
+            except OSError as error:
+                raise storage_error("write", folder, error) from error
+            self._encoder = LineEncoder(self._masker)
+        return self._encoder
+
+    def _open_folder(self) -> Path:
+        return self._draft / f"{self._number}.open"
+
+
+def _join(sources: list[Path], target: Path) -> None:
+    """All sources as one durable file; the first one is moved, not copied."""
+    if sources:
+        sources[0].rename(target)
+    with target.open("ab") as joined:
+        for source in sources[1:]:
+            with source.open("rb") as part:
+                shutil.copyfileobj(part, joined, _BUFFER)
+        joined.flush()
+        os.fsync(joined.fileno())
+
+
+def finish_commit(folder: Path) -> None:
+    """Move a committed set to its usual place, as far as that was not done. Raises StorageError."""
+    committed = folder / COMMITTED
+    if not committed.is_dir():
+        return
+    try:
+        for name in _FILES:
+            with suppress(FileNotFoundError):
+                (committed / name).rename(folder / name)
+        sync_folder(folder)
+        shutil.rmtree(committed)
+    except OSError as error:
+        raise storage_error("replace the judgements of", folder, error) from error
+
+
+def drop_abandoned(folder: Path) -> None:
+    """Remove sets that were never committed."""
+    for draft in folder.glob(f"{_DRAFT}*"):
+        shutil.rmtree(draft, ignore_errors=True)

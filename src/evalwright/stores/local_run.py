@@ -1,0 +1,297 @@
+"""One run as a folder of JSON Lines files: reading it, and writing it with the exclusive right to."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.durable import AppendFile, repair_tail, replace_file
+from evalwright.files.masking import Masker, expand
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import JudgementWriter, Part
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Trace
+from evalwright.stores.lines import LineDecoder, LineEncoder, newer_version, reserved_words
+from evalwright.stores.local_judgements import (
+    COMMITTED,
+    LocalJudgements,
+    drop_abandoned,
+    finish_commit,
+)
+from evalwright.stores.locking import RunLock
+from evalwright.stores.summaries import summary_from_yaml, summary_to_plain, summary_to_yaml
+
+__all__ = ["CASES", "PLAN", "RESULTS", "TRACES", "VERDICTS", "LocalReader", "LocalWriter", "plan_to_json"]
+
+T = TypeVar("T")
+
+PLAN = "plan.json"
+CASES = "cases.jsonl"
+TRACES = "traces.jsonl"
+RESULTS = "results.jsonl"
+VERDICTS = "verdicts.jsonl"
+SUMMARY = "summary.yaml"
+
+_BUFFER = 1 << 20
+
+
+def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:
+    """The plan as stored: secrets as `${NAME}`, also those that were never resolved."""
+    plain = masker.placeholders(msgspec.to_builtins(plan), unresolved)
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
+
+
+def _plan_from_json(path: Path, environ: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
+    """The plan with its secrets from `environ`, and the placeholders of those that it lacks."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None, {}
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+    try:
+        plain, missing = expand(msgspec.json.decode(data), environ)
+        version = plain.get("schema_version", "1.0") if isinstance(plain, dict) else "1.0"
+        if not str(version).startswith("1."):
+            raise newer_version(str(path), str(version))
+        return msgspec.convert(plain, Plan), missing
+    except (ValueError, RecursionError) as error:
+        raise InputError(Problem(str(path), f"is no plan of a run: {error}")) from error
+
+
+class LocalReader:
+    """A run folder, read only; needs no lock and may be used while another process writes."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str] = os.environ) -> None:
+        self.folder = folder
+        self.location = str(folder)
+        self.damage: list[str] = []
+        self.plan, self._missing = _plan_from_json(folder / PLAN, environ)
+        self._offsets: array[int] | None = None
+        self._cases: BinaryIO | None = None
+
+    @property
+    def unresolved(self) -> list[str]:
+        """Names of the plan's secrets that the environment lacks: the run can be read, but no system called."""
+        return sorted(self._missing)
+
+    def cases(self, start: int = 0) -> Iterator[Case]:
+        """The cases as run, from position `start`. Raises InputError at a damaged one: skipping it would
+        move all later ones to a wrong position."""
+        file = _opened(self.folder / CASES)
+        if file is None:
+            return
+        with file:
+            if start:
+                offsets = self._case_offsets()
+                if start >= len(offsets):
+                    return
+                file.seek(offsets[start])
+            for number, line in enumerate(file, start):
+                yield self._case(line, number)
+
+    def case(self, index: int) -> Case:
+        """The case at a position of the dataset. Raises IndexError, and InputError when it is damaged."""
+        offsets = self._case_offsets()
+        if not 0 <= index < len(offsets):
+            raise IndexError(f"{self.location} has {len(offsets)} cases, asked for position {index}")
+        assert self._cases is not None
+        start = offsets[index]
+        end = offsets[index + 1] if index + 1 < len(offsets) else os.fstat(self._cases.fileno()).st_size
+        return self._case(os.pread(self._cases.fileno(), end - start, start), index)
+
+    def _case(self, line: bytes, index: int) -> Case:
+        damage: list[str] = []
+        for case in LineDecoder(str(self.folder / CASES), damage).records(Case, [line], lambda: index + 1):
+            return case
+        what = damage[0].partition(CASES)[2].lstrip(":0123456789 ") if damage else "is blank"
+        raise InputError(Problem(str(self.folder / CASES), f"damaged: {what}", index + 1))
+
+    def _case_offsets(self) -> array[int]:
+        """Where each line of the cases starts: 8 bytes a case, made when first asked for."""
+        if self._offsets is None:
+            offsets = array("Q")
+            self._cases = _opened(self.folder / CASES)
+            position = 0
+            for line in self._cases or ():
+                offsets.append(position)
+                position += len(line)
+            self._offsets = offsets
+        return self._offsets
+
+    def parts(self, count: int) -> list[Part]:
+        """Byte ranges of the traces that start and end at line starts; none for a run without traces."""
+        file = _opened(self.folder / TRACES)
+        if file is None:
+            return []
+        with file:
+            size = file.seek(0, os.SEEK_END)
+            cuts = [0]
+            for number in range(1, count):
+                file.seek(max(size * number // count - 1, 0))
+                file.readline()
+                cuts.append(file.tell())
+        ends = [*cuts[1:], size]
+        return [(start, end) for start, end in zip(cuts, ends, strict=True) if start < end]
+
+    def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        return self._records(TRACES, kind, part)
+
+    def results(self, kind: type[T]) -> Iterator[T]:
+        return self._records(RESULTS, kind)
+
+    def verdicts(self, kind: type[T]) -> Iterator[T]:
+        return self._records(VERDICTS, kind)
+
+    def _records(self, name: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        file = _opened(self.folder / COMMITTED / name) or _opened(self.folder / name)
+        if file is None:
+            return
+        with file:
+            decoder = LineDecoder(name, self.damage)
+            if part is None:
+                yield from decoder.records(kind, file)
+                return
+            start, end = part
+            file.seek(start)
+            yield from decoder.records(
+                kind, _lines_until(file, start, end), lambda: self._line_number(name, start)
+            )
+
+    def _line_number(self, name: str, position: int) -> int:
+        """The number of the line that starts at a byte position: read again, which only damage asks for."""
+        number = 1
+        with (self.folder / name).open("rb") as file:
+            while position > 0 and (block := file.read(min(_BUFFER, position))):
+                number += block.count(b"\n")
+                position -= len(block)
+        return number
+
+    def summary(self) -> RunSummary | None:
+        """The stored summary; None when there is none or it cannot be read, as it can be rebuilt."""
+        try:
+            data = (self.folder / SUMMARY).read_bytes()
+        except OSError:
+            return None
+        try:
+            summary = summary_from_yaml(data)
+        except ValueError as error:
+            self.damage.append(f"{SUMMARY}: {error}")
+            return None
+        if not summary.schema_version.startswith("1."):
+            raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
+        return summary
+
+    def close(self) -> None:
+        if self._cases is not None:
+            self._cases.close()
+        self._cases = self._offsets = None
+
+
+def _opened(path: Path) -> BinaryIO | None:
+    try:
+        return path.open("rb", buffering=_BUFFER)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+
+
+def _lines_until(file: BinaryIO, position: int, end: int) -> Iterator[bytes]:
+    for line in file:
+        if position >= end:
+            return
+        position += len(line)
+        yield line
+
+
+class LocalWriter(LocalReader):
+    """A run folder with the exclusive right to write."""
+
+    def __init__(
+        self, folder: Path, lock: RunLock, masker: Masker, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        """Opening finishes what a crash left half done: a committed set of judgements, torn last lines."""
+        self._lock = lock
+        self._files: list[AppendFile] = []
+        try:
+            super().__init__(folder, environ)
+            if self.plan is not None:
+                masker = masker.keeping(reserved_words(self.plan))
+            self._masker = masker
+            self._encoder = LineEncoder(masker)
+            self._clear_up()
+            self._open_files()
+        except BaseException:
+            self.close()
+            raise
+
+    def _clear_up(self) -> None:
+        finish_commit(self.folder)
+        drop_abandoned(self.folder)
+        for leftover in self.folder.glob(".*.tmp"):
+            with suppress(OSError):
+                leftover.unlink()
+
+    def _open_files(self) -> None:
+        for name in (TRACES, RESULTS, VERDICTS):
+            path = self.folder / name
+            if path.exists() and (cut := repair_tail(path)):
+                self.damage.append(f"{name}: torn tail of {cut} bytes, cut")
+            self._files.append(AppendFile(path))
+        self._traces, self._results, self._verdicts = self._files
+
+    def append_trace(self, trace: Trace) -> None:
+        self._traces.append(self._encoder.line(trace))
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None:
+        if results:
+            self._results.append(self._encoder.lines(results))
+
+    def append_verdict(self, verdict: CaseVerdict) -> None:
+        self._verdicts.append(self._encoder.line(verdict))
+
+    def sync(self) -> None:
+        for file in self._files:
+            file.sync()
+
+    def save_summary(self, summary: RunSummary) -> None:
+        replace_file(self.folder / SUMMARY, summary_to_yaml(self._masker.mask_strings(summary_to_plain(summary))))
+
+    def save_plan(self, plan: Plan) -> None:
+        masker = self._masker.keeping(reserved_words(plan))
+        replace_file(self.folder / PLAN, plan_to_json(plan, masker, self._missing))
+        self.plan = plan
+
+    def rewrite_judgements(self) -> JudgementWriter:
+        return LocalJudgements(self.folder, self._masker, self._take_over)
+
+    def _take_over(self, commit: Callable[[], None]) -> None:
+        """Put new files in the place of the old ones, and append to them from now on."""
+        for file in (self._results, self._verdicts):
+            file.close()
+        try:
+            commit()
+        finally:
+            self._results, self._verdicts = (AppendFile(self.folder / name) for name in (RESULTS, VERDICTS))
+            self._files[1:] = [self._results, self._verdicts]
+
+    def close(self) -> None:
+        """Sync what is unsynced, then give the right to write back. Raises StorageError."""
+        try:
+            for file in self._files:
+                file.sync()
+        finally:
+            for file in self._files:
+                file.close()
+            super().close()
+            self._lock.release()
