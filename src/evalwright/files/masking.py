@@ -11,15 +11,18 @@ import base64
 import html
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-__all__ = ["MASK", "Masker", "expand", "looks_secret"]
+__all__ = ["MASKED", "Masker", "expand", "looks_secret"]
 
-MASK = "***MASKED***"
+MASKED = "***MASKED***"
 
 _SHORTEST = 6
+_PIECE = 24
+_TAIL = 64
 _NAMES = re.compile(
     "KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID"
 )
@@ -52,10 +55,9 @@ class Masker:
     def __init__(self, secrets: Mapping[str, str], keep: Iterable[str] = ()) -> None:
         self._named = {name: value for name, value in _with_passwords(secrets) if len(value) >= _SHORTEST}
         self._keep = frozenset(keep)
-        forms = {form for value in self._named.values() for form in _forms(value) if len(form) >= _SHORTEST}
+        forms = {form for value in self._named.values() for form in _forms(value)}
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
-        escaped = {variant for form in forms for variant in _json_forms(form)}
-        self._needles = tuple(sorted(needle.encode("utf-8", "surrogatepass") for needle in escaped))
+        self._needles = tuple(sorted({needle for value in self._named.values() for needle in _needles(value)}))
 
     @classmethod
     def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
@@ -80,7 +82,7 @@ class Masker:
             return text
         for form in self._forms:
             if form in text:
-                text = text.replace(form, MASK)
+                text = text.replace(form, MASKED)
         return text
 
     def mask_bytes(self, lines: bytes) -> bytes:
@@ -114,7 +116,7 @@ class Masker:
     def placeholders(self, value: Any, unresolved: Mapping[str, str] = {}) -> Any:
         """Plain data with secrets as `${NAME}`, for storing; `expand` is the inverse. A literal `${` is `$${`.
 
-        `unresolved` is what `expand` could not resolve before: those placeholders stay.
+        `unresolved` is what `expand` found before: those placeholders stay.
         """
         named = {**self._named, **unresolved}
         longest_first = sorted(named.items(), key=lambda item: (-len(item[1]), item[0]))
@@ -129,22 +131,18 @@ class Masker:
         return "".join(piece if placed else _DOLLARS.sub("$$", piece) for piece, placed in pieces)
 
 
-def expand(value: Any, environ: Mapping[str, str]) -> tuple[Any, dict[str, str]]:
-    """What `placeholders` was given, and the placeholders whose names `environ` lacks: they are left in place.
-
-    The second part maps each such name to its placeholder: `placeholders` keeps them when given it.
-    """
-    missing: dict[str, str] = {}
+def expand(value: Any, environ: Mapping[str, str], unresolved: dict[str, str] | None = None) -> Any:
+    """What `placeholders` was given. Those whose names `environ` lacks stay, and are added to `unresolved`."""
 
     def replaced(match: re.Match[str]) -> str:
         name = match[1]
         if name is None:
             return "$"
-        if name not in environ:
-            missing[name] = match[0]
+        if name not in environ and unresolved is not None:
+            unresolved[name] = match[0]
         return environ.get(name, match[0])
 
-    return _mapped(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text), missing
+    return _mapped(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text)
 
 
 def _split(piece: tuple[str, bool], secret: str, placeholder: str) -> Iterator[tuple[str, bool]]:
@@ -172,7 +170,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 def _without_credentials(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {
-            key: MASK if _is_credential(key, item) else _without_credentials(item) for key, item in value.items()
+            key: MASKED if _is_credential(key, item) else _without_credentials(item) for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
         return [_without_credentials(item) for item in value]
@@ -193,31 +191,57 @@ def _with_passwords(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield f"{label}:password{number or ''}:decoded", unquote(match[1])
 
 
-def _forms(secret: str) -> Iterator[str]:
-    """Every text under which a secret may turn up; the same one may come twice."""
-    yield secret
-    once = json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield from (once, json.dumps(once, ensure_ascii=False)[1:-1])
-    ascii_once = json.dumps(secret)[1:-1]
-    yield from (ascii_once, json.dumps(ascii_once)[1:-1])
-    yield secret.replace("/", "\\/")
-    yield repr(secret)[1:-1]
-    yield from (html.escape(secret), html.escape(secret, quote=False))
+def _needles(secret: str) -> Iterator[bytes]:
+    """A few pieces such that every line with some form of the secret holds one: quicker to look for.
+
+    Pieces that many forms share come first, then those with digits and capitals, which other text seldom has.
+    """
+    waiting = {text.encode("utf-8", "surrogatepass") for form in _forms(secret) for text in _json_forms(form)}
+    while waiting:
+        shared = Counter(piece for text in waiting for piece in _pieces(text))
+        best = max(shared, key=lambda piece: (shared[piece], sum(byte < 91 for byte in piece), piece))
+        yield best
+        waiting = {text for text in waiting if best not in text}
+
+
+def _pieces(text: bytes) -> set[bytes]:
+    start = max(0, len(text) - _TAIL)
+    return {text[at : at + _PIECE] for at in range(start, max(start, len(text) - _PIECE) + 1)}
+
+
+def _forms(secret: str) -> set[str]:
+    """Every text under which a secret may turn up."""
+    once, ascii_once = _in_json(secret), _in_json(secret, ascii_only=True)
     data = secret.encode("utf-8", "surrogatepass")
-    for percent in (quote(data, safe=""), quote(data), quote(data, safe="/:@?&=+$,;!*'()"), quote_plus(data)):
-        yield percent
-        yield re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), percent)
+    percent = {quote(data, safe=safe) for safe in ("", "/", "/:@?&=+$,;!*'()")} | {quote_plus(data)}
+    lower_percent = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text) for text in percent}
+    forms = {secret, once, _in_json(once), ascii_once, _in_json(ascii_once, ascii_only=True)}
+    forms |= {
+        secret.replace("/", "\\/"),
+        repr(secret)[1:-1],
+        html.escape(secret),
+        html.escape(secret, quote=False),
+    }
+    return forms | percent | lower_percent | set(_inside_base64(data))
+
+
+def _inside_base64(data: bytes) -> Iterator[str]:
+    """What base64 makes of the data, whatever stands before and after it there."""
     for shift, skipped in ((0, 0), (1, 2), (2, 3)):
         inside = base64.b64encode(bytes(shift) + data)[skipped : (shift + len(data)) * 8 // 6].decode()
         yield from (inside, inside.replace("+", "-").replace("/", "_"))
 
 
+def _in_json(text: str, ascii_only: bool = False) -> str:
+    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+
+
 def _json_forms(text: str) -> Iterator[str]:
     """The text as it stands inside the quotes of JSON, from our encoder and from others."""
-    plain = json.dumps(text, ensure_ascii=False)[1:-1]
+    plain = _in_json(text)
     yield plain
     yield re.sub("[\u2028\u2029\x85]", lambda match: f"\\u{ord(match[0]):04x}", plain)
-    yield json.dumps(text)[1:-1]
+    yield _in_json(text, ascii_only=True)
 
 
 def _encodable(text: str) -> bool:

@@ -69,6 +69,8 @@ class RunReader(Protocol):
 
     plan: Plan | None
     """None in a folder that another program wrote."""
+    unresolved: list[str]
+    """Names of the plan's secrets that the environment lacks: enough to read and judge, not to call a system."""
     location: str
     damage: list[str]
 
@@ -149,7 +151,7 @@ class Store(Protocol):
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> RunWriter:
         """A new run with its cases and documents (file name to content), complete or not there at all.
 
-        `plan.run_id` gets a suffix `-2`, `-3`, ... when taken; `plan.cases_total` is set from `cases`.
+        `plan` is changed: `run_id` gets a suffix `-2`, `-3`, ... when taken, `cases_total` is set from `cases`.
         An exception from `cases` goes through and leaves nothing behind.
         """
 

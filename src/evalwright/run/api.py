@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -34,7 +35,7 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
     from evalwright.run.planning import chosen_cases, documents, plan_of
 
     options = options or RunOptions()
-    masker = Masker(suite.secrets)
+    masker = Masker.of(suite.secrets, os.environ)
     store = LocalFiles(options.out or suite.out or Path("runs"), masker)
     plan = plan_of(suite, options)
     with closing(store.create(plan, chosen_cases(suite, options), documents(suite, masker))) as writer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,25 +36,18 @@ def plan_of_run(reader: RunReader) -> Plan:
 
 
 def runnable(reader: RunReader) -> Plan:
-    """The plan of a run that is to go on, with secrets from the environment in their places.
+    """The plan of a run that is to go on.
 
-    Raises InputError when it cannot: no plan, or a secret that was masked when the run was stored.
+    Raises InputError when it cannot: no plan, or a secret that is not in the environment any more.
     """
-    from evalwright.files.masking import MASKED, expand
-
-    plan = reader.plan
-    if plan is None:
+    if reader.plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be judged again, not resumed")
-    variants = []
-    for variant in plan.variants:
-        config = expand(variant.config, os.environ)
-        if MASKED in msgspec.json.encode(config).decode():
-            raise InputError(
-                f"the configuration of {variant.name!r} holds a secret that was masked when the run was stored: "
-                "write it as ${NAME} in the suite, or start a new run"
-            )
-        variants.append(msgspec.structs.replace(variant, config=config))
-    return msgspec.structs.replace(plan, variants=variants)
+    if reader.unresolved:
+        raise InputError(
+            f"{reader.location} needs secrets that are not stored: set {', '.join(reader.unresolved)} "
+            "in the environment, or start a new run"
+        )
+    return reader.plan
 
 
 def case_finder(reader: RunReader, plan: Plan) -> CaseOf:

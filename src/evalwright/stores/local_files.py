@@ -77,7 +77,7 @@ class LocalFiles:
         draft, lock = self._new_draft()
         try:
             encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
-            plan = msgspec.structs.replace(plan, cases_total=_write_cases(draft / CASES, cases, encoder))
+            plan.cases_total = _write_cases(draft / CASES, cases, encoder)
             _write_documents(draft, documents, self._masker)
             folder = self._published(draft, plan, run_id)
         except BaseException:

@@ -59,11 +59,12 @@ def _plan_from_json(path: Path, environ: Mapping[str, str]) -> tuple[Plan | None
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
     try:
-        plain, missing = expand(msgspec.json.decode(data), environ)
+        unresolved: dict[str, str] = {}
+        plain = expand(msgspec.json.decode(data), environ, unresolved)
         version = plain.get("schema_version", "1.0") if isinstance(plain, dict) else "1.0"
         if not str(version).startswith("1."):
             raise newer_version(str(path), str(version))
-        return msgspec.convert(plain, Plan), missing
+        return msgspec.convert(plain, Plan), unresolved
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"is no plan of a run: {error}")) from error
 
@@ -75,14 +76,10 @@ class LocalReader:
         self.folder = folder
         self.location = str(folder)
         self.damage: list[str] = []
-        self.plan, self._missing = _plan_from_json(folder / PLAN, environ)
+        self.plan, self._placeholders = _plan_from_json(folder / PLAN, environ)
+        self.unresolved = sorted(self._placeholders)
         self._offsets: array[int] | None = None
         self._cases: BinaryIO | None = None
-
-    @property
-    def unresolved(self) -> list[str]:
-        """Names of the plan's secrets that the environment lacks: the run can be read, but no system called."""
-        return sorted(self._missing)
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as run, from position `start`. Raises InputError at a damaged one: skipping it would
@@ -269,7 +266,7 @@ class LocalWriter(LocalReader):
 
     def save_plan(self, plan: Plan) -> None:
         masker = self._masker.keeping(reserved_words(plan))
-        replace_file(self.folder / PLAN, plan_to_json(plan, masker, self._missing))
+        replace_file(self.folder / PLAN, plan_to_json(plan, masker, self._placeholders))
         self.plan = plan
 
     def rewrite_judgements(self) -> JudgementWriter:

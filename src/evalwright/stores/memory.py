@@ -1,0 +1,178 @@
+"""Runs in memory, for tests: the same records and the same rules as on disk, gone with the process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import msgspec
+
+from evalwright.errors import InputError, RunLockedError, StorageError, did_you_mean
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import Part
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Trace
+from evalwright.stores.lines import LineDecoder, LineEncoder
+
+__all__ = ["MemoryJudgements", "MemoryRun", "MemoryStore"]
+
+T = TypeVar("T")
+
+
+class MemoryRun:
+    """One run; records are kept as lines, so that what is read is never the object that was written."""
+
+    def __init__(self, run_id: str, plan: Plan, cases: list[bytes], documents: Mapping[str, bytes]) -> None:
+        self.run_id, self.location, self.documents = run_id, f"memory:{run_id}", dict(documents)
+        self.plan: Plan | None = plan
+        self.unresolved: list[str] = []
+        self.damage: list[str] = []
+        self.writing = False
+        self._cases = cases
+        self._traces: list[bytes] = []
+        self._results: list[bytes] = []
+        self._verdicts: list[bytes] = []
+        self._summary: RunSummary | None = None
+        self._encoder = LineEncoder(None)
+
+    def cases(self, start: int = 0) -> Iterator[Case]:
+        return LineDecoder("cases", self.damage).records(Case, islice(self._cases, start, None))
+
+    def case(self, index: int) -> Case:
+        if not 0 <= index < len(self._cases):
+            raise IndexError(f"{self.location} has {len(self._cases)} cases, asked for position {index}")
+        return next(LineDecoder("cases", self.damage).records(Case, [self._cases[index]]))
+
+    def parts(self, count: int) -> list[Part]:
+        total = len(self._traces)
+        cuts = [total * number // count for number in range(count + 1)]
+        return [(start, end) for start, end in zip(cuts, cuts[1:], strict=False) if start < end]
+
+    def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        start, end = part or (0, None)
+        return LineDecoder("traces", self.damage).records(kind, islice(self._traces, start, end))
+
+    def results(self, kind: type[T]) -> Iterator[T]:
+        return LineDecoder("results", self.damage).records(kind, self._results)
+
+    def verdicts(self, kind: type[T]) -> Iterator[T]:
+        return LineDecoder("verdicts", self.damage).records(kind, self._verdicts)
+
+    def summary(self) -> RunSummary | None:
+        return self._summary
+
+    def append_trace(self, trace: Trace) -> None:
+        self._check_open()
+        self._traces.append(self._encoder.line(trace))
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None:
+        self._check_open()
+        self._results += self._encoder.lines(results).splitlines(keepends=True)
+
+    def append_verdict(self, verdict: CaseVerdict) -> None:
+        self._check_open()
+        self._verdicts.append(self._encoder.line(verdict))
+
+    def sync(self) -> None:
+        self._check_open()
+
+    def save_summary(self, summary: RunSummary) -> None:
+        self._check_open()
+        self._summary = summary
+
+    def save_plan(self, plan: Plan) -> None:
+        self._check_open()
+        self.plan = plan
+
+    def rewrite_judgements(self) -> MemoryJudgements:
+        self._check_open()
+        return MemoryJudgements(self)
+
+    def replace_judgements(self, results: list[bytes], verdicts: list[bytes]) -> None:
+        self._results, self._verdicts = results, verdicts
+
+    def close(self) -> None:
+        self.writing = False
+
+    def _check_open(self) -> None:
+        if not self.writing:
+            raise StorageError(f"{self.location} is closed")
+
+
+class MemoryJudgements:
+    """A replacement of a run's judgements; its shares must stay in this process."""
+
+    def __init__(self, run: MemoryRun) -> None:
+        self._run = run
+        self._shares: dict[int, _MemoryShare] = {}
+
+    def share(self, number: int) -> _MemoryShare:
+        return self._shares.setdefault(number, _MemoryShare())
+
+    def commit(self) -> None:
+        shares = [share for _, share in sorted(self._shares.items())]
+        if not all(share.closed for share in shares):
+            raise StorageError(f"a share of the new judgements was never finished: {self._run.location}")
+        self._run.replace_judgements(
+            [line for share in shares for line in share.results],
+            [line for share in shares for line in share.verdicts],
+        )
+
+    def abandon(self) -> None:
+        self._shares.clear()
+
+
+class _MemoryShare:
+    def __init__(self) -> None:
+        self.results: list[bytes] = []
+        self.verdicts: list[bytes] = []
+        self.closed = False
+        self._encoder = LineEncoder(None)
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None:
+        self.results += self._encoder.lines(results).splitlines(keepends=True)
+
+    def append_verdict(self, verdict: CaseVerdict) -> None:
+        self.verdicts.append(self._encoder.line(verdict))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class MemoryStore:
+    """Keeps runs in a dictionary."""
+
+    def __init__(self) -> None:
+        self._runs: dict[str, MemoryRun] = {}
+
+    def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> MemoryRun:
+        encoder = LineEncoder(None)
+        lines = [encoder.line(case) for case in cases]
+        run_id, number = plan.run_id, 1
+        while plan.run_id in self._runs:
+            number += 1
+            plan.run_id = f"{run_id}-{number}"
+        plan.cases_total = len(lines)
+        run = MemoryRun(plan.run_id, msgspec.structs.replace(plan), lines, documents)
+        run.writing = True
+        self._runs[plan.run_id] = run
+        return run
+
+    def open(self, run_id: str) -> MemoryRun:
+        run = self.read(run_id)
+        if run.writing:
+            raise RunLockedError(f"{run.location} is being written")
+        run.writing = True
+        return run
+
+    def read(self, run_id: str) -> MemoryRun:
+        try:
+            return self._runs[run_id]
+        except KeyError:
+            raise InputError(f"no run {run_id!r} in memory{did_you_mean(run_id, self._runs)}") from None
+
+    def run_ids(self) -> list[str]:
+        return list(self._runs)
