@@ -1,7 +1,77 @@
-"""For the tests of your own targets, evaluators and stores."""
+"""For the tests of your own targets, evaluators and stores: a store in memory, and small valid records.
+
+Each `a_...` function makes a record with every required field filled; keywords set what the test is about:
+`a_trace(case_id="refund", output=Output("Done"))`.
+"""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
+
+from evalwright.model.plan import EvaluatorSpec, Plan, Variant
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Output, Trace
 from evalwright.stores.memory import MemoryRun, MemoryStore
 
-__all__ = ["MemoryRun", "MemoryStore"]
+__all__ = ["MemoryRun", "MemoryStore", "a_case", "a_plan", "a_result", "a_summary", "a_trace", "a_verdict"]
+
+_MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)
+
+
+def a_case(**fields: Any) -> Case:
+    return Case(**{"id": "c1", "input": {"user_message": "Hello"}, **fields})
+
+
+def a_plan(**fields: Any) -> Plan:
+    defaults: dict[str, Any] = {
+        "run_id": "2026-01-02T03-04-05_demo",
+        "name": "demo",
+        "dialect": "evalh",
+        "started_at": _MOMENT,
+        "config_path": "eval.yaml",
+        "config_hash": "0" * 64,
+        "cases_total": 1,
+        "variants": [Variant("v1", "python_function")],
+        "evaluators": [EvaluatorSpec("says_hello", "contains_text")],
+    }
+    return Plan(**{**defaults, **fields})
+
+
+def a_trace(**fields: Any) -> Trace:
+    return Trace(
+        **{**_cell(), **_times(), "input": {"user_message": "Hello"}, "output": Output("Hello!"), **fields}
+    )
+
+
+def a_result(**fields: Any) -> EvaluationResult:
+    check = {"evaluator": "says_hello", "evaluator_type": "contains_text", "passed": True}
+    return EvaluationResult(**{**_cell(), **_times(), **check, **fields})
+
+
+def a_verdict(**fields: Any) -> CaseVerdict:
+    return CaseVerdict(**{**_cell(), "status": "pass", **fields})
+
+
+def a_summary(**fields: Any) -> RunSummary:
+    defaults: dict[str, Any] = {
+        "run_id": "2026-01-02T03-04-05_demo",
+        "started_at": _MOMENT,
+        "finished_at": _MOMENT,
+        "config_path": "eval.yaml",
+        "config_hash": "0" * 64,
+        "cases_total": 1,
+        "variants": [],
+        "by_evaluator": [],
+    }
+    return RunSummary(**{**defaults, **fields})
+
+
+def _cell() -> dict[str, Any]:
+    return {"case_id": "c1", "variant_name": "v1"}
+
+
+def _times() -> dict[str, Any]:
+    return {"started_at": _MOMENT, "finished_at": _MOMENT, "latency_ms": 0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeVar
 
 import msgspec
@@ -49,7 +49,7 @@ class MemoryRun:
     def parts(self, count: int) -> list[Part]:
         total = len(self._traces)
         cuts = [total * number // count for number in range(count + 1)]
-        return [(start, end) for start, end in zip(cuts, cuts[1:], strict=False) if start < end]
+        return [(start, end) for start, end in pairwise(cuts) if start < end]
 
     def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]:
         start, end = part or (0, None)

@@ -1,0 +1,194 @@
+"""No secret leaves in any form, and what is not secret stays as it is."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.files.masking import MASKED, Masker, expand, looks_secret
+
+CANARIES = {
+    f"CANARY_{number}": f"{text}{number:02d}Zq"
+    for number, text in enumerate(
+        [
+            *(["sk-proj-A1b2C3d4"] * 10),
+            *(['qu"ote\\back/'] * 10),
+            *(["pässwörd ✓ %&="] * 10),
+            *(["\u2028'x'\t<y>+"] * 10),
+        ]
+    )
+}
+PLACES: dict[str, Callable[[str], object]] = {
+    "plain": lambda s: {"final_answer": s},
+    "inside text": lambda s: {"final_answer": f"the key is {s}, keep it"},
+    "key": lambda s: {"detail": {s: 1}},
+    "header": lambda s: {"headers": {"Authorization": f"Bearer {s}"}},
+    "url query": lambda s: {"url": f"https://api.example/x?key={quote(s, safe='')}&a=1"},
+    "url query with plus": lambda s: {"url": f"https://api.example/x?key={quote_plus(s)}"},
+    "url query in lower case": lambda s: {"url": _lower_percent(quote(s, safe=""))},
+    "userinfo": lambda s: {"url": f"https://user:{quote(s, safe='')}@api.example/"},
+    "basic auth": lambda s: {"h": "Basic " + base64.b64encode(f"user:{s}".encode()).decode()},
+    "basic auth, other offset": lambda s: {"h": "Basic " + base64.b64encode(f"me:{s}x".encode()).decode()},
+    "repr": lambda s: {"error": repr({"key": s})},
+    "JSON in text": lambda s: {"body": json.dumps({"key": s})},
+    "ASCII JSON in JSON in text": lambda s: {"body": json.dumps(json.dumps({"key": s}))},
+}
+
+
+def _lower_percent(text: str) -> str:
+    return "".join(c.lower() if i > 0 and "%" in text[max(0, i - 2) : i] else c for i, c in enumerate(text))
+
+
+def _leaks(secret: str, data: str) -> bool:
+    inner = [base64.b64encode(b"\0" * n + secret.encode())[4:-4].decode() for n in range(3)]
+    forms = [secret, quote(secret, safe=""), json.dumps(secret)[1:-1], repr(secret)[1:-1], *inner]
+    return any(form.casefold() in data.casefold() for form in forms)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_no_canary_survives_in_a_json_line(place: str, ascii_only: bool) -> None:
+    masker = Masker(CANARIES)
+    for secret in CANARIES.values():
+        line = json.dumps(PLACES[place](secret), ensure_ascii=ascii_only).encode() + b"\n"
+        masked = masker.mask_bytes(line)
+        assert MASKED in masked.decode()
+        assert not _leaks(secret, json.dumps(json.loads(masked), ensure_ascii=False))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_canary_survives_in_plain_data(place: str) -> None:
+    masker = Masker(CANARIES)
+    for secret in CANARIES.values():
+        assert not _leaks(secret, json.dumps(masker.mask_strings(PLACES[place](secret)), ensure_ascii=False))
+
+
+@given(
+    secret=st.text(min_size=6, max_size=30).filter(lambda s: s.isprintable()),
+    before=st.text(max_size=10),
+    after=st.text(max_size=10),
+)
+def test_masked_lines_stay_json_and_say_nothing(secret: str, before: str, after: str) -> None:
+    masker = Masker({"K": secret})
+    line = json.dumps([before + secret + after, {"n": 123456, "t": True}], ensure_ascii=False)
+    masked = json.loads(masker.mask_bytes(line.encode("utf-8", "surrogatepass")))
+    assert MASKED in masked[0]
+    assert masked[1].keys() == {"n", "t"} or secret in "nt"
+
+
+def test_secrets_across_escapes_keep_the_line_valid() -> None:
+    """The text `\\nabcdef` holds an escape whose second half looks like the beginning of the secret."""
+    line = json.dumps({"a": "x\nabcdef", "b": "nabcdef"}).encode()
+    assert json.loads(Masker({"K": "nabcdef"}).mask_bytes(line)) == {"a": "x\nabcdef", "b": MASKED}
+
+
+def test_several_lines_are_masked_at_once() -> None:
+    lines = b'{"a":"topsecret"}\n{"b":"fine"}\n'
+    assert Masker({"K": "topsecret"}).mask_bytes(lines) == b'{"a":"***MASKED***"}\n{"b":"fine"}\n'
+
+
+def test_numbers_and_dates_are_left_alone() -> None:
+    line = b'{"latency_ms":123456,"started_at":"2026-11-20T19:50:44.123456Z"}\n'
+    assert Masker({"PIN": "123456"}).mask_bytes(line) == line
+
+
+def test_kept_words_are_left_alone_only_as_a_whole() -> None:
+    masker = Masker({"K": "final_answer"}, keep=["final_answer"])
+    assert masker.mask_bytes(b'{"final_answer":"my final_answer"}') == b'{"final_answer":"my ***MASKED***"}'
+
+
+def test_short_values_are_no_secrets() -> None:
+    assert not Masker({"K": "12345"})
+    assert Masker({"K": "123456"})
+
+
+def test_longer_secrets_go_first() -> None:
+    assert Masker({"A": "secret", "B": "secret-and-more"}).mask_text("x secret-and-more x") == f"x {MASKED} x"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["OPENAI_API_KEY", "GITHUB_TOKEN", "MySecret", "DB_PASSWORD", "SENTRY_DSN", "SLACK_WEBHOOK_URL", "BASIC_AUTH"],
+)
+def test_names_that_look_secret(name: str) -> None:
+    assert looks_secret(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "HOME", "PWD", "OLDPWD", "LANG", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK"]
+)
+def test_names_that_do_not(name: str) -> None:
+    assert not looks_secret(name)
+
+
+def test_the_environment_gives_its_secrets() -> None:
+    environ = {
+        "API_KEY": "topsecret",
+        "HOME": "/home/somebody",
+        "USE_AUTH": "enabled",
+        "MAX_TOKENS": "100000",
+        "DATABASE_URL": "postgres://user:p%40ssword@db/x",
+    }
+    masker = Masker.of({"from suite": "suite-secret"}, environ)
+    text = "topsecret /home/somebody enabled 100000 p%40ssword p@ssword suite-secret"
+    assert masker.mask_text(text) == f"{MASKED} /home/somebody enabled 100000 {MASKED} {MASKED} {MASKED}"
+
+
+def test_documents_lose_whole_values_under_credential_keys() -> None:
+    document = {
+        "api_key": "short",
+        "my_token": 5,
+        "A_SECRET": ["x"],
+        "Password": {"nested": "x"},
+        "SECRET": "kept",
+        "max_tokens": 5,
+        "headers": [{"Authorization": "Bearer abc", "x-api-key": "abc", "Accept": "text/html"}],
+        "empty_token": None,
+        "note": "uses topsecret",
+    }
+    assert Masker({"K": "topsecret"}).mask_document(document) == {
+        "api_key": MASKED,
+        "my_token": MASKED,
+        "A_SECRET": MASKED,
+        "Password": MASKED,
+        "SECRET": "kept",
+        "max_tokens": 5,
+        "headers": [{"Authorization": MASKED, "x-api-key": MASKED, "Accept": "text/html"}],
+        "empty_token": None,
+        "note": f"uses {MASKED}",
+    }
+
+
+_ENVIRON = {"A_KEY": "abc$def", "B_KEY": "$$${x}", "C_KEY": "abc$def$$${x}", "A_DATE": "2026-01-02"}
+_PIECES = st.sampled_from(["$", "$$", "{", "}", "${", "A_KEY", "x", " ", *_ENVIRON.values(), "${A_KEY}"])
+
+
+@given(st.lists(_PIECES).map("".join))
+def test_expanding_placeholders_gives_the_text_back(text: str) -> None:
+    stored = Masker(_ENVIRON).placeholders({"k": [text]})
+    assert expand(stored, _ENVIRON) == {"k": [text]}
+    assert "abc$def" not in stored["k"][0]
+
+
+@given(st.lists(_PIECES).map("".join).filter(lambda text: "${A_KEY}" not in text))
+def test_unresolved_placeholders_survive_being_stored_again(text: str) -> None:
+    stored = Masker(_ENVIRON).placeholders([text])
+    unresolved: dict[str, str] = {}
+    read = expand(stored, {}, unresolved)
+    again = Masker({}).placeholders(read, unresolved)
+    assert expand(again, _ENVIRON) == [text]
+
+
+def test_unresolved_placeholders_are_named() -> None:
+    unresolved: dict[str, str] = {}
+    assert expand({"a": "x ${MISSING_KEY}", "b": "$${LITERAL}"}, {}, unresolved) == {
+        "a": "x ${MISSING_KEY}",
+        "b": "${LITERAL}",
+    }
+    assert list(unresolved) == ["MISSING_KEY"]
