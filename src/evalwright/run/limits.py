@@ -1,8 +1,9 @@
 """The one place that bounds how long user code may block, and that keeps it from ending the process.
 
 Python code that blocks the main thread (a loop, `time.sleep`, a catastrophic regular expression) cannot be
-cancelled by the event loop. A watchdog thread sees that a deadline has passed and sends the main thread a
-signal, whose handler raises LimitExceeded inside the blocking code: `time.sleep` and `re` both end at a signal.
+cancelled by the event loop, nor by another thread: `re` keeps the interpreter lock. A timer of the operating
+system sends a signal several times a second; its handler raises LimitExceeded inside the blocking code when
+that is past its deadline. Loops, `time.sleep`, locks and `re` all end at a signal.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from evalwright.errors import LimitExceeded
 
 __all__ = ["Watchdog", "exits_refused"]
 
-_SIGNAL = signal.SIGURG  # ignored by default, so that a late one does no harm
 _PERIOD = 0.2
 
 
 class Watchdog:
-    """Interrupts what blocks the main thread past `until`, or past the deadline of the call found on its stack."""
+    """Interrupts what blocks the main thread past `until`, or past the deadline of the call found on its stack.
+
+    Works only when entered in the main thread: others get no signals.
+    """
 
     def __init__(self) -> None:
         self.until: float | None = None
@@ -34,7 +37,6 @@ class Watchdog:
         """When the event loop last turned; None while there is no loop."""
         self._entry: CodeType | None = None
         self._deadline_in: Callable[[FrameType], float | None] | None = None
-        self._stop = threading.Event()
         self._previous: Any = None
         self._watches = threading.current_thread() is threading.main_thread()
 
@@ -44,23 +46,14 @@ class Watchdog:
 
     def __enter__(self) -> Watchdog:
         if self._watches:
-            self._previous = signal.signal(_SIGNAL, self._interrupt)
-            threading.Thread(target=self._watch, name="evalwright-watchdog", daemon=True).start()
+            self._previous = signal.signal(signal.SIGALRM, self._interrupt)
+            signal.setitimer(signal.ITIMER_REAL, _PERIOD, _PERIOD)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
         if self._watches:
-            signal.signal(_SIGNAL, self._previous)
-
-    def _watch(self) -> None:
-        main = threading.main_thread().ident
-        assert main is not None
-        while not self._stop.wait(_PERIOD):
-            now = time.monotonic()
-            until, beat = self.until, self.beat
-            if (until is not None and now > until) or (beat is not None and now > beat + 2 * _PERIOD):
-                signal.pthread_kill(main, _SIGNAL)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._previous)
 
     def _interrupt(self, _number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
@@ -68,14 +61,17 @@ class Watchdog:
             if now > self.until:
                 self.until = None
                 raise LimitExceeded
-            return
+        elif self.beat is not None and now > self.beat + 2 * _PERIOD and self._overdue(frame, now):
+            raise LimitExceeded
+
+    def _overdue(self, frame: FrameType | None, now: float) -> bool:
+        """Whether the code that blocks the event loop belongs to a call past its deadline."""
         while frame is not None:
             if frame.f_code is self._entry and self._deadline_in is not None:
                 deadline = self._deadline_in(frame)
-                if deadline is not None and now > deadline:
-                    raise LimitExceeded
-                return
+                return deadline is not None and now > deadline
             frame = frame.f_back
+        return False
 
 
 class ExitRefused(BaseException):

@@ -36,18 +36,19 @@ def plan_of_run(reader: RunReader) -> Plan:
 
 
 def runnable(reader: RunReader) -> Plan:
-    """The plan of a run that is to go on.
-
-    Raises InputError when it cannot: no plan, or a secret that is not in the environment any more.
-    """
-    if reader.plan is None:
+    """The plan of a run that is to go on. Raises InputError when there is none, or when a secret is not at hand."""
+    plan = reader.plan
+    if plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be judged again, not resumed")
-    if reader.unresolved:
-        raise InputError(
-            f"{reader.location} needs secrets that are not stored: set {', '.join(reader.unresolved)} "
-            "in the environment, or start a new run"
-        )
-    return reader.plan
+    for variant in plan.variants:
+        config = msgspec.json.encode(variant.config).decode()
+        for name in reader.unresolved:
+            if f"${{{name}}}" in config:
+                raise InputError(
+                    f"the configuration of {variant.name!r} needs the secret {name}, which is never stored: "
+                    f"set the environment variable {name}"
+                )
+    return plan
 
 
 def case_finder(reader: RunReader, plan: Plan) -> CaseOf:

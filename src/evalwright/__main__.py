@@ -1,0 +1,5 @@
+"""`python -m evalwright`: the command line."""
+
+from evalwright.cli import main
+
+main()

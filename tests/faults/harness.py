@@ -1,0 +1,161 @@
+"""Make a project, run the installed command on it as a real process, kill it, and count what is on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+COMMAND = [sys.executable, "-m", "evalwright"]
+PROJECT = Path(__file__).parent / "project"
+EVALUATORS = [
+    {"name": "fine", "type": "contains_text", "config": {"all_of": ["fine"]}},
+    {"name": "polite", "type": "contains_text", "config": {"none_of": ["nonsense"]}},
+    {"name": "quick", "type": "latency_under", "config": {"max_ms": 60000}},
+]
+
+
+@dataclass
+class Project:
+    """A suite in a folder of its own, and its runs."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> Path:
+        return self.folder / "runs"
+
+    @property
+    def ledger(self) -> Counter[str]:
+        """How often each case was really given to the target."""
+        path = self.folder / "ledger"
+        return Counter(path.read_text().split("\n")[:-1] if path.exists() else [])
+
+    def environ(self) -> dict[str, str]:
+        return {**os.environ, "CALL_LEDGER": str(self.folder / "ledger"), **self.environment}
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env=self.environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def command(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=self.folder,
+            env=self.environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def run_dir(self) -> Path | None:
+        found = sorted(path for path in self.runs.glob("[0-9]*") if path.is_dir())
+        return found[-1] if found else None
+
+    def go_on(self) -> list[str]:
+        """The command that a user gives after a crash."""
+        folder = self.run_dir()
+        return ["resume", str(folder), "--quiet"] if folder else ["run", "eval.yaml", "--quiet"]
+
+
+def make_project(
+    folder: Path, modes: list[str], target: str = "hostile:slow", *, concurrency: int = 4, **system: object
+) -> Project:
+    """A suite with one case for each mode, named by its position and mode."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(PROJECT / "hostile.py", folder)
+    with (folder / "cases.jsonl").open("w") as file:
+        for i, mode in enumerate(modes):
+            file.write(json.dumps({"id": f"{i:05d}-{mode}", "input": {"mode": mode}}) + "\n")
+    suite = {
+        "eval": {"name": "faults"},
+        "dataset": {"type": "jsonl", "path": "cases.jsonl"},
+        "systems": [{"name": "main", "adapter": "python_function", "target": target, **system}],
+        "evaluators": EVALUATORS,
+        "run": {"max_concurrency": concurrency},
+        "output": [{"type": "local_files", "path": "runs"}],
+    }
+    (folder / "eval.yaml").write_text(yaml.safe_dump(suite, sort_keys=False))
+    return Project(folder)
+
+
+def kill_at_random(project: Project, kills: int, first: float, last: float, draw: random.Random) -> int:
+    """Start the run and kill it, again and again; how often a kill hit a living process."""
+    hits = 0
+    for _ in range(kills):
+        process = project.start(*project.go_on())
+        try:
+            process.communicate(timeout=draw.uniform(first, last))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            hits += 1
+        else:
+            if process.returncode == 0:
+                break
+    return hits
+
+
+def lines(path: Path) -> list[dict[str, object]]:
+    """The records of a file; a line that is none fails the caller."""
+    return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+
+
+def check_complete(project: Project, cells: int) -> dict[str, int]:
+    """Demand every cell exactly once in every file, whole lines only, and a summary equal to a recount."""
+    folder = project.run_dir()
+    assert folder is not None, "there is no run folder"
+    counts = {}
+    for name, fields in (
+        ("traces.jsonl", ("case_id", "variant_name", "trial")),
+        ("results.jsonl", ("case_id", "variant_name", "trial", "evaluator")),
+        ("verdicts.jsonl", ("case_id", "variant_name", "trial")),
+    ):
+        data = (folder / name).read_bytes()
+        assert not data or data.endswith(b"\n"), f"{name} ends in a torn line"
+        keys = Counter(tuple(record[f] for f in fields) for record in lines(folder / name))
+        expected = cells * (len(EVALUATORS) if "evaluator" in fields else 1)
+        doubled = [key for key, times in keys.items() if times > 1]
+        assert not doubled, f"{name} has {len(doubled)} records twice, such as {doubled[0]}"
+        assert len(keys) == expected, f"{name} has {len(keys)} of {expected} records"
+        counts[name] = len(keys)
+    summary = yaml.safe_load((folder / "summary.yaml").read_text())
+    statuses = Counter(str(verdict["status"]) for verdict in lines(folder / "verdicts.jsonl"))
+    [variant] = summary["variants"]
+    assert {k: v for k, v in variant["cells"].items() if v} == dict(statuses)
+    assert summary["cells_total"] == cells
+    assert summary["cells_missing"] == 0
+    rollups = {r["evaluator"]: r["by_variant"]["main"]["n"] for r in summary["by_evaluator"]}
+    assert rollups == {e["name"]: cells for e in EVALUATORS}
+    return counts
+
+
+def no_children(pid: int) -> bool:
+    """Whether the process group of a finished command is empty."""
+    for _ in range(20):
+        try:
+            os.killpg(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    return False

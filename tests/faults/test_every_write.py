@@ -1,0 +1,54 @@
+"""Death at every single write of a small run, whole and half, and every failing write, sync and rename."""
+
+import errno
+import os
+
+import pytest
+
+from faults.dying import STORAGE_EXIT, Fault, in_child
+from faults.harness import check_complete, make_project
+
+CELLS = 4
+
+
+def start(project):
+    """The session that a user would start next, in this process: `resume` when there is a run folder, else `run`."""
+    os.chdir(project.folder)
+    os.environ["CALL_LEDGER"] = str(project.folder / "ledger")
+    from evalwright.cli import main
+
+    try:
+        main([*project.go_on()])
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def count(tmp_path, operation):
+    project = make_project(tmp_path / "count", ["fine"] * CELLS, concurrency=2)
+    outcome = in_child(lambda: start(project), Fault(operation), project.runs)
+    assert outcome.status == 0
+    return outcome.calls
+
+
+@pytest.mark.parametrize("how", ["die", "die_half"])
+def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
+    writes = count(tmp_path, "write")
+    assert writes >= 3 * CELLS
+    for at in range(1, writes + 1):
+        project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2)
+        died = in_child(lambda: start(project), Fault("write", at, how), project.runs)
+        assert died.status == -9
+        assert in_child(lambda: start(project), Fault(), project.runs).status == 0
+        check_complete(project, CELLS)
+        assert project.ledger.total() <= CELLS + 2
+
+
+@pytest.mark.parametrize("operation", ["write", "fsync", "rename", "replace"])
+def test_a_failing_operation_ends_in_a_storage_error_and_can_be_resumed(tmp_path, operation):
+    for at in range(1, count(tmp_path, operation) + 1):
+        project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2)
+        failed = in_child(lambda: start(project), Fault(operation, at, errno.ENOSPC), project.runs)
+        assert failed.status == STORAGE_EXIT
+        assert in_child(lambda: start(project), Fault(), project.runs).status == 0
+        check_complete(project, CELLS)

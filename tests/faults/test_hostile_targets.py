@@ -1,0 +1,66 @@
+"""Whatever a target does, its cell has a record, all other cells are right and the process ends."""
+
+import json
+import os
+
+import pytest
+
+from faults.harness import lines, make_project
+from faults.project.hostile import HELD, MODES
+
+ERRORS = {
+    "raise", "raise_base", "raise_group", "raise_cancelled", "raise_stop_iteration", "keyboard_interrupt", "sys_exit",
+    "os_exit", "abort", "sleep", "busy", "recursion", "none", "text", "deep", "cyclic",
+}  # fmt: skip
+
+
+def statuses(project):
+    return {v["case_id"].split("-", 1)[1]: v["status"] for v in lines(project.run_dir() / "verdicts.jsonl")}
+
+
+@pytest.mark.parametrize(
+    ("target", "isolation", "modes"),
+    [
+        ("hostile:run", "none", [m for m in HELD if m not in ("chdir", "clear_environment")]),
+        ("hostile:run_sync", "none", [m for m in HELD if m != "close_stdout"]),
+        ("hostile:run", "process", sorted(MODES)),
+    ],
+)
+def test_every_kind_of_misbehaviour_is_held(tmp_path, target, isolation, modes):
+    order = ["fine", *modes, "fine"]
+    project = make_project(tmp_path, order, target, timeout_seconds=2, isolation=isolation)
+    done = project.command("run", "eval.yaml", timeout=90)
+    expected = {mode: "error" if mode in ERRORS else "pass" for mode in order}
+    assert statuses(project) == expected, done.stderr
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    assert len(lines(project.run_dir() / "results.jsonl")) == 3 * len(order)
+
+
+def test_a_call_that_ignores_its_cancellation_is_left_behind(tmp_path):
+    project = make_project(
+        tmp_path, ["stubborn", "fine", "fine"], "hostile:ignores_cancellation", timeout_seconds=1, concurrency=1
+    )
+    done = project.command("run", "eval.yaml", timeout=30)
+    assert statuses(project) == {"stubborn": "error", "fine": "pass"}, done.stderr
+    assert done.returncode == 3
+
+
+def test_a_target_that_aborts_the_process_never_looks_like_success(tmp_path):
+    project = make_project(tmp_path, ["fine", "abort", "fine"], "hostile:run", concurrency=1)
+    done = project.command("run", "eval.yaml")
+    assert done.returncode != 0
+
+
+def test_case_ids_never_reach_the_file_system(tmp_path):
+    project = make_project(tmp_path / "inside", ["fine"])
+    names = ["../../escaped", "/etc/escaped", "a/b", "nul\0byte", "x" * 5000, "..", "CON"]
+    (project.folder / "cases.jsonl").write_text(
+        "".join(json.dumps({"id": name, "input": {"mode": "fine"}}) + "\n" for name in names)
+    )
+    before = {p for p in tmp_path.rglob("*") if project.folder not in p.parents}
+    done = project.command("run", "eval.yaml", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert {v["case_id"] for v in lines(project.run_dir() / "verdicts.jsonl")} == set(names)
+    assert {p for p in tmp_path.rglob("*") if project.folder not in p.parents} == before
+    assert all(os.sep not in p.name for p in project.run_dir().rglob("*"))

@@ -1,0 +1,61 @@
+"""Code that blocks is interrupted, and code that ends the process is refused."""
+
+import os
+import re
+import threading
+import time
+
+import pytest
+
+from evalwright.errors import LimitExceeded
+from evalwright.run.limits import ExitRefused, Watchdog, exits_refused
+
+
+def catastrophic():
+    re.search(r"(a+)+$", "a" * 40 + "b")
+
+
+def busy():
+    while True:
+        pass
+
+
+@pytest.mark.parametrize("block", [lambda: time.sleep(60), busy, catastrophic, threading.Event().wait])
+def test_blocking_code_is_interrupted(block):
+    with Watchdog() as watchdog, pytest.raises(LimitExceeded):
+        watchdog.until = time.monotonic() + 0.1
+        block()
+
+
+def test_code_within_its_limit_is_left_alone():
+    with Watchdog() as watchdog:
+        watchdog.until = time.monotonic() + 60
+        time.sleep(0.3)
+        watchdog.until = None
+
+
+def test_only_calls_past_their_deadline_are_interrupted():
+    def call(deadline, seconds):
+        time.sleep(seconds)
+        return deadline
+
+    with Watchdog() as watchdog:
+        watchdog.watch_calls(call.__code__, lambda frame: frame.f_locals["deadline"])
+        watchdog.beat = time.monotonic() - 100
+        assert call(time.monotonic() + 60, 0.5)
+        with pytest.raises(LimitExceeded):
+            call(time.monotonic() + 0.1, 60)
+
+
+def test_os_exit_raises_instead():
+    with exits_refused(), pytest.raises(ExitRefused, match="isolation: process"):
+        os._exit(0)
+
+
+def test_a_forked_child_may_still_exit():
+    with exits_refused():
+        child = os.fork()
+        if child == 0:
+            os._exit(7)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
