@@ -157,8 +157,8 @@ def _no_run(path: Path, folder: Path) -> InputError:
 
 
 def _safe(run_id: str) -> str:
-    """The id as a name for a folder: letters, digits, `.`, `_` and `-`, no dot in front, not too long."""
-    return _UNSAFE.sub("-", run_id).lstrip(".")[:_LONGEST_ID].rstrip("-") or "run"
+    """The id as a name for a folder: letters, digits, `.`, `_` and `-`, no `.` or `-` in front, not too long."""
+    return _UNSAFE.sub("-", run_id).lstrip(".-")[:_LONGEST_ID].rstrip("-") or "run"
 
 
 def _numbered(run_id: str) -> Iterator[str]:

@@ -36,19 +36,18 @@ class LocalJudgements:
         """`swap(commit)` calls `commit` while nobody appends to the old set."""
         self._run, self._masker, self._swap = folder, masker, swap
         self._draft = folder / f"{_DRAFT}{secrets.token_hex(4)}"
-        self._numbers: set[int] = set()
+        self._shares: dict[int, LocalShare] = {}
         try:
             self._draft.mkdir()
         except OSError as error:
             raise storage_error("write", self._draft, error) from error
 
     def share(self, number: int) -> LocalShare:
-        self._numbers.add(number)
-        return LocalShare(self._draft, number, self._masker)
+        return self._shares.setdefault(number, LocalShare(self._draft, number, self._masker))
 
     def commit(self) -> None:
         """Replace the old set. Raises StorageError, also when a share was begun and never closed."""
-        shares = [self._draft / str(number) for number in sorted(self._numbers)]
+        shares = [self._draft / str(number) for number in sorted(self._shares)]
         for share in shares:
             if not share.is_dir():
                 raise StorageError(f"share {share.name} of the new judgements was never finished: {self._run}")
@@ -68,6 +67,8 @@ class LocalJudgements:
         finish_commit(self._run)
 
     def abandon(self) -> None:
+        for share in self._shares.values():
+            share.drop()
         shutil.rmtree(self._draft, ignore_errors=True)
 
 
@@ -95,6 +96,12 @@ class LocalShare:
             self._open_folder().rename(self._draft / str(self._number))
         except OSError as error:
             raise storage_error("write", self._draft, error) from error
+
+    def drop(self) -> None:
+        """Close without finishing."""
+        for file in self._files:
+            with suppress(OSError):
+                file.close()
 
     def _append(self, which: int, lines: bytes) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -76,10 +77,9 @@ class LocalReader:
         self.folder = folder
         self.location = str(folder)
         self.damage: list[str] = []
+        self._cases: _CaseIndex | None = None
         self.plan, self._placeholders = _plan_from_json(folder / PLAN, environ)
         self.unresolved = sorted(self._placeholders)
-        self._offsets: array[int] | None = None
-        self._cases: BinaryIO | None = None
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as run, from position `start`. Raises InputError at a damaged one: skipping it would
@@ -89,22 +89,16 @@ class LocalReader:
             return
         with file:
             if start:
-                offsets = self._case_offsets()
-                if start >= len(offsets):
-                    return
-                file.seek(offsets[start])
+                file.seek(self._case_index().start_of(start))
             for number, line in enumerate(file, start):
                 yield self._case(line, number)
 
     def case(self, index: int) -> Case:
         """The case at a position of the dataset. Raises IndexError, and InputError when it is damaged."""
-        offsets = self._case_offsets()
-        if not 0 <= index < len(offsets):
-            raise IndexError(f"{self.location} has {len(offsets)} cases, asked for position {index}")
-        assert self._cases is not None
-        start = offsets[index]
-        end = offsets[index + 1] if index + 1 < len(offsets) else os.fstat(self._cases.fileno()).st_size
-        return self._case(os.pread(self._cases.fileno(), end - start, start), index)
+        line = self._case_index().line(index)
+        if line is None:
+            raise IndexError(f"{self.location} has no case at position {index}")
+        return self._case(line, index)
 
     def _case(self, line: bytes, index: int) -> Case:
         damage: list[str] = []
@@ -113,17 +107,10 @@ class LocalReader:
         what = damage[0].partition(CASES)[2].lstrip(":0123456789 ") if damage else "is blank"
         raise InputError(Problem(str(self.folder / CASES), f"damaged: {what}", index + 1))
 
-    def _case_offsets(self) -> array[int]:
-        """Where each line of the cases starts: 8 bytes a case, made when first asked for."""
-        if self._offsets is None:
-            offsets = array("Q")
-            self._cases = _opened(self.folder / CASES)
-            position = 0
-            for line in self._cases or ():
-                offsets.append(position)
-                position += len(line)
-            self._offsets = offsets
-        return self._offsets
+    def _case_index(self) -> _CaseIndex:
+        if self._cases is None:
+            self._cases = _CaseIndex(self.folder / CASES)
+        return self._cases
 
     def parts(self, count: int) -> list[Part]:
         """Byte ranges of the traces that start and end at line starts; none for a run without traces."""
@@ -191,7 +178,35 @@ class LocalReader:
     def close(self) -> None:
         if self._cases is not None:
             self._cases.close()
-        self._cases = self._offsets = None
+        self._cases = None
+
+
+class _CaseIndex:
+    """Where each line of the cases starts, 8 bytes a case; and the open file, closed with its last user."""
+
+    def __init__(self, path: Path) -> None:
+        self._starts = array("Q", [0])
+        self._closing: weakref.finalize[..., _CaseIndex] | None = None
+        file = _opened(path)
+        if file is not None:
+            with file:
+                for line in file:
+                    self._starts.append(self._starts[-1] + len(line))
+                self._descriptor = os.dup(file.fileno())
+                self._closing = weakref.finalize(self, os.close, self._descriptor)
+
+    def start_of(self, index: int) -> int:
+        return self._starts[min(index, len(self._starts) - 1)]
+
+    def line(self, index: int) -> bytes | None:
+        if not 0 <= index < len(self._starts) - 1:
+            return None
+        start = self._starts[index]
+        return os.pread(self._descriptor, self._starts[index + 1] - start, start)
+
+    def close(self) -> None:
+        if self._closing is not None:
+            self._closing()
 
 
 def _opened(path: Path) -> BinaryIO | None:

@@ -1,0 +1,145 @@
+"""Damaged files: what can be read is read, the rest is named with its line, and nothing raises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.local_run import LocalReader
+from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    cases = [a_case(id=f"c{i}") for i in range(3)]
+    with_three = LocalFiles(tmp_path).create(a_plan(), cases, {})
+    for number in range(3):
+        with_three.append_trace(a_trace(case_id=f"c{number}", case_index=number))
+        with_three.append_results([a_result(case_id=f"c{number}")])
+        with_three.append_verdict(a_verdict(case_id=f"c{number}"))
+    with_three.close()
+    return with_three.folder
+
+
+def reader(run: Path) -> LocalReader:
+    return LocalFiles(run.parent).read(run.name)
+
+
+def test_a_line_that_cannot_be_read_is_named_and_the_rest_is_read(run: Path) -> None:
+    path = run / "traces.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b"{oops\n" + lines[2])
+    found = reader(run)
+    assert [t.case_id for t in found.traces(Trace)] == ["c0", "c2"]
+    assert [note[:16] for note in found.damage] == ["traces.jsonl:2: "]
+
+
+def test_damage_is_said_once_however_often_it_is_read(run: Path) -> None:
+    (run / "results.jsonl").write_bytes(b"{oops\n")
+    found = reader(run)
+    for _ in range(3):
+        assert list(found.results(EvaluationResult)) == []
+    assert len(found.damage) == 1
+
+
+def test_lines_are_counted_from_the_start_inside_a_part_too(run: Path) -> None:
+    path = run / "traces.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2]) + b"{" + b"x" * len(lines[0]) + b"\n" + lines[2])
+    found = reader(run)
+    assert [t.case_id for part in found.parts(4) for t in found.traces(Trace, part)] == ["c0", "c1", "c2"]
+    assert [note[:16] for note in found.damage] == ["traces.jsonl:3: "]
+
+
+def test_any_flipped_byte_costs_at_most_the_lines_it_touches(run: Path) -> None:
+    path = run / "verdicts.jsonl"
+    data = path.read_bytes()
+    ends = [i for i, byte in enumerate(data) if byte == 10]
+    for position in range(len(data)):
+        path.write_bytes(data[:position] + bytes([data[position] ^ 0x55]) + data[position + 1 :])
+        found = reader(run)
+        try:
+            verdicts = list(found.verdicts(CaseVerdict))
+        except InputError:  # the digit of a version was hit
+            continue
+        line = sum(end < position for end in ends)
+        touched = {line, line + 1} if position in ends else {line}
+        assert {f"c{n}" for n in range(3) if n not in touched} <= {v.case_id for v in verdicts}
+        assert len(verdicts) + len(found.damage) <= 4
+        assert len(verdicts) == 3 or found.damage
+
+
+@pytest.mark.parametrize("kind", ["traces", "results", "verdicts"])
+def test_a_torn_last_line_is_cut_on_opening_and_said_once(run: Path, kind: str) -> None:
+    path = run / f"{kind}.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"case_id":"torn')
+    writer = LocalFiles(run.parent).open(run.name)
+    assert writer.damage == [f"{kind}.jsonl: torn tail of 16 bytes, cut"]
+    writer.close()
+    assert path.read_bytes() == whole
+
+
+def test_readers_leave_a_torn_last_line_out_and_alone(run: Path) -> None:
+    path = run / "traces.jsonl"
+    torn = path.read_bytes()[:-10]
+    path.write_bytes(torn)
+    found = reader(run)
+    assert [t.case_id for t in found.traces(Trace)] == ["c0", "c1"]
+    assert found.damage == ["traces.jsonl:3: torn tail, left out"]
+    assert path.read_bytes() == torn
+
+
+@pytest.mark.parametrize(
+    "line", [b"[" * 100_000 + b"\n", b'"\xff"\n', b"\x00" * 600 + b"\n", b"17\n", b'{"case_id":5}\n']
+)
+def test_no_line_raises(run: Path, line: bytes) -> None:
+    path = run / "traces.jsonl"
+    path.write_bytes(line + path.read_bytes())
+    found = reader(run)
+    assert len(list(found.traces(Trace))) == 3
+    assert [note[:16] for note in found.damage] == ["traces.jsonl:1: "]
+
+
+@pytest.mark.parametrize("version", ['"2.0"', '"10.1"', "2", "2.5"])
+def test_records_of_a_later_major_version_are_refused(run: Path, version: str) -> None:
+    with (run / "results.jsonl").open("a") as file:
+        file.write(f'{{"schema_version": {version}, "case_id": "x"}}\n')
+    expected = rf"results\.jsonl:4  schema_version  has version {version.strip(chr(34))}"
+    with pytest.raises(InputError, match=expected):
+        list(reader(run).results(EvaluationResult))
+
+
+@pytest.mark.parametrize("version", ['"1.0"', '"1.99"', '"0.9"', "1", "null"])
+def test_records_of_this_major_version_and_older_are_read(run: Path, version: str) -> None:
+    class Mark(msgspec.Struct):
+        case_id: str
+
+    with (run / "verdicts.jsonl").open("a") as file:
+        file.write(f'{{"schema_version": {version}, "case_id": "x"}}\n')
+    assert [mark.case_id for mark in reader(run).verdicts(Mark)][-1] == "x"
+
+
+def test_a_damaged_case_is_refused_by_line_as_skipping_would_move_the_others(run: Path) -> None:
+    path = run / "cases.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + b"{oops\n" + lines[2])
+    found = reader(run)
+    with pytest.raises(InputError, match=r"cases\.jsonl:2"):
+        list(found.cases())
+    with pytest.raises(InputError, match=r"cases\.jsonl:2"):
+        found.case(1)
+    assert found.case(2).id == "c2"
+
+
+def test_an_unreadable_file_is_an_input_error(run: Path) -> None:
+    (run / "verdicts.jsonl").unlink()
+    (run / "verdicts.jsonl").mkdir()
+    with pytest.raises(InputError, match=r"verdicts\.jsonl  cannot be read"):
+        list(reader(run).verdicts(CaseVerdict))
