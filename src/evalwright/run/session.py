@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
+import os
 import signal
 import sys
 import threading
@@ -79,11 +81,22 @@ def _run_loop(runner: Runner, history: History | None, again: frozenset[int]) ->
         loop.close()
 
 
+class _Unclosable(io.TextIOWrapper):
+    """Text that several callers write to: one of them closing it must not take it from the others."""
+
+    def close(self) -> None:
+        self.flush()
+
+
 @contextlib.contextmanager
 def _prints_to_stderr() -> Iterator[None]:
     """What user code prints must not mix with our own output, which others parse."""
-    with contextlib.redirect_stdout(sys.stderr):
-        yield
+    sys.stderr.flush()
+    with open(os.dup(2), "wb", buffering=0) as raw:
+        prints = _Unclosable(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+        with contextlib.redirect_stdout(prints):
+            yield
+        prints.detach()
 
 
 @contextlib.contextmanager
