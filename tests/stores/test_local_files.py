@@ -343,6 +343,14 @@ def test_cases_are_found_by_position(tmp_path: Path) -> None:
     writer.close()
 
 
+def test_a_recorded_trace_in_several_lines_is_kept_in_one(tmp_path: Path) -> None:
+    cases = [a_case(recorded=msgspec.Raw(b'{\n  "a": "x\\ny"\n}')), a_case(id="c2")]
+    writer = LocalFiles(tmp_path).create(a_plan(), cases, {})
+    assert msgspec.json.decode(writer.case(0).recorded) == {"a": "x\ny"}
+    assert writer.case(1).id == "c2"
+    writer.close()
+
+
 def test_a_part_of_a_record_can_be_asked_for(tmp_path: Path) -> None:
     class Mark(msgspec.Struct):
         case_id: str
@@ -474,6 +482,22 @@ def test_a_plan_says_which_secrets_it_lacks_and_keeps_their_places(
     assert reader.unresolved == []
     assert reader.plan is not None
     assert reader.plan.variants[0].config == {"key": "sk-rotated", "text": "a literal ${PLACE}"}
+
+
+def test_the_system_is_given_what_the_author_wrote_though_it_holds_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-canary-1")
+    recorded = msgspec.Raw(b'{"a":"sk-canary-1 $"}')
+    cases = [
+        a_case(id="plain", input="5$ ${X}"),
+        a_case(input={"q": ["is sk-canary-1 $${X} $?"]}, recorded=recorded),
+    ]
+    writer = LocalFiles(tmp_path).create(a_plan(), cases, {})
+    assert b"sk-canary-1" not in (writer.folder / "cases.jsonl").read_bytes()
+    assert list(writer.cases()) == cases
+    assert writer.case(1) == cases[1]
+    writer.close()
 
 
 def test_a_weak_secret_makes_no_record_unreadable(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ everything before it stays valid: a failed fsync may have dropped data that a se
 from __future__ import annotations
 
 import os
-import secrets
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -143,7 +142,7 @@ def _is_json(line: bytes) -> bool:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file's content at once and durably: readers see the old or the new one. Raises StorageError."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(data)

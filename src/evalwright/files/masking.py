@@ -90,14 +90,18 @@ class Masker:
 
         Only strings are changed: a number stays a number, whatever it spells.
         """
-        for needle in self._needles:
+        return _JSON_STRING.sub(self._mask_token, lines) if self.finds(lines) else lines
+
+    def finds(self, lines: bytes) -> bool:
+        """Whether JSON Lines may hold a secret; a False is certain."""
+        for needle in self._needles:  # noqa: SIM110 - half the cost of any() on every record
             if needle in lines:
-                return _JSON_STRING.sub(self._mask_token, lines)
-        return lines
+                return True
+        return False
 
     def _mask_token(self, match: re.Match[bytes]) -> bytes:
         token = match[0]
-        if not any(needle in token for needle in self._needles):
+        if not self.finds(token):
             return token
         text = json.loads(token)
         masked = self.mask_text(text)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.masking import Masker
+from evalwright.files.masking import Masker, expand
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case, Expected
@@ -22,7 +22,7 @@ from evalwright.model.trace import (
     TraceMessage,
 )
 
-__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "reserved_words"]
+__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "expanded_case", "newer_version", "reserved_words"]
 
 T = TypeVar("T")
 
@@ -32,6 +32,8 @@ MIGRATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 _MAJOR = 1
 _ENDS = b'"schema_version":"1.0"}\n'
 _STARTS = b'{"schema_version":"1.0"'
+_MARK = {"placeholders": True}
+_MARK_ENDS = b',"placeholders":true}\n'
 _SHAPES = (
     *(Case, Expected, Trace, Output, Metrics, ToolCall, ToolResult, TraceMessage, TraceError),
     *(EvaluationResult, CaseVerdict),
@@ -54,17 +56,31 @@ class LineEncoder:
 
     def __init__(self, masker: Masker | None) -> None:
         self._encoder = msgspec.json.Encoder()
+        self._masker = masker
         self._mask = masker.mask_bytes if masker else None
 
     def line(self, record: object) -> bytes:
-        try:
-            return self._finished(self._encoder.encode(record) + b"\n")
-        except (RecursionError, OverflowError) as error:
-            raise ValueError(f"cannot be stored as JSON: {error}") from error
+        return self._finished(self._encoded(record) + b"\n")
+
+    def case(self, case: Case) -> bytes:
+        """A case with its secrets as `${NAME}`, marked: the system must be given again what the author wrote."""
+        line = self._encoded(case)
+        if b"\n" in line:  # between the values of a recorded trace that somebody laid out
+            line = msgspec.json.encode(msgspec.json.decode(line))
+        if self._masker is not None and self._masker.finds(line):
+            plain = self._masker.placeholders(msgspec.json.decode(line))
+            return self.line({**plain, **_MARK})
+        return self._finished(line + b"\n")
 
     def lines(self, records: Sequence[object]) -> bytes:
         try:
             return self._finished(self._encoder.encode_lines(records))
+        except (RecursionError, OverflowError) as error:
+            raise ValueError(f"cannot be stored as JSON: {error}") from error
+
+    def _encoded(self, record: object) -> bytes:
+        try:
+            return self._encoder.encode(record)
         except (RecursionError, OverflowError) as error:
             raise ValueError(f"cannot be stored as JSON: {error}") from error
 
@@ -83,6 +99,13 @@ def _without_separators(lines: bytes) -> bytes:
     if b"\xc2\x85" in lines:
         lines = lines.replace(b"\xc2\x85", b"\\u0085")
     return lines
+
+
+def expanded_case(line: bytes, environ: Mapping[str, str]) -> bytes:
+    """The line of a case with its secrets from `environ` in their places, where it has any."""
+    if not line.endswith(_MARK_ENDS):
+        return line
+    return msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
 
 
 class _Version(msgspec.Struct, gc=False):

@@ -10,7 +10,6 @@ import errno
 import fcntl
 import os
 import re
-import secrets
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -92,7 +91,7 @@ class LocalFiles:
             with _turn(self.folder) as alone:
                 if alone:
                     _remove_leftovers(self.folder)
-                draft = self.folder / f"{_DRAFT}{os.getpid()}-{secrets.token_hex(4)}"
+                draft = self.folder / f"{_DRAFT}{os.getpid()}-{os.urandom(4).hex()}"
                 draft.mkdir()
                 return draft, RunLock(draft)
         except OSError as error:
@@ -174,7 +173,7 @@ def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> int
     total, pending, file = 0, bytearray(), AppendFile(path)
     try:
         for case in cases:
-            pending += encoder.line(case)
+            pending += encoder.case(case)
             total += 1
             if len(pending) >= _BATCH:
                 file.append(bytes(pending))

@@ -8,7 +8,6 @@ places afterwards may be cut short by a crash at any moment; opening the run for
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -35,7 +34,7 @@ class LocalJudgements:
     def __init__(self, folder: Path, masker: Masker, swap: Callable[[Callable[[], None]], None]) -> None:
         """`swap(commit)` calls `commit` while nobody appends to the old set."""
         self._run, self._masker, self._swap = folder, masker, swap
-        self._draft = folder / f"{_DRAFT}{secrets.token_hex(4)}"
+        self._draft = folder / f"{_DRAFT}{os.urandom(4).hex()}"
         self._shares: dict[int, LocalShare] = {}
         try:
             self._draft.mkdir()

@@ -21,7 +21,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
-from evalwright.stores.lines import LineDecoder, LineEncoder, newer_version, reserved_words
+from evalwright.stores.lines import LineDecoder, LineEncoder, expanded_case, newer_version, reserved_words
 from evalwright.stores.local_judgements import (
     COMMITTED,
     LocalJudgements,
@@ -76,6 +76,7 @@ class LocalReader:
     def __init__(self, folder: Path, environ: Mapping[str, str] = os.environ) -> None:
         self.folder = folder
         self.location = str(folder)
+        self._environ = environ
         self.damage: list[str] = []
         self._cases: _CaseIndex | None = None
         self.plan, self._placeholders = _plan_from_json(folder / PLAN, environ)
@@ -102,6 +103,8 @@ class LocalReader:
 
     def _case(self, line: bytes, index: int) -> Case:
         damage: list[str] = []
+        with suppress(ValueError):
+            line = expanded_case(line, self._environ)
         for case in LineDecoder(str(self.folder / CASES), damage).records(Case, [line], lambda: index + 1):
             return case
         what = damage[0].partition(CASES)[2].lstrip(":0123456789 ") if damage else "is blank"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,7 +32,7 @@ class RunLock:
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode(), 0)
+            os.pwrite(self._descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
         except BlockingIOError:
             owner = os.pread(self._descriptor, 300, 0).decode("utf-8", "replace").split()
             os.close(self._descriptor)
