@@ -89,11 +89,11 @@ def _touches(args: tuple[object, ...], folder: str) -> bool:
     for argument in args[:2]:
         if isinstance(argument, int):
             try:
-                place = os.readlink(f"/proc/self/fd/{argument}")
+                place = str(Path(f"/proc/self/fd/{argument}").readlink())
             except OSError:
                 continue
         elif isinstance(argument, (str, os.PathLike)):
-            place = os.path.abspath(argument)
+            place = str(Path(argument).absolute())
         else:
             continue
         if place.startswith(folder):

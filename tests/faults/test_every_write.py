@@ -11,8 +11,13 @@ from faults.harness import check_complete, make_project
 CELLS = 4
 
 
+def session(project, fault):
+    """What became of the command that a user would give next, with a fault armed."""
+    return in_child(lambda: start(project), fault, project.runs)
+
+
 def start(project):
-    """The session that a user would start next, in this process: `resume` when there is a run folder, else `run`."""
+    """The next command in this process: `resume` when there is a run folder, else `run`."""
     os.chdir(project.folder)
     os.environ["CALL_LEDGER"] = str(project.folder / "ledger")
     from evalwright.cli import main
@@ -26,7 +31,7 @@ def start(project):
 
 def count(tmp_path, operation):
     project = make_project(tmp_path / "count", ["fine"] * CELLS, concurrency=2)
-    outcome = in_child(lambda: start(project), Fault(operation), project.runs)
+    outcome = session(project, Fault(operation))
     assert outcome.status == 0
     return outcome.calls
 
@@ -37,9 +42,9 @@ def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
     assert writes >= 3 * CELLS
     for at in range(1, writes + 1):
         project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2)
-        died = in_child(lambda: start(project), Fault("write", at, how), project.runs)
+        died = session(project, Fault("write", at, how))
         assert died.status == -9
-        assert in_child(lambda: start(project), Fault(), project.runs).status == 0
+        assert session(project, Fault()).status == 0
         check_complete(project, CELLS)
         assert project.ledger.total() <= CELLS + 2
 
@@ -48,7 +53,7 @@ def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
 def test_a_failing_operation_ends_in_a_storage_error_and_can_be_resumed(tmp_path, operation):
     for at in range(1, count(tmp_path, operation) + 1):
         project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2)
-        failed = in_child(lambda: start(project), Fault(operation, at, errno.ENOSPC), project.runs)
+        failed = session(project, Fault(operation, at, errno.ENOSPC))
         assert failed.status == STORAGE_EXIT
-        assert in_child(lambda: start(project), Fault(), project.runs).status == 0
+        assert session(project, Fault()).status == 0
         check_complete(project, CELLS)

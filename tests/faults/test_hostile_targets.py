@@ -9,8 +9,8 @@ from faults.harness import lines, make_project
 from faults.project.hostile import HELD, MODES
 
 ERRORS = {
-    "raise", "raise_base", "raise_group", "raise_cancelled", "raise_stop_iteration", "keyboard_interrupt", "sys_exit",
-    "os_exit", "abort", "sleep", "busy", "recursion", "none", "text", "deep", "cyclic",
+    "raise", "raise_base", "raise_group", "raise_cancelled", "raise_stop_iteration", "keyboard_interrupt",
+    "sys_exit", "os_exit", "abort", "sleep", "busy", "recursion", "none", "text", "deep", "cyclic",
 }  # fmt: skip
 
 

@@ -22,9 +22,10 @@ def busy():
 
 @pytest.mark.parametrize("block", [lambda: time.sleep(60), busy, catastrophic, threading.Event().wait])
 def test_blocking_code_is_interrupted(block):
-    with Watchdog() as watchdog, pytest.raises(LimitExceeded):
+    with Watchdog() as watchdog:
         watchdog.until = time.monotonic() + 0.1
-        block()
+        with pytest.raises(LimitExceeded):
+            block()
 
 
 def test_code_within_its_limit_is_left_alone():

@@ -30,7 +30,9 @@ def test_structured_must_be_a_mapping():
 
 
 def test_null_lists_are_empty():
-    answer = answer_of({"tool_calls": None, "tool_results": None, "messages": None, "metrics": None, "extra": None})
+    answer = answer_of(
+        {"tool_calls": None, "tool_results": None, "messages": None, "metrics": None, "extra": None}
+    )
     assert answer == Answer(output=answer.output)
 
 
@@ -119,7 +121,10 @@ anything = st.recursive(
     | st.dates()
     | st.complex_numbers(),
     lambda inner: (
-        st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner) | st.tuples(inner) | st.frozensets(st.text())
+        st.lists(inner)
+        | st.dictionaries(st.text() | st.integers(), inner)
+        | st.tuples(inner)
+        | st.frozensets(st.text())
     ),
     max_leaves=20,
 )
