@@ -10,6 +10,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.stores.lines import MIGRATIONS
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_run import LocalReader
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
@@ -124,6 +125,23 @@ def test_records_of_this_major_version_and_older_are_read(run: Path, version: st
     with (run / "verdicts.jsonl").open("a") as file:
         file.write(f'{{"schema_version": {version}, "case_id": "x"}}\n')
     assert [mark.case_id for mark in reader(run).verdicts(Mark)][-1] == "x"
+
+
+def test_records_of_an_older_version_are_migrated_step_by_step(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MIGRATIONS, "0.8", lambda old: {**old, "case": old["id"], "schema_version": "0.9"})
+    monkeypatch.setitem(MIGRATIONS, "0.9", lambda old: {**old, "case_id": old["case"], "schema_version": "1.0"})
+    (run / "verdicts.jsonl").write_text(
+        '{"schema_version": "0.8", "id": "old", "variant_name": "v", "status": "pass"}\n'
+    )
+    assert list(reader(run).verdicts(CaseVerdict)) == [CaseVerdict("old", "v", "pass")]
+
+
+def test_a_file_of_rubbish_gives_a_short_list(run: Path) -> None:
+    (run / "results.jsonl").write_bytes(b"{oops\n" * 5000)
+    found = reader(run)
+    assert list(found.results(EvaluationResult)) == []
+    assert len(found.damage) == 101
+    assert found.damage[-1] == "further lines that cannot be read are not listed"
 
 
 def test_a_damaged_case_is_refused_by_line_as_skipping_would_move_the_others(run: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,7 +23,7 @@ from evalwright.model.trace import (
     TraceMessage,
 )
 
-__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "expanded_case", "newer_version", "reserved_words"]
+__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "decoded_case", "newer_version", "reserved_words"]
 
 T = TypeVar("T")
 
@@ -30,6 +31,7 @@ MIGRATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From the version of an older produced record to a function that makes it the next version."""
 
 _MAJOR = 1
+_MOST_NOTES = 100
 _ENDS = b'"schema_version":"1.0"}\n'
 _STARTS = b'{"schema_version":"1.0"'
 _MARK = {"placeholders": True}
@@ -101,11 +103,21 @@ def _without_separators(lines: bytes) -> bytes:
     return lines
 
 
-def expanded_case(line: bytes, environ: Mapping[str, str]) -> bytes:
-    """The line of a case with its secrets from `environ` in their places, where it has any."""
-    if not line.endswith(_MARK_ENDS):
-        return line
-    return msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
+_case_decoder = msgspec.json.Decoder(Case)
+
+
+def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]) -> Case:
+    """A line of cases, with its secrets from `environ` in their places. Raises InputError when it is damaged."""
+    with suppress(ValueError, RecursionError):
+        if line.endswith(_ENDS):
+            return _case_decoder.decode(line)
+        if line.endswith(_MARK_ENDS):
+            line = msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
+    damage: list[str] = []
+    for case in LineDecoder("", damage).records(Case, [line], lambda: number):
+        return case
+    what = damage[0].removeprefix(f":{number}: ") if damage else "a blank line"
+    raise InputError(Problem(file, f"cannot be read: {what}", number))
 
 
 class _Version(msgspec.Struct, gc=False):
@@ -145,10 +157,14 @@ class LineDecoder:
             yield record
 
     def _add(self, position: int, line: bytes, error: Exception, first_line: Callable[[], int] | None) -> None:
+        if len(self._damage) > _MOST_NOTES:
+            return
         number = position + (first_line() if first_line else 1)
         what = str(error) if line.endswith(b"\n") else "torn tail, left out"
         if (note := f"{self._file}:{number}: {what}") not in self._damage:
             self._damage.append(note)
+        if len(self._damage) == _MOST_NOTES:
+            self._damage.append("further lines that cannot be read are not listed")
 
     def _refusal(self, newer: _NewerVersion, position: int, first_line: Callable[[], int] | None) -> InputError:
         number = position + (first_line() if first_line else 1)
@@ -176,7 +192,7 @@ class _NewerVersion(Exception):
 
 def newer_version(file: str, version: str, line: int | None = None) -> InputError:
     """The refusal of a produced file that a later major version of evalwright wrote."""
-    message = f"has version {version}; this evalwright reads versions 1.x, a newer one reads both"
+    message = f"has version {version}; this evalwright reads versions 1.x: install a newer one"
     return InputError(Problem(file, message, line, "schema_version"))
 
 

@@ -21,7 +21,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
-from evalwright.stores.lines import LineDecoder, LineEncoder, expanded_case, newer_version, reserved_words
+from evalwright.stores.lines import LineDecoder, LineEncoder, decoded_case, newer_version, reserved_words
 from evalwright.stores.local_judgements import (
     COMMITTED,
     LocalJudgements,
@@ -92,23 +92,14 @@ class LocalReader:
             if start:
                 file.seek(self._case_index().start_of(start))
             for number, line in enumerate(file, start):
-                yield self._case(line, number)
+                yield decoded_case(file.name, line, number + 1, self._environ)
 
     def case(self, index: int) -> Case:
         """The case at a position of the dataset. Raises IndexError, and InputError when it is damaged."""
         line = self._case_index().line(index)
         if line is None:
             raise IndexError(f"{self.location} has no case at position {index}")
-        return self._case(line, index)
-
-    def _case(self, line: bytes, index: int) -> Case:
-        damage: list[str] = []
-        with suppress(ValueError):
-            line = expanded_case(line, self._environ)
-        for case in LineDecoder(str(self.folder / CASES), damage).records(Case, [line], lambda: index + 1):
-            return case
-        what = damage[0].partition(CASES)[2].lstrip(":0123456789 ") if damage else "is blank"
-        raise InputError(Problem(str(self.folder / CASES), f"damaged: {what}", index + 1))
+        return decoded_case(str(self.folder / CASES), line, index + 1, self._environ)
 
     def _case_index(self) -> _CaseIndex:
         if self._cases is None:
