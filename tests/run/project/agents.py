@@ -1,0 +1,68 @@
+"""Small systems under test; what they were asked is kept in `calls`."""
+
+import asyncio
+import time
+
+calls: list[str] = []
+
+
+async def echo(case, variant):
+    calls.append(case["id"])
+    return {"final_answer": str(case["input"])}
+
+
+def echo_sync(case, variant):
+    calls.append(case["id"])
+    return {"final_answer": str(case["input"])}
+
+
+async def flaky(case, variant):
+    """Answers at the call that the input names."""
+    calls.append(case["id"])
+    if calls.count(case["id"]) < case["input"]:
+        raise RuntimeError(f"call {calls.count(case['id'])}")
+    return {"final_answer": "at last"}
+
+
+async def slow(case, variant):
+    calls.append(case["id"])
+    await asyncio.sleep(case["input"])
+    return {"final_answer": "done"}
+
+
+def mutates(case, variant):
+    calls.append(case["id"])
+    case["input"].clear()
+    variant["config"].clear()
+    case["expected"]["facts"]["x"] = "changed"
+    return {"final_answer": "done"}
+
+
+class Factory:
+    made = 0
+
+    def __init__(self, word):
+        Factory.made += 1
+        self.word = word
+
+    def __call__(self, case, variant):
+        return {"final_answer": self.word}
+
+
+def awaitable(case, variant):
+    return echo(case, variant)
+
+
+def tools_in_messages(case, variant):
+    return {
+        "final_answer": "done",
+        "messages": [
+            {"role": "assistant", "tool_call": {"id": "1", "name": "look", "arguments": '{"at": 3}'}},
+            {"role": "tool", "name": "look", "content": {"seen": True}},
+        ],
+    }
+
+
+def measures(case, variant):
+    time.sleep(0.05)
+    return {"final_answer": "done", "metrics": {"cost_usd": 0.25, "token_input": 10}}
