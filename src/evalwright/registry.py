@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
 
-__all__ = ["KINDS", "load", "names"]
+__all__ = ["KINDS", "load", "names", "package_of"]
 
 KINDS: dict[str, dict[str, str]] = {
     "dialects": {
@@ -27,6 +27,7 @@ KINDS: dict[str, dict[str, str]] = {
         "contains_text": "evalwright.evaluators.text:ContainsText",
         "cost_under": "evalwright.evaluators.limits:CostUnder",
         "exact_match": "evalwright.evaluators.json:ExactMatch",
+        "field_check": "evalwright.evaluators.json:FieldCheck",
         "latency_first_token_under": "evalwright.evaluators.limits:LatencyFirstTokenUnder",
         "latency_under": "evalwright.evaluators.limits:LatencyUnder",
         "schema_match": "evalwright.evaluators.json:SchemaMatch",
@@ -35,6 +36,7 @@ KINDS: dict[str, dict[str, str]] = {
         "thinking_tokens_under": "evalwright.evaluators.limits:ThinkingTokensUnder",
         "tokens_per_second_above": "evalwright.evaluators.limits:TokensPerSecondAbove",
         "tool_called": "evalwright.evaluators.tools:ToolCalled",
+        "tool_calls_match": "evalwright.evaluators.tools:ToolCallsMatch",
     },
     "stores": {
         "local_files": "evalwright.stores.local_files:LocalFiles",
@@ -47,6 +49,10 @@ KINDS: dict[str, dict[str, str]] = {
     "formats": {
         "openai-messages": "evalwright.dialects.openai_messages:OpenAIMessages",
     },
+    "reports": {
+        "json": "evalwright.reports.json:Json",
+        "markdown": "evalwright.reports.markdown:Markdown",
+    },
 }
 
 LABELS = {
@@ -56,6 +62,7 @@ LABELS = {
     "stores": "store",
     "datasets": "dataset",
     "formats": "import format",
+    "reports": "report format",
 }
 
 
@@ -67,6 +74,12 @@ def _plugins(kind: str) -> dict[str, EntryPoint]:
 def names(kind: str) -> list[str]:
     """Every registered name of a kind, ours and other packages', sorted."""
     return sorted(KINDS[kind].keys() | _plugins(kind).keys())
+
+
+def package_of(kind: str, name: str) -> str | None:
+    """The other package that a name comes from; None for ours."""
+    point = None if name in KINDS[kind] else _plugins(kind).get(name)
+    return point.dist.name if point and point.dist else None
 
 
 @cache

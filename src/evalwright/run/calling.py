@@ -76,12 +76,7 @@ class Call:
         return self.overdue_since is not None and self.deadline is not None and now - self.overdue_since > GRACE
 
     def cancel_if_late(self, now: float) -> None:
-        if (
-            self.deadline is not None
-            and now > self.deadline
-            and self.overdue_since is None
-            and self.task is not None
-        ):
+        if self.deadline is not None and now > self.deadline and self.overdue_since is None and self.task is not None:
             self.overdue_since = now
             self.task.cancel()
 

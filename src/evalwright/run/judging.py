@@ -78,9 +78,7 @@ class Judge:
         """Await the asynchronous evaluators together, each within its limit."""
         await asyncio.gather(*(self._finish(results, position, awaited) for position, awaited in pending))
 
-    async def _finish(
-        self, results: list[EvaluationResult], position: int, awaited: Awaitable[Evaluation]
-    ) -> None:
+    async def _finish(self, results: list[EvaluationResult], position: int, awaited: Awaitable[Evaluation]) -> None:
         row = results[position]
         start = time.monotonic()
         try:

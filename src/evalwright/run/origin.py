@@ -71,9 +71,7 @@ def _by_id(cases: dict[str, Case], location: str) -> CaseOf:
         try:
             return cases[trace.case_id]
         except KeyError:
-            raise InputError(
-                f"{location}: the case {trace.case_id!r} of a trace is gone from the dataset"
-            ) from None
+            raise InputError(f"{location}: the case {trace.case_id!r} of a trace is gone from the dataset") from None
 
     return find
 

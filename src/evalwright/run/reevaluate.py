@@ -133,9 +133,7 @@ def _received(receiver: Connection, state: RunState) -> Tally:
             raise message
 
 
-def _judge_part(
-    job: _Job, part: Part, share: JudgementShare, tally: Tally, report: Callable[[int], object]
-) -> None:
+def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, report: Callable[[int], object]) -> None:
     watchdog = Watchdog()
     judge = Judge(job.plan, watchdog, Clock(), job.only)
     kept = _KeptRows(job.writer, job.plan, job.only) if job.only else None

@@ -92,7 +92,7 @@ class _Unclosable(io.TextIOWrapper):
 def _prints_to_stderr() -> Iterator[None]:
     """What user code prints must not mix with our own output, which others parse."""
     sys.stderr.flush()
-    with open(os.dup(2), "wb", buffering=0) as raw:
+    with io.BufferedWriter(io.FileIO(os.dup(2), "wb")) as raw:
         prints = _Unclosable(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         with contextlib.redirect_stdout(prints):
             yield

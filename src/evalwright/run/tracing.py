@@ -25,9 +25,7 @@ def trace_of(
     return trace
 
 
-def _trace(
-    run_id: str, cell: Cell, answer: Answer, started: datetime, finished: datetime, latency_ms: int
-) -> Trace:
+def _trace(run_id: str, cell: Cell, answer: Answer, started: datetime, finished: datetime, latency_ms: int) -> Trace:
     return Trace(
         cell.case.id,
         cell.variant.name,

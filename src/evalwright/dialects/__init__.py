@@ -1,0 +1,57 @@
+"""Eval formats: one module each, from a user's files to a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+
+__all__ = ["load_suite"]
+
+
+def load_suite(path: Path, dialect: str | None = None, variables: Mapping[str, str] | None = None) -> Suite:
+    """The suite in a file, in the given dialect or the one that its keys show.
+
+    `variables` go before the environment where the file says `${NAME}`. Raises InputError with every problem.
+    """
+    from evalwright import registry
+
+    if not path.is_file():
+        what = "is a folder, expected a file" if path.is_dir() else "does not exist"
+        raise InputError(Problem(str(path), what))
+    name = dialect or _detected(path)
+    suite: Suite = registry.load("dialects", name)().load(path, variables or {})
+    return suite
+
+
+def _detected(path: Path) -> str:
+    from evalwright import registry
+
+    head = _head(path)
+    known = registry.names("dialects")
+    fitting = [name for name in known if registry.load("dialects", name)().detects(path, head)]
+    if len(fitting) == 1:
+        return fitting[0]
+    said = f"fits several formats ({', '.join(fitting)})" if fitting else "fits no known format"
+    raise InputError(Problem(str(path), f"{said}: name one with --dialect, of {', '.join(known)}"))
+
+
+def _head(path: Path) -> Mapping[str, Any]:
+    """The top-level mapping of a YAML or JSON file, empty for anything else."""
+    from evalwright.files import yaml
+
+    if path.suffix not in (".yaml", ".yml", ".json"):
+        return {}
+    try:
+        value = yaml.load(path, "native").value
+    except InputError:
+        # a file with mistakes is still the file that its name says: its dialect tells them
+        return {"eval": {}} if path.suffix in (".yaml", ".yml") else {}
+    if value is None:
+        return {"eval": {}}
+    return value if isinstance(value, dict) else {}

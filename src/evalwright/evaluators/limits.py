@@ -1,0 +1,97 @@
+"""Bounds on what a call took: time, money, tokens. A value that nobody reported fails (specification evalh, c)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = [
+    "CostUnder",
+    "LatencyFirstTokenUnder",
+    "LatencyUnder",
+    "StreamCompleted",
+    "ThinkingTokensUnder",
+    "TokensPerSecondAbove",
+]
+
+_PositiveInt = Annotated[int, msgspec.Meta(gt=0)]
+_PositiveNumber = Annotated[float, msgspec.Meta(gt=0)]
+
+
+def _under(value: float | None, limit: float, what: str, unit: str) -> Evaluation:
+    if value is None:
+        return Evaluation(False, 0.0, f"{what} was not reported")
+    if value < limit:
+        return Evaluation(True, 1.0)
+    return Evaluation(False, 0.0, f"{what} {value:g} {unit}, expected under {limit:g}")
+
+
+class LatencyUnder(msgspec.Struct, frozen=True):
+    """Latency strictly under `max_ms` milliseconds."""
+
+    max_ms: _PositiveInt
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        return _under(trace.latency_ms, self.max_ms, "latency", "ms")
+
+
+class CostUnder(msgspec.Struct, frozen=True):
+    """Cost strictly under `max_usd` US dollars."""
+
+    max_usd: _PositiveNumber
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        return _under(trace.metrics.cost_usd, self.max_usd, "cost", "USD")
+
+
+class ThinkingTokensUnder(msgspec.Struct, frozen=True):
+    """Thinking tokens strictly under `max_tokens`."""
+
+    max_tokens: _PositiveInt
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        return _under(trace.metrics.token_thinking, self.max_tokens, "thinking", "tokens")
+
+
+class LatencyFirstTokenUnder(msgspec.Struct, frozen=True):
+    """Time to the first token strictly under `max_ms` milliseconds; fails for an answer that was not streamed."""
+
+    max_ms: _PositiveInt
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        return _under(trace.metrics.latency_first_token_ms, self.max_ms, "latency of the first token", "ms")
+
+
+class TokensPerSecondAbove(msgspec.Struct, frozen=True):
+    """At least `min_tps` tokens a second; fails for an answer that was not streamed."""
+
+    min_tps: _PositiveNumber
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        speed = trace.metrics.tokens_per_second
+        if speed is None:
+            return Evaluation(False, 0.0, "tokens per second were not reported")
+        if speed >= self.min_tps:
+            return Evaluation(True, 1.0)
+        return Evaluation(False, 0.0, f"{speed:g} tokens per second, expected at least {self.min_tps:g}")
+
+
+class StreamCompleted(msgspec.Struct, frozen=True):
+    """Whether the stream of the answer came to its end."""
+
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        completed = trace.metrics.stream_completed
+        reason = "" if completed else "the answer was not streamed" if completed is None else "the stream was truncated"
+        return Evaluation(bool(completed), 1.0 if completed else 0.0, reason)

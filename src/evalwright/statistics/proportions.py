@@ -1,0 +1,87 @@
+"""Intervals for a share of successes."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import sqrt
+from typing import NamedTuple
+
+from evalwright.statistics.distributions import beta_quantile, normal_quantile
+
+__all__ = ["Interval", "ProportionInterval", "proportion_interval", "wilson"]
+
+Interval = tuple[float, float]
+
+
+@cache
+def _z(confidence: float) -> float:
+    return normal_quantile(0.5 + confidence / 2)
+
+
+def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | None:
+    """Wilson's score interval (Wilson 1927), None without observations; `successes` may be fractional."""
+    if n <= 0:
+        return None
+    z = _z(confidence)
+    p = successes / n
+    centre = p + z * z / (2 * n)
+    half = z * sqrt(max(0.0, p * (1 - p)) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    low = 0.0 if successes <= 0 else max(0.0, (centre - half) / scale)
+    high = 1.0 if successes >= n else min(1.0, (centre + half) / scale)
+    return low, high
+
+
+class ProportionInterval(NamedTuple):
+    """A share and its intervals; `wilson` is the one to use, `wald` is there to be recognised."""
+
+    p: float | None
+    se_bernoulli: float | None
+    wilson: Interval | None
+    wilson_cc: Interval | None
+    clopper_pearson: Interval | None
+    jeffreys: Interval | None
+    wald: Interval | None
+    bayes_uniform: Interval | None
+    posterior_mean_uniform: float
+
+
+def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> ProportionInterval:
+    """Every common interval of k successes in n (Brown, Cai and DasGupta 2001).
+
+    Raises ValueError unless 0 <= successes <= n. Without observations all but the prior's mean is None.
+    """
+    if not 0 <= successes <= n:
+        raise ValueError(f"expected 0 <= successes <= n, found {successes} of {n}")
+    mean = (successes + 1) / (n + 2)
+    if n == 0:
+        return ProportionInterval(None, None, None, None, None, None, None, None, mean)
+    p, tail = successes / n, (1 - confidence) / 2
+    error = sqrt(p * (1 - p) / n)
+    half = _z(confidence) * error
+    k, rest = successes, n - successes
+    return ProportionInterval(
+        p,
+        error,
+        wilson(k, n, confidence),
+        _wilson_corrected(k, n, confidence),
+        (beta_quantile(tail, k, rest + 1) if k else 0.0, beta_quantile(1 - tail, k + 1, rest) if rest else 1.0),
+        (
+            beta_quantile(tail, k + 0.5, rest + 0.5) if k else 0.0,
+            beta_quantile(1 - tail, k + 0.5, rest + 0.5) if rest else 1.0,
+        ),
+        (p - half, p + half),
+        (beta_quantile(tail, k + 1, rest + 1), beta_quantile(1 - tail, k + 1, rest + 1)),
+        mean,
+    )
+
+
+def _wilson_corrected(k: int, n: int, confidence: float) -> Interval:
+    """Wilson's interval with continuity correction (Newcombe 1998, method 4)."""
+    z, p = _z(confidence), k / n
+    below = z * sqrt(z * z - 2 - 1 / n + 4 * p * (n * (1 - p) + 1))
+    above = z * sqrt(z * z + 2 - 1 / n + 4 * p * (n * (1 - p) - 1))
+    scale = 2 * (n + z * z)
+    low = 0.0 if k == 0 else max(0.0, (2 * n * p + z * z - 1 - below) / scale)
+    high = 1.0 if k == n else min(1.0, (2 * n * p + z * z + 1 + above) / scale)
+    return low, high

@@ -1,0 +1,78 @@
+"""Repeated trials of a task: at least one of k succeeds (pass@k), all of k succeed (pass^k)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import comb, sqrt
+from typing import NamedTuple
+
+__all__ = ["PassK", "pass_at_k", "pass_at_k_table", "pass_hat_k", "share_at_k", "share_hat_k"]
+
+
+class PassK(NamedTuple):
+    """Both estimates for one task; None when there were fewer than k trials."""
+
+    pass_at_k: float | None
+    pass_hat_k: float | None
+
+
+def share_at_k(n: int, c: int, k: int) -> float:
+    """Unbiased estimate of pass@k from c successes in n >= k trials: 1 - C(n-c, k)/C(n, k) (Chen et al. 2021)."""
+    return 1.0 - comb(n - c, k) / comb(n, k)
+
+
+def share_hat_k(n: int, c: int, k: int) -> float:
+    """Unbiased estimate of pass^k from c successes in n >= k trials: C(c, k)/C(n, k) (Yao et al. 2024)."""
+    return comb(c, k) / comb(n, k)
+
+
+def pass_at_k(n: int, c: int, k: int) -> PassK:
+    """pass@k and pass^k of one task. Raises ValueError unless 0 <= c <= n and k >= 1."""
+    _check(n, c, k)
+    return PassK(None, None) if k > n else PassK(share_at_k(n, c, k), share_hat_k(n, c, k))
+
+
+def pass_hat_k(n: int, c: int, k: int) -> float | None:
+    """pass^k of one task, None when k > n."""
+    return pass_at_k(n, c, k).pass_hat_k
+
+
+def pass_at_k_table(tasks_n_c: Sequence[tuple[int, int]], k: Iterable[int]) -> dict[str, object]:
+    """Both estimates for several k, per task and as means over the tasks with at least k trials.
+
+    The `plugin_*_biased` values, 1-(1-c/n)^k and (c/n)^k, are given to be recognised, not to be used.
+    """
+    table: dict[str, object] = {}
+    for size in k:
+        enough = [(n, c) for n, c in tasks_n_c if n >= size]
+        for name, estimate, biased in (("at", share_at_k, _plugin_at), ("hat", share_hat_k, _plugin_hat)):
+            values = [estimate(n, c, size) for n, c in enough]
+            table[f"pass_{name}_{size}_per_task"] = [pass_at_k(n, c, size)[name == "hat"] for n, c in tasks_n_c]
+            table[f"pass_{name}_{size}"] = _mean(values)
+            table[f"pass_{name}_{size}_se_over_tasks"] = _standard_error(values)
+            table[f"plugin_pass_{name}_{size}_biased"] = _mean([biased(c / n, size) for n, c in enough])
+    return table
+
+
+def _plugin_at(p: float, k: int) -> float:
+    return 1.0 - (1.0 - p) ** k
+
+
+def _plugin_hat(p: float, k: int) -> float:
+    return float(p**k)
+
+
+def _check(n: int, c: int, k: int) -> None:
+    if not 0 <= c <= n or k < 1:
+        raise ValueError(f"expected 0 <= c <= n and k >= 1, found n={n}, c={c}, k={k}")
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _standard_error(values: Sequence[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    mean = sum(values) / len(values)
+    return sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
