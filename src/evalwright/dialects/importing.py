@@ -1,0 +1,265 @@
+"""From recorded conversations to a suite that replays them: `cases.jsonl` with embedded traces, and `eval.yaml`.
+
+The file is read twice: the first pass checks every record and remembers only where it lies, the second writes the
+cases, each with its recordings in the order of their trials.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.dialects.mapping import compile_mapping
+from evalwright.dialects.recording import ReadConversation, Recording, RecordReader
+from evalwright.dialects.recordings import Place, Recordings, open_recordings
+from evalwright.errors import InputError, Problem
+from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
+
+__all__ = ["ImportResult", "import_recordings"]
+
+_CASES, _SUITE = "cases.jsonl", "eval.yaml"
+_MOST_PROBLEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What was written."""
+
+    cases: int
+    trials: int
+    """The largest number of recordings of one case."""
+    traces: int
+    files: list[Path]
+    notes: list[str] = field(default_factory=list)
+    """What the user should know beside the numbers."""
+
+
+def import_recordings(
+    source: Path, out: Path, mapping: Mapping[str, str] | Path | None, read_conversation: ReadConversation
+) -> ImportResult:
+    """Write the suite of a file of recordings into folder `out`.
+
+    Raises InputError with every mistake, and then nothing is written; StorageError when writing fails.
+    """
+    files = [out / _CASES, out / _SUITE]
+    present = [Problem(str(file), "exists already; choose another folder") for file in files if file.exists()]
+    if present:
+        raise InputError(present)
+    compiled = compile_mapping(mapping)
+    reader = RecordReader(source, compiled, read_conversation)
+    with open_recordings(source, compiled) as recordings:
+        survey = _survey(reader, recordings, source)
+        _make_folder(out)
+        _write_lines(files[0], _case_lines(survey, reader, recordings))
+    replace_file(files[1], _suite(source, survey))
+    return ImportResult(len(survey.cases), survey.trials, survey.traces, files, survey.notes())
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One checked record: where it is and which cell it belongs to."""
+
+    place: Place
+    case_id: str | None
+    trial: int | None
+
+
+@dataclass(slots=True)
+class _Survey:
+    """What the first pass learns of a file."""
+
+    cases: dict[str, list[_Entry]] = field(default_factory=dict)
+    """Entries of each case in the order of their trials, cases in the order of the file."""
+    expecting: int = 0
+    """Records with expected actions."""
+    rewarded: int = 0
+    """Records with a reward."""
+    graded: int = 0
+    """Records with a reward between or beyond 0 and 1."""
+
+    @property
+    def traces(self) -> int:
+        return sum(map(len, self.cases.values()))
+
+    @property
+    def trials(self) -> int:
+        return max(map(len, self.cases.values()))
+
+    def notes(self) -> list[str]:
+        notes = []
+        short = [case for case, entries in self.cases.items() if len(entries) < self.trials]
+        if short:
+            named = ", ".join(short[:5]) + (", ..." if len(short) > 5 else "")
+            notes.append(f"{len(short)} cases have fewer than {self.trials} trials, the missing ones err: {named}")
+        if 0 < self.rewarded < self.traces:
+            notes.append(f"{self.traces - self.rewarded} of {self.traces} records have no reward")
+        if self.graded:
+            notes.append(f"{self.graded} rewards are neither 0 nor 1: only a reward of 1 passes; see {_SUITE}")
+        return notes
+
+
+def _survey(reader: RecordReader, recordings: Recordings, source: Path) -> _Survey:
+    """Check every record. Raises InputError with what is wrong in the whole file."""
+    survey = _Survey()
+    entries: list[_Entry] = []
+    expected: dict[str | None, tuple[bytes, _Entry]] = {}
+    for place, text in recordings:
+        recording = reader.read(place, text)
+        if recording is None:
+            continue
+        entry = _Entry(place, recording.case_id, recording.trial)
+        entries.append(entry)
+        survey.rewarded += recording.reward is not None
+        survey.graded += recording.reward not in (None, 0, 1)
+        survey.expecting += recording.actions is not None
+        if recording.case_id is not None:
+            _check_same_actions(reader, entry, recording, expected)
+    if not entries and not reader.problems:
+        raise InputError(Problem(str(source), "holds no records"))
+    _name(entries, reader)
+    survey.cases = _by_case(entries, reader)
+    if reader.problems:
+        raise InputError(_shortened(reader.problems))
+    return survey
+
+
+def _check_same_actions(
+    reader: RecordReader, entry: _Entry, recording: Recording, expected: dict[str | None, tuple[bytes, _Entry]]
+) -> None:
+    """Trials of one case are attempts at one task: what is expected cannot differ."""
+    encoded = msgspec.json.encode(recording.actions, order="deterministic")
+    digest = hashlib.blake2b(encoded, digest_size=16).digest()
+    first, other = expected.setdefault(entry.case_id, (digest, entry))
+    if first != digest:
+        reader.complain(entry.place, "", f"expects other actions than case {entry.case_id!r} in {_label(other.place)}")
+
+
+def _name(entries: list[_Entry], reader: RecordReader) -> None:
+    """Number the records of a file that names no cases; in one that does, each record must."""
+    for entry in entries:
+        if entry.case_id is None and not reader.names_cases:
+            entry.case_id = f"record-{entry.place.number + 1}"
+        elif entry.case_id is None:
+            reader.complain(entry.place, "", "expected a case id as in other records, found nothing")
+
+
+def _by_case(entries: list[_Entry], reader: RecordReader) -> dict[str, list[_Entry]]:
+    """Entries grouped and put in the order of their trials; records without a trial are counted as they come."""
+    cases: dict[str, list[_Entry]] = {}
+    for entry in entries:
+        if entry.case_id is not None:
+            cases.setdefault(entry.case_id, []).append(entry)
+        if reader.counts_trials and entry.trial is None:
+            reader.complain(entry.place, "", "expected a trial as in other records, found nothing")
+    for case_id, group in cases.items():
+        seen: dict[int | None, _Entry] = {}
+        for entry in group:
+            other = seen.setdefault(entry.trial, entry)
+            if reader.counts_trials and other is not entry:
+                where = _label(other.place)
+                reader.complain(entry.place, "", f"trial {entry.trial} of case {case_id!r} is in {where} already")
+        group.sort(key=lambda entry: entry.trial or 0)
+    return cases
+
+
+def _label(place: Place) -> str:
+    return f"line {place.line}" if place.line is not None else place.key or "the record"
+
+
+def _shortened(problems: list[Problem]) -> list[Problem]:
+    """The first problems, and how many more there are."""
+    more = len(problems) - _MOST_PROBLEMS
+    if more <= 0:
+        return problems
+    shown = sorted(problems, key=lambda problem: problem.line or 0)[:_MOST_PROBLEMS]
+    last = shown[-1]
+    return [*shown, Problem(last.file, f"and {more} problems more", last.line)]
+
+
+def _case_lines(survey: _Survey, reader: RecordReader, recordings: Recordings) -> Iterator[bytes]:
+    encoder = msgspec.json.Encoder()
+    for case_id, entries in survey.cases.items():
+        found = [reader.read(entry.place, recordings.text(entry.place)) for entry in entries]
+        whole = [recording for recording in found if recording is not None]
+        if len(whole) < len(entries):
+            raise InputError(reader.problems, "the file was changed while it was read")
+        yield encoder.encode(_case(case_id, whole)) + b"\n"
+
+
+def _case(case_id: str, recordings: list[Recording]) -> dict[str, Any]:
+    first = recordings[0]
+    traces = [recording.trace(case_id, trial) for trial, recording in enumerate(recordings)]
+    return {
+        "schema_version": "1.0",
+        "id": case_id,
+        "input": traces[0].input,
+        "expected": {"facts": {} if first.actions is None else {"actions": first.actions}},
+        "metadata": first.metadata,
+        "embedded_trace": traces if len(traces) > 1 else traces[0],
+    }
+
+
+def _suite(source: Path, survey: _Survey) -> bytes:
+    """The `eval.yaml`: a recorded reward decides, expected actions decide where there is no reward."""
+    from evalwright.files.yaml import dump
+
+    evaluators = _evaluators(survey)
+    document = {
+        "schema_version": "1.0",
+        "eval": {
+            "name": re.sub(r"[^\w.-]+", "-", source.stem).strip("-.") or "recordings",
+            "description": f"{survey.traces} recordings of {len(survey.cases)} cases, replayed and judged",
+        },
+        "dataset": {"type": "jsonl", "path": _CASES},
+        "systems": [{"name": "recorded", "adapter": "replay"}],
+        "evaluators": evaluators,
+        "pass_criteria": {"all_required": [evaluators[0]["name"]]},
+        "run": {"trials": survey.trials},
+        "output": [{"type": "local_files", "path": "runs"}],
+    }
+    return dump(document).encode()
+
+
+def _evaluators(survey: _Survey) -> list[dict[str, Any]]:
+    """The checks that the recordings allow, the deciding one first; without any, that there is an answer."""
+    checks: list[dict[str, Any]] = []
+    if survey.rewarded:
+        rewarded = {"field": "metrics.custom.reward", "equals": 1}
+        checks.append({"name": "reward", "type": "field_check", "config": rewarded})
+    if survey.expecting:
+        checks.append({"name": "actions", "type": "tool_calls_match", "config": {"expected_from": "actions"}})
+    text = {"type": "string", "minLength": 1}
+    answered = {"field": "output.final_answer", "schema": text}
+    return checks or [{"name": "answered", "type": "schema_match", "config": answered}]
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(Problem(str(folder), f"cannot be made: {error.strerror or error}")) from None
+
+
+def _write_lines(path: Path, lines: Iterator[bytes]) -> None:
+    """All lines or no file. Raises StorageError, and what `lines` raises."""
+    unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    try:
+        with closing(AppendFile(unfinished)) as file:
+            for line in lines:
+                file.append(line)
+            file.sync()
+        unfinished.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise storage_error("write", path, error) from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)

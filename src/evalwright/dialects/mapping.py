@@ -1,0 +1,162 @@
+"""Where the parts of a case lie in the records of somebody else's file: a name and a path for each part.
+
+A path is plain keys joined by dots, with list positions in brackets (`info.task.actions`, `runs[0].messages`), or
+any JSONPath, which begins with `$`. A JSONPath with several matches gives the list of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evalwright.errors import InputError, Problem, did_you_mean
+
+__all__ = ["DEFAULTS", "MISSING", "PARTS", "RecordMapping", "compile_mapping", "pairs_to_mapping", "read_mapping"]
+
+PARTS = ("id", "trial", "messages", "actions", "reward", "started_at", "finished_at", "records")
+"""What can be mapped, beside `metadata.NAME` (of the case) and `extra.NAME` (of the trace)."""
+
+DEFAULTS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "case_id", "task_id"),
+    "trial": ("trial",),
+    "messages": ("messages", "traj", "conversation"),
+    "reward": ("reward", "score"),
+    "started_at": ("started_at",),
+    "finished_at": ("finished_at",),
+}
+"""Keys that are tried in this order for a part that nobody mapped."""
+
+MISSING: Final = object()
+"""What a path gives in a record that has nothing there."""
+
+_FREE = ("metadata.", "extra.")
+_KEY = r"[^.\[\]\s$*?@()'\"|&]+(?:\[\d+\])*"
+_PLAIN = re.compile(rf"(?:\$\.)?{_KEY}(?:\.{_KEY})*")
+_STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
+
+_Find = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordMapping:
+    """Compiled paths by the name of the part."""
+
+    paths: dict[str, tuple[tuple[str, _Find], ...]]
+    stated: frozenset[str]
+    """Parts that the user mapped; the others are looked for under their default keys."""
+
+    def find(self, record: Any, part: str) -> tuple[Any, str]:
+        """The value of a part (MISSING when there is none) and the path that it was found or expected at."""
+        ways = self.paths.get(part, ())
+        for path, find in ways:
+            value = find(record)
+            if value is not MISSING:
+                return value, path
+        return MISSING, " or ".join(path for path, _ in ways)
+
+    def named(self, prefix: str) -> list[str]:
+        """The NAMEs that are mapped as `prefix.NAME`."""
+        return [part[len(prefix) + 1 :] for part in self.paths if part.startswith(f"{prefix}.")]
+
+
+def compile_mapping(mapping: Mapping[str, str] | Path | None) -> RecordMapping:
+    """The user's paths over the defaults, ready to use. Raises InputError with every mistake."""
+    stated = read_mapping(mapping) if isinstance(mapping, Path) else dict(mapping or {})
+    where = str(mapping) if isinstance(mapping, Path) else "mapping"
+    problems: list[Problem] = []
+    paths: dict[str, tuple[tuple[str, _Find], ...]] = {
+        part: tuple((path, _compiled(path)) for path in defaults) for part, defaults in DEFAULTS.items()
+    }
+    for part, path in stated.items():
+        try:
+            _check_name(part)
+            paths[part] = ((path, _compiled(path)),)
+        except ValueError as error:
+            problems.append(Problem(where, str(error), key=str(part)))
+    if problems:
+        raise InputError(problems)
+    return RecordMapping(paths, frozenset(stated))
+
+
+def pairs_to_mapping(pairs: Iterable[str]) -> dict[str, str]:
+    """`NAME=PATH` words of a command line as a mapping. Raises InputError with every word that is none."""
+    mapping: dict[str, str] = {}
+    problems = []
+    for pair in pairs:
+        name, equals, path = pair.partition("=")
+        if not (equals and name.strip() and path.strip()):
+            problems.append(Problem("--map", f"expected NAME=PATH, found {pair!r}"))
+        mapping[name.strip()] = path.strip()
+    if problems:
+        raise InputError(problems)
+    return mapping
+
+
+def read_mapping(file: Path) -> dict[str, str]:
+    """A mapping kept as a YAML file of `name: path` lines. Raises InputError."""
+    from evalwright.files.yaml import load
+
+    document = load(file)
+    if not isinstance(document.value, dict):
+        raise InputError(Problem(str(file), "expected a mapping of names to paths"))
+    problems = [
+        Problem(str(file), f"expected a path as text, found {value!r}", document.line((name,)), str(name))
+        for name, value in document.value.items()
+        if not isinstance(name, str) or not isinstance(value, str)
+    ]
+    if problems:
+        raise InputError(problems)
+    return dict(document.value)
+
+
+def _check_name(part: str) -> None:
+    if part in PARTS or any(part.startswith(prefix) and len(part) > len(prefix) for prefix in _FREE):
+        return
+    known = [*PARTS, "metadata.NAME", "extra.NAME"]
+    raise ValueError(f"unknown part {part!r}{did_you_mean(part, known)} (known: {', '.join(known)})")
+
+
+def _compiled(path: str) -> _Find:
+    """A function from a record to the value at `path`. Raises ValueError for a path that is none."""
+    if _PLAIN.fullmatch(path):
+        steps: list[str | int] = [
+            int(position) if position else key for position, key in _STEP.findall(path.removeprefix("$."))
+        ]
+        return lambda record: _walk(record, steps)
+    if not path.startswith("$"):
+        raise ValueError(f"{path!r} is no path: expected keys joined by dots, or a JSONPath that begins with $")
+    return _json_path(path)
+
+
+def _walk(value: Any, steps: list[str | int]) -> Any:
+    for step in steps:
+        if isinstance(step, int):
+            if not isinstance(value, list) or step >= len(value):
+                return MISSING
+            value = value[step]
+        else:
+            if not isinstance(value, dict) or step not in value:
+                return MISSING
+            value = value[step]
+    return value
+
+
+def _json_path(path: str) -> _Find:
+    from jsonpath_ng.ext.parser import parse
+
+    try:
+        expression = parse(path)
+    except Exception as error:  # the parser has no exception class of its own for all of its refusals
+        raise ValueError(f"{path!r} is no JSONPath: {error}") from None
+
+    def find(record: Any) -> Any:
+        try:
+            found = [match.value for match in expression.find(record)]
+        except Exception:  # a filter that does not fit the record's types, for instance
+            return MISSING
+        return MISSING if not found else found[0] if len(found) == 1 else found
+
+    return find

@@ -1,0 +1,179 @@
+"""Recorded conversations in the shape of OpenAI's chat completions, as cases with their traces.
+
+`import_file` reads any JSON or JSON Lines file whose records hold such a conversation somewhere; a mapping says
+where (see `mapping`). Roles `developer` and `function` become `system` and `tool`; parts of a message that are no
+text are kept as their type in brackets, for example `[image_url]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.dialects.importing import ImportResult, import_recordings
+from evalwright.dialects.recording import Complain, Conversation
+from evalwright.dialects.recordings import described, too_deep
+from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
+
+__all__ = ["ImportResult", "OpenAIMessages", "import_file", "read_conversation"]
+
+
+def import_file(source: Path, out: Path, mapping: Mapping[str, str] | Path | None = None) -> ImportResult:
+    """Write `cases.jsonl` and an `eval.yaml` that replays and judges the recordings of `source` into folder `out`.
+
+    Raises InputError with every mistake of the file, or when `out` holds such files already: nothing is written.
+    """
+    return import_recordings(source, out, mapping, read_conversation)
+
+
+class OpenAIMessages:
+    """The import format `openai-messages`."""
+
+    import_file = staticmethod(import_file)
+
+
+def read_conversation(messages: Any, key: str, complain: Complain) -> Conversation:
+    """The messages of one record; what cannot be used is told to `complain` with its path, a path below `key`."""
+    reader = _Reader(complain)
+    if not isinstance(messages, list):
+        complain(key, f"expected a list of messages, found {described(messages)}")
+        return reader.conversation
+    if not messages:
+        complain(key, "expected at least one message")
+    for position, message in enumerate(messages):
+        reader.read(message, f"{key}[{position}]")
+    return reader.conversation
+
+
+class _Reader:
+    """One pass over a conversation; remembers which call id belongs to which tool."""
+
+    def __init__(self, complain: Complain) -> None:
+        self.conversation = Conversation()
+        self._complain = complain
+        self._tools: dict[str, str] = {}
+
+    def read(self, message: Any, at: str) -> None:
+        if not isinstance(message, dict):
+            self._complain(at, f"expected a message, found {described(message)}")
+            return
+        match message.get("role"):
+            case "system" | "developer":
+                self._say("system", self._text(message, at))
+            case "user":
+                self._user(message, at)
+            case "assistant":
+                self._assistant(message, at)
+            case "tool" | "function":
+                self._tool(message, at)
+            case role:
+                expected = "expected system, developer, user, assistant, tool or function"
+                self._complain(f"{at}.role", f"{expected}, found {described(role)}")
+
+    def _say(self, role: str, text: str | None, **more: Any) -> None:
+        self.conversation.messages.append(TraceMessage(role, text, **more))
+
+    def _user(self, message: dict[str, Any], at: str) -> None:
+        text = self._text(message, at)
+        if self.conversation.user_message is None:
+            self.conversation.user_message = text
+        self._say("user", text)
+
+    def _assistant(self, message: dict[str, Any], at: str) -> None:
+        text = self._text(message, at)
+        if text is None and isinstance(message.get("refusal"), str):
+            text = message["refusal"]
+        thinking = message.get("reasoning_content")
+        thinking = thinking if isinstance(thinking, str) else None
+        if text:
+            self.conversation.final_answer, self.conversation.thinking = text, thinking
+        calls = self._calls(message, at)
+        self.conversation.tool_calls += calls
+        self._say("assistant", text, thinking=thinking, tool_call=calls[0] if calls else None)
+        for call in calls[1:]:
+            self._say("assistant", None, tool_call=call)
+
+    def _tool(self, message: dict[str, Any], at: str) -> None:
+        call_id = message.get("tool_call_id")
+        call_id = call_id if isinstance(call_id, str) else None
+        name = message.get("name") or self._tools.get(call_id or "")
+        if not isinstance(name, str):
+            self._complain(at, "names no tool: expected a name, or the tool_call_id of a call before it")
+            return
+        content = message.get("content")
+        result = content if isinstance(content, dict) else _object_or_text(self._text(message, at) or "")
+        self.conversation.tool_results.append(ToolResult(name, result, call_id))
+        self.conversation.messages.append(TraceMessage("tool", result, name=name))
+
+    def _calls(self, message: dict[str, Any], at: str) -> list[ToolCall]:
+        """The calls of an assistant message, the legacy `function_call` included."""
+        calls = message.get("tool_calls") or []
+        if not isinstance(calls, list):
+            self._complain(f"{at}.tool_calls", f"expected a list of calls, found {described(calls)}")
+            return []
+        places = [(call, f"{at}.tool_calls[{i}]") for i, call in enumerate(calls)]
+        if message.get("function_call"):
+            places.append(({"function": message["function_call"]}, f"{at}.function_call"))
+        read = [self._call(call, place) for call, place in places]
+        return [call for call in read if call is not None]
+
+    def _call(self, call: Any, at: str) -> ToolCall | None:
+        function = call.get("function", call.get("custom")) if isinstance(call, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if not isinstance(function, dict) or not isinstance(name, str) or not name:
+            self._complain(at, "expected a call with a function that has a name")
+            return None
+        call_id = call.get("id")
+        call_id = call_id if isinstance(call_id, str) else None
+        if call_id is not None:
+            self._tools[call_id] = name
+        arguments = function.get("arguments", function.get("input"))
+        if not isinstance(arguments, str | dict | None):
+            self._complain(at, f"expected arguments as JSON text, found {described(arguments)}")
+        return ToolCall(name, call_id, _arguments(arguments))
+
+    def _text(self, message: dict[str, Any], at: str) -> str | None:
+        """The content as text; parts are joined by line ends."""
+        content = message.get("content")
+        if content is None or isinstance(content, str):
+            return content
+        if not isinstance(content, list):
+            self._complain(f"{at}.content", f"expected text, parts or null, found {described(content)}")
+            return None
+        return "\n".join(self._part(part, f"{at}.content[{i}]") for i, part in enumerate(content))
+
+    def _part(self, part: Any, at: str) -> str:
+        if isinstance(part, str):
+            return part
+        if isinstance(part, dict):
+            for key in ("text", "refusal"):
+                if isinstance(part.get(key), str):
+                    return str(part[key])
+            if isinstance(part.get("type"), str) and part["type"] != "text":
+                return f"[{part['type']}]"
+        self._complain(at, "expected a part with its type and text")
+        return ""
+
+
+def _arguments(arguments: Any) -> dict[str, Any]:
+    """Arguments as an object; text that holds none is kept under `_raw`."""
+    if isinstance(arguments, dict):
+        return arguments
+    if not isinstance(arguments, str) or not arguments.strip():
+        return {}
+    read = _object_or_text(arguments)
+    return read if isinstance(read, dict) else {"_raw": arguments}
+
+
+def _object_or_text(text: str) -> dict[str, Any] | str:
+    """The JSON object that a text holds, or the text when it holds none."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, dict) and not too_deep(value) else text

@@ -1,0 +1,235 @@
+"""One record of somebody else's file as one recording: of which cell, what happened, what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.dialects.mapping import MISSING, RecordMapping
+from evalwright.dialects.recordings import MAX_DEPTH, Json, Place, described, too_deep
+from evalwright.errors import Problem
+from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
+
+__all__ = ["UNKNOWN_TIME", "Complain", "Conversation", "ReadConversation", "RecordReader", "Recording"]
+
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""Start and end of a recording that does not say when it was made; its latency is 0."""
+
+Complain = Callable[[str, str], None]
+"""Takes the path of a value inside the record and what is wrong with it."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What a message format makes of the messages of one record."""
+
+    messages: list[TraceMessage] = field(default_factory=list)
+    tool_calls: list[ToolCall] = field(default_factory=list)
+    tool_results: list[ToolResult] = field(default_factory=list)
+    user_message: str | None = None
+    """The first text of the user."""
+    final_answer: str | None = None
+    """The last text of the assistant."""
+    thinking: str | None = None
+
+
+ReadConversation = Callable[[Any, str, Complain], Conversation]
+"""Takes the value that the mapping calls messages, its path, and where to complain."""
+
+
+@dataclass(slots=True)
+class Recording:
+    """One record as what it means; `case_id` and `trial` are None where the record does not say."""
+
+    case_id: str | None
+    trial: int | None
+    actions: list[dict[str, Any]] | None
+    reward: float | None
+    metadata: dict[str, Any]
+    conversation: Conversation
+    extra: dict[str, Any]
+    started_at: datetime
+    finished_at: datetime
+
+    def trace(self, case_id: str, trial: int) -> Trace:
+        """The recording as trial number `trial` of a case."""
+        talk = self.conversation
+        milliseconds = (self.finished_at - self.started_at).total_seconds() * 1000
+        return Trace(
+            case_id=case_id,
+            variant_name="recorded",
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+            latency_ms=max(0, int(milliseconds)),
+            input={"user_message": talk.user_message or ""},
+            output=Output(talk.final_answer, talk.thinking),
+            messages=talk.messages,
+            tool_calls=talk.tool_calls,
+            tool_results=talk.tool_results,
+            metrics=Metrics(custom={} if self.reward is None else {"reward": self.reward}),
+            extra=self.extra,
+            trial=trial,
+        )
+
+
+class RecordReader:
+    """Reads the records of one file and collects what is wrong with them."""
+
+    def __init__(self, source: Path, mapping: RecordMapping, read_conversation: ReadConversation) -> None:
+        self.problems: list[Problem] = []
+        self.names_cases = False
+        """Whether any record so far had a case id."""
+        self.counts_trials = False
+        """Whether any record so far had the number of its trial."""
+        self._source = source
+        self._mapping = mapping
+        self._read_conversation = read_conversation
+
+    def complain(self, place: Place, key: str, message: str) -> None:
+        self.problems.append(Problem(str(self._source), message, place.line, place.below(key)))
+
+    def read(self, place: Place, text: Json) -> Recording | None:
+        """The record at a place; None, and at least one problem more, when it cannot be used."""
+        known = len(self.problems)
+        recording = None
+        try:
+            recording = self._recording(place, msgspec.json.decode(text))
+        except RecursionError:
+            self.complain(place, "", "is nested too deeply to be read")
+        except ValueError as error:
+            self.complain(place, "", f"is not valid JSON: {error}")
+        return recording if len(self.problems) == known else None
+
+    def _recording(self, place: Place, record: Any) -> Recording | None:
+        def complain(key: str, message: str) -> None:
+            self.complain(place, key, message)
+
+        if not isinstance(record, dict):
+            complain("", f"expected a record, found {described(record)}")
+            return None
+        if too_deep(record):
+            complain("", f"is nested deeper than {MAX_DEPTH} levels")
+            return None
+        parts = _Parts(record, self._mapping, complain)
+        started, finished = parts.moment("started_at"), parts.moment("finished_at")
+        self.names_cases |= parts.has("id")
+        self.counts_trials |= parts.has("trial")
+        return Recording(
+            case_id=parts.case_id(),
+            trial=parts.trial(),
+            actions=parts.actions(),
+            reward=parts.reward(),
+            metadata=parts.free("metadata"),
+            conversation=self._conversation(parts),
+            extra={**parts.free("extra"), **self._origin(place)},
+            started_at=started or finished or UNKNOWN_TIME,
+            finished_at=finished or started or UNKNOWN_TIME,
+        )
+
+    def _conversation(self, parts: _Parts) -> Conversation:
+        messages, key = parts.find("messages")
+        if messages is MISSING:
+            parts.complain(key, "expected the messages of a conversation, found nothing")
+            return Conversation()
+        return self._read_conversation(messages, key, parts.complain)
+
+    def _origin(self, place: Place) -> dict[str, Any]:
+        position = {"record": place.number} if place.line is None else {"line": place.line}
+        return {"source": "import", "imported_from": {"file": self._source.name, **position}}
+
+
+class _Parts:
+    """The parts of one record except its conversation."""
+
+    def __init__(self, record: dict[str, Any], mapping: RecordMapping, complain: Complain) -> None:
+        self.complain = complain
+        self._record = record
+        self._mapping = mapping
+
+    def find(self, part: str) -> tuple[Any, str]:
+        """The value of a part, MISSING when there is none, and its path."""
+        return self._mapping.find(self._record, part)
+
+    def has(self, part: str) -> bool:
+        return self.find(part)[0] not in (MISSING, None)
+
+    def _stated(self, part: str) -> tuple[Any, str]:
+        """As `find`, with null as MISSING and a complaint when a part that the user mapped is not there."""
+        value, key = self.find(part)
+        if value is None:
+            value = MISSING
+        if value is MISSING and part in self._mapping.stated:
+            self.complain(key, f"expected the {part} of the record, found nothing")
+        return value, key
+
+    def case_id(self) -> str | None:
+        value, key = self._stated("id")
+        if value is MISSING:
+            return None
+        if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+            self.complain(key, f"expected a case id as text or whole number, found {described(value)}")
+            return None
+        return str(value)
+
+    def trial(self) -> int | None:
+        value, key = self._stated("trial")
+        if value is MISSING:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            self.complain(key, f"expected the number of a trial, found {described(value)}")
+            return None
+        return value
+
+    def reward(self) -> float | None:
+        value, key = self.find("reward")
+        if value is MISSING or value is None:
+            return None
+        if not isinstance(value, bool | int | float):
+            self.complain(key, f"expected a reward as number, found {described(value)}")
+            return None
+        return float(value)
+
+    def actions(self) -> list[dict[str, Any]] | None:
+        value, key = self._stated("actions")
+        if value is MISSING:
+            return None
+        actions = [value] if isinstance(value, dict) else value
+        if not isinstance(actions, list):
+            self.complain(key, f"expected a list of actions, found {described(value)}")
+            return None
+        return [self._action(action, f"{key}[{i}]") for i, action in enumerate(actions)]
+
+    def _action(self, action: Any, at: str) -> dict[str, Any]:
+        if not isinstance(action, dict) or not isinstance(action.get("name"), str):
+            self.complain(at, "expected an action with its name")
+            return {}
+        arguments = action.get("arguments", action.get("kwargs"))
+        if not isinstance(arguments, dict | None):
+            self.complain(at, f"expected kwargs or arguments as object, found {described(arguments)}")
+        return {"name": action["name"], "arguments": arguments or {}}
+
+    def moment(self, part: str) -> datetime | None:
+        """A time as ISO 8601 text (UTC where it names no zone) or as seconds since 1970."""
+        value, key = self._stated(part)
+        if value is MISSING:
+            return None
+        try:
+            if isinstance(value, str):
+                read = datetime.fromisoformat(value)
+                return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                return datetime.fromtimestamp(value, UTC)
+        except (ValueError, OverflowError, OSError):
+            pass
+        self.complain(key, f"expected a time in ISO 8601 or seconds since 1970, found {described(value)}")
+        return None
+
+    def free(self, prefix: str) -> dict[str, Any]:
+        """What is mapped as `prefix.NAME` and present, by NAME."""
+        found = {name: self.find(f"{prefix}.{name}")[0] for name in self._mapping.named(prefix)}
+        return {name: value for name, value in found.items() if value is not MISSING}

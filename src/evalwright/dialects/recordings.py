@@ -1,0 +1,162 @@
+"""The records of a JSON or JSON Lines file, read twice without being held: once to check, once to convert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import msgspec
+
+from evalwright.dialects.mapping import MISSING, RecordMapping
+from evalwright.errors import InputError, Problem
+
+__all__ = ["MAX_DEPTH", "Json", "Place", "Recordings", "described", "open_recordings", "too_deep"]
+
+_BOM = b"\xef\xbb\xbf"
+_LINES = (".jsonl", ".ndjson")
+
+Json = bytes | memoryview
+
+MAX_DEPTH = 100
+"""Containers inside containers that a record may have; deeper ones could be read, but not written again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record lies: `line` is 1-based and known in JSON Lines, `key` is its path in a JSON document."""
+
+    number: int
+    """0-based position among the records."""
+    line: int | None = None
+    key: str = ""
+    offset: int = 0
+    size: int = 0
+
+    def below(self, key: str) -> str:
+        """The path of a value inside the record, as seen from the file."""
+        return key if not self.key else f"{self.key}.{key}" if key else self.key
+
+
+class Recordings(AbstractContextManager["Recordings"], Protocol):
+    """A file of records: iterating gives each place with its JSON, `text` the JSON at a place again."""
+
+    def __iter__(self) -> Iterator[tuple[Place, Json]]: ...
+
+    def text(self, place: Place) -> Json: ...
+
+
+def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
+    """The records of a file: lines of `.jsonl` and `.ndjson` files, else the list in one JSON document.
+
+    Raises InputError when the file cannot be read or is no such document.
+    """
+    try:
+        if source.suffix.lower() in _LINES:
+            return _Lines(source.open("rb"))
+        return _Document(source, mapping)
+    except OSError as error:
+        raise InputError(Problem(str(source), f"cannot be read: {error.strerror or error}")) from None
+
+
+class _Lines:
+    """One record a line; only positions are remembered."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[tuple[Place, Json]]:
+        self._file.seek(0)
+        offset, number = 0, 0
+        for line, text in enumerate(self._file, start=1):
+            skipped = len(_BOM) if line == 1 and text.startswith(_BOM) else 0
+            if text[skipped:].strip():
+                yield Place(number, line, "", offset + skipped, len(text) - skipped), text[skipped:]
+                number += 1
+            offset += len(text)
+
+    def text(self, place: Place) -> bytes:
+        self._file.seek(place.offset)
+        return self._file.read(place.size)
+
+
+class _Document:
+    """One JSON document: a list of records, an object with such a list, or one record."""
+
+    def __init__(self, source: Path, mapping: RecordMapping) -> None:
+        data = source.read_bytes().removeprefix(_BOM)
+        self._records, self._key = _split(str(source), data, mapping)
+
+    def __enter__(self) -> _Document:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._records.clear()
+
+    def __iter__(self) -> Iterator[tuple[Place, Json]]:
+        for number, record in enumerate(self._records):
+            key = "" if self._key is None else f"{self._key}[{number}]"
+            yield Place(number, None, key), memoryview(record)
+
+    def text(self, place: Place) -> Json:
+        return memoryview(self._records[place.number])
+
+
+def _split(file: str, data: bytes, mapping: RecordMapping) -> tuple[list[msgspec.Raw], str | None]:
+    """The raw records and the key of their list; None when the document is itself the only record."""
+    try:
+        if "records" in mapping.stated:
+            return _listed(file, msgspec.json.decode(data), mapping)
+        if data.lstrip()[:1] == b"[":
+            return msgspec.json.decode(data, type=list[msgspec.Raw]), ""
+        document = msgspec.json.decode(data)
+    except RecursionError:
+        raise InputError(Problem(file, "is nested too deeply to be read")) from None
+    except ValueError as error:
+        raise InputError(Problem(file, f"is not valid JSON: {error}")) from None
+    if isinstance(document, dict) and mapping.find(document, "messages")[0] is not MISSING:
+        return [msgspec.Raw(data)], None
+    raise InputError(Problem(file, f"expected a list of records, found {_outline(document)}"))
+
+
+def _listed(file: str, document: Any, mapping: RecordMapping) -> tuple[list[msgspec.Raw], str]:
+    records, path = mapping.find(document, "records")
+    if not isinstance(records, list):
+        found = "nothing" if records is MISSING else _outline(records)
+        raise InputError(Problem(file, f"expected the list of records, found {found}", key=path))
+    return [msgspec.Raw(msgspec.json.encode(record)) for record in records], path
+
+
+def _outline(value: Any) -> str:
+    if isinstance(value, dict):
+        lists = [str(key) for key, item in value.items() if isinstance(item, list)]
+        hint = f" (map records= to the list, perhaps {lists[0]!r})" if lists else ""
+        return f"an object with the keys {', '.join(map(str, value))[:200] or '(none)'}{hint}"
+    return described(value)
+
+
+def too_deep(value: Any) -> bool:
+    """Whether a value is nested deeper than MAX_DEPTH."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        inner = [item for item in level if isinstance(item, dict | list)]
+        if not inner:
+            return False
+        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+    return True
+
+
+def described(value: Any) -> str:
+    """A value in a few words, for messages about what was found."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool) and len(repr(value)) <= 40:
+        return f"the {'text' if isinstance(value, str) else 'number'} {value!r}"
+    kinds = {type(None): "nothing", bool: "a truth value", str: "text", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "a number")

@@ -1,0 +1,421 @@
+"""Recorded conversations become cases with traces and a suite that replays them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.dialects.evalh import Evalh
+from evalwright.dialects.openai_messages import ImportResult, import_file
+from evalwright.errors import InputError
+from evalwright.files.yaml import load
+from evalwright.model.trace import Trace
+from evalwright.run.api import RunOptions, run_suite
+
+HELLO = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+
+
+def call(name: str, arguments: object = "{}", id: str = "call_1") -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def imported(folder: Path, records: object, mapping: dict[str, str] | None = None) -> ImportResult:
+    source = folder / "recorded.json"
+    source.write_text(json.dumps(records))
+    return import_file(source, folder / "out", mapping)
+
+
+def cases(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out" / "cases.jsonl").read_text().splitlines()]
+
+
+def suite(folder: Path) -> Any:
+    return load(folder / "out" / "eval.yaml").value
+
+
+def trace_of(folder: Path, messages: object, **more: object) -> Trace:
+    imported(folder, [{"id": "c", "messages": messages, **more}])
+    return msgspec.convert(cases(folder)[0]["embedded_trace"], Trace)
+
+
+def problems(folder: Path, records: object, mapping: dict[str, str] | None = None) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        imported(folder, records, mapping)
+    assert not (folder / "out").exists()
+    return [str(problem).removeprefix(str(folder)).lstrip("/") for problem in caught.value.problems]
+
+
+# ---------------------------------------------------------------- one conversation
+
+
+def test_the_answer_is_the_last_text_of_the_assistant(tmp_path: Path) -> None:
+    messages = [*HELLO, {"role": "user", "content": "Bye"}, {"role": "assistant", "content": None}]
+    assert trace_of(tmp_path, messages).output.final_answer == "Hi"
+
+
+def test_the_first_user_message_is_the_input(tmp_path: Path) -> None:
+    imported(tmp_path, [{"id": "c", "messages": [*HELLO, {"role": "user", "content": "Bye"}]}])
+    assert cases(tmp_path)[0]["input"] == {"user_message": "Hello"}
+
+
+def test_each_call_of_an_assistant_message_becomes_a_message(tmp_path: Path) -> None:
+    calls = [call("search", '{"q": "x"}', "a"), call("open", '{"n": 1}', "b")]
+    trace = trace_of(tmp_path, [{"role": "assistant", "content": "Looking", "tool_calls": calls}])
+    assert [(m.content, m.tool_call and m.tool_call.name) for m in trace.messages] == [
+        ("Looking", "search"),
+        (None, "open"),
+    ]
+    assert [(c.id, c.name, c.arguments) for c in trace.tool_calls] == [
+        ("a", "search", {"q": "x"}),
+        ("b", "open", {"n": 1}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("", {}),
+        (None, {}),
+        ({"q": 1}, {"q": 1}),
+        ('{"q": 1', {"_raw": '{"q": 1'}),
+        ("[1]", {"_raw": "[1]"}),
+    ],
+)
+def test_arguments_are_an_object_whatever_was_recorded(tmp_path: Path, arguments: object, expected: object) -> None:
+    trace = trace_of(tmp_path, [{"role": "assistant", "tool_calls": [call("search", arguments)]}])
+    assert trace.tool_calls[0].arguments == expected
+
+
+def test_the_legacy_function_call_is_a_tool_call(tmp_path: Path) -> None:
+    messages = [
+        {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": '{"a": 1}'}},
+        {"role": "function", "name": "add", "content": "2"},
+    ]
+    trace = trace_of(tmp_path, messages)
+    assert (trace.tool_calls[0].name, trace.tool_calls[0].arguments) == ("add", {"a": 1})
+    assert (trace.tool_results[0].name, trace.messages[1].role) == ("add", "tool")
+
+
+def test_a_result_that_is_a_json_object_is_parsed_and_others_stay_text(tmp_path: Path) -> None:
+    results = [
+        {"role": "tool", "name": "t", "tool_call_id": "a", "content": content} for content in ('{"ok": 1}', "[1]")
+    ]
+    assert [r.content for r in trace_of(tmp_path, results).tool_results] == [{"ok": 1}, "[1]"]
+
+
+def test_a_result_without_a_name_is_named_by_its_call(tmp_path: Path) -> None:
+    messages = [
+        {"role": "assistant", "tool_calls": [call("search", "{}", "a")]},
+        {"role": "tool", "tool_call_id": "a", "content": "found"},
+    ]
+    result = trace_of(tmp_path, messages).tool_results[0]
+    assert (result.name, result.tool_call_id) == ("search", "a")
+
+
+def test_parts_are_joined_and_what_is_no_text_is_noted(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "See"}, {"type": "image_url", "image_url": {"url": "https://example.org"}}]
+    assert trace_of(tmp_path, [{"role": "user", "content": parts}]).messages[0].content == "See\n[image_url]"
+
+
+def test_reasoning_is_kept_apart_from_the_answer(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, [{"role": "assistant", "content": "4", "reasoning_content": "2 and 2"}])
+    assert (trace.output.final_answer, trace.output.thinking) == ("4", "2 and 2")
+
+
+def test_a_recording_without_times_has_a_fixed_one(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, HELLO)
+    assert (trace.started_at, trace.latency_ms) == (datetime(1970, 1, 1, tzinfo=UTC), 0)
+
+
+def test_recorded_times_give_the_latency(tmp_path: Path) -> None:
+    trace = trace_of(tmp_path, HELLO, started_at="2026-01-02T03:04:05Z", finished_at=1767323047.5)
+    assert trace.latency_ms == 2500
+
+
+def test_a_trace_says_where_it_comes_from(tmp_path: Path) -> None:
+    extra = trace_of(tmp_path, HELLO).extra
+    assert extra == {"source": "import", "imported_from": {"file": "recorded.json", "record": 0}}
+
+
+# ---------------------------------------------------------------- cases and trials
+
+
+def test_trials_of_a_case_are_put_in_order(tmp_path: Path) -> None:
+    records = [
+        {"task_id": task, "trial": trial, "reward": task + trial, "traj": HELLO} for trial in (1, 0) for task in (7, 8)
+    ]
+    result = imported(tmp_path, records)
+    rewards = {c["id"]: [t["metrics"]["custom"]["reward"] for t in c["embedded_trace"]] for c in cases(tmp_path)}
+    assert rewards == {"7": [7, 8], "8": [8, 9]}
+    assert (result.cases, result.trials, result.traces) == (2, 2, 4)
+
+
+def test_recordings_without_trial_numbers_are_counted_as_they_come(tmp_path: Path) -> None:
+    imported(tmp_path, [{"id": "c", "messages": HELLO, "reward": reward} for reward in (0, 1)])
+    traces = cases(tmp_path)[0]["embedded_trace"]
+    assert [(t["trial"], t["metrics"]["custom"]["reward"]) for t in traces] == [(0, 0), (1, 1)]
+
+
+def test_records_that_name_no_case_are_numbered(tmp_path: Path) -> None:
+    imported(tmp_path, [{"messages": HELLO}, {"messages": HELLO}])
+    assert [case["id"] for case in cases(tmp_path)] == ["record-1", "record-2"]
+
+
+def test_missing_trials_are_told(tmp_path: Path) -> None:
+    result = imported(tmp_path, [{"id": i, "messages": HELLO} for i in ("a", "a", "b")])
+    assert any("1 cases have fewer than 2 trials" in note for note in result.notes)
+
+
+def test_mapped_fields_become_metadata_and_extra(tmp_path: Path) -> None:
+    record = {"id": "c", "messages": HELLO, "info": {"user": "ann", "steps": [{"n": 1}, {"n": 2}]}}
+    imported(tmp_path, [record], {"metadata.user": "info.user", "extra.n": "$.info.steps[*].n"})
+    case = cases(tmp_path)[0]
+    assert case["metadata"] == {"user": "ann"}
+    assert case["embedded_trace"]["extra"]["n"] == [1, 2]
+
+
+def test_a_mapped_list_inside_an_object_holds_the_records(tmp_path: Path) -> None:
+    document = {"runs": {"all": [{"id": "c", "messages": HELLO}]}}
+    assert imported(tmp_path, document, {"records": "runs.all"}).cases == 1
+
+
+def test_json_lines_are_read_whatever_their_order(tmp_path: Path) -> None:
+    source = tmp_path / "recorded.jsonl"
+    rows = [{"id": f"c{n % 3}", "trial": n // 3, "messages": HELLO, "reward": n} for n in range(6)]
+    source.write_text("\n\n".join(map(json.dumps, rows)))
+    import_file(source, tmp_path / "out")
+    assert [t["extra"]["imported_from"]["line"] for t in cases(tmp_path)[1]["embedded_trace"]] == [3, 9]
+
+
+def test_a_mapping_file_does_the_same_as_words(tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text("messages: log.talk\nid: log.name\n")
+    (tmp_path / "r.json").write_text(json.dumps([{"log": {"name": "n", "talk": HELLO}}]))
+    import_file(tmp_path / "r.json", tmp_path / "out", tmp_path / "map.yaml")
+    assert [case["id"] for case in cases(tmp_path)] == ["n"]
+
+
+# ---------------------------------------------------------------- the suite
+
+
+def test_a_recorded_reward_decides_and_expected_actions_inform(tmp_path: Path) -> None:
+    task = {"actions": [{"name": "book", "kwargs": {"seat": 1}}]}
+    imported(tmp_path, [{"id": "c", "reward": 1.0, "messages": HELLO, "task": task}], {"actions": "task.actions"})
+    assert suite(tmp_path)["pass_criteria"] == {"all_required": ["reward"]}
+    assert {e["name"] for e in suite(tmp_path)["evaluators"]} == {"reward", "actions"}
+    assert cases(tmp_path)[0]["expected"]["facts"]["actions"] == [{"name": "book", "arguments": {"seat": 1}}]
+
+
+def test_expected_actions_decide_when_there_is_no_reward(tmp_path: Path) -> None:
+    imported(tmp_path, [{"id": "c", "messages": HELLO, "actions": []}], {"actions": "actions"})
+    assert suite(tmp_path)["pass_criteria"] == {"all_required": ["actions"]}
+
+
+def test_a_suite_always_has_a_check(tmp_path: Path) -> None:
+    imported(tmp_path, [{"id": "c", "messages": HELLO}])
+    assert [e["name"] for e in suite(tmp_path)["evaluators"]] == ["answered"]
+
+
+def test_the_suite_runs_every_trial(tmp_path: Path) -> None:
+    imported(tmp_path, [{"id": "c", "messages": HELLO}, {"id": "c", "messages": HELLO}])
+    assert suite(tmp_path)["run"]["trials"] == 2
+
+
+def test_the_suite_replays_and_its_verdicts_follow_the_reward(tmp_path: Path) -> None:
+    records = [
+        {"id": case, "trial": trial, "messages": HELLO, "reward": int(trial < passed)}
+        for case, passed in (("a", 2), ("b", 1))
+        for trial in (0, 1)
+    ]
+    imported(tmp_path, records)
+    outcome = run_suite(Evalh().load(tmp_path / "out" / "eval.yaml", {}), RunOptions(out=tmp_path / "runs"))
+    statistics = outcome.summary.variants[0].trials
+    assert statistics is not None
+    assert statistics.pass_hat_k == [0.75, 0.5]
+
+
+@pytest.mark.parametrize("mapping", [None, {"actions": "actions"}])
+def test_the_suite_without_rewards_runs_as_it_is(tmp_path: Path, mapping: dict[str, str] | None) -> None:
+    imported(tmp_path, [{"id": "c", "messages": HELLO, "actions": []}], mapping)
+    outcome = run_suite(Evalh().load(tmp_path / "out" / "eval.yaml", {}), RunOptions(out=tmp_path / "runs"))
+    assert outcome.exit_code == 0
+
+
+def test_rewards_between_nothing_and_all_are_told(tmp_path: Path) -> None:
+    result = imported(tmp_path, [{"id": "c", "messages": HELLO, "score": 0.5}])
+    assert any("neither 0 nor 1" in note for note in result.notes)
+
+
+# ---------------------------------------------------------------- what cannot be used
+
+
+def test_every_mistake_is_told_at_once_with_its_place(tmp_path: Path) -> None:
+    records = [
+        {"id": "a", "messages": [{"role": "robot"}, "hello"]},
+        {"id": "b"},
+        {"id": "c", "messages": [{"role": "assistant", "tool_calls": [{"id": "x"}]}]},
+        {"messages": HELLO},
+    ]
+    found = problems(tmp_path, records)
+    assert len(found) == 5
+    for place in (
+        "[0].messages[0].role",
+        "[0].messages[1]",
+        "[1].messages or traj or conversation",
+        "[2].messages[0].tool_calls[0]",
+        "[3]",
+    ):
+        assert any(line.startswith(f"recorded.json  {place}  ") for line in found), (place, found)
+
+
+@pytest.mark.parametrize(
+    ("record", "place"),
+    [
+        ({"messages": "hello"}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "user", "content": 3}]}, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": [3]}]}, "messages[0].content[0]"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0]"),
+        ({"messages": [{"role": "assistant", "tool_calls": {"a": 1}}]}, "messages[0].tool_calls"),
+        ({"messages": [{"role": "assistant", "tool_calls": [call("f", 3)]}]}, "messages[0].tool_calls[0]"),
+        ({"id": True, "messages": HELLO}, "id"),
+        ({"trial": "one", "messages": HELLO}, "trial"),
+        ({"reward": "good", "messages": HELLO}, "reward"),
+        ({"started_at": "yesterday", "messages": HELLO}, "started_at"),
+        ({"messages": HELLO, "actions": [{"kwargs": {}}]}, "actions[0]"),
+        ({"messages": HELLO, "actions": "book"}, "actions"),
+    ],
+)
+def test_a_part_of_the_wrong_shape_is_told_with_its_path(tmp_path: Path, record: dict[str, Any], place: str) -> None:
+    found = problems(tmp_path, [{"id": "c", **record}], {"actions": "actions"} if "actions" in record else None)
+    assert found[0].startswith(f"recorded.json  [0].{place}  ")
+
+
+def test_a_trial_cannot_be_there_twice(tmp_path: Path) -> None:
+    records = [{"id": "c", "trial": 0, "messages": HELLO}] * 2
+    assert problems(tmp_path, records) == ["recorded.json  [1]  trial 0 of case 'c' is in [0] already"]
+
+
+def test_trials_of_a_case_must_expect_the_same(tmp_path: Path) -> None:
+    records = [{"id": "c", "messages": HELLO, "do": [{"name": name}]} for name in ("book", "cancel")]
+    assert "other actions" in problems(tmp_path, records, {"actions": "do"})[0]
+
+
+def test_a_part_mapped_by_hand_must_be_there(tmp_path: Path) -> None:
+    found = problems(tmp_path, [{"id": "c", "messages": HELLO}], {"id": "info.id"})
+    assert found[0].startswith("recorded.json  [0].info.id  ")
+
+
+def test_a_mistaken_mapping_names_the_nearest_part(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match='did you mean "messages"') as caught:
+        imported(tmp_path, [], {"mesages": "a", "id": "a..b"})
+    assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"a": []}', "[" * 100_000, '[{"id": 1}, NaN]', "\ufeff{}"])
+def test_a_file_without_records_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "r.json").write_text(text)
+    with pytest.raises(InputError, match=r"r\.json"):
+        import_file(tmp_path / "r.json", tmp_path / "out")
+
+
+def test_a_damaged_line_is_told_with_its_number(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_bytes(json.dumps({"id": 1, "messages": HELLO}).encode() + b'\n{"id": \n\xff\n')
+    with pytest.raises(InputError) as caught:
+        import_file(tmp_path / "r.jsonl", tmp_path / "out")
+    assert [problem.line for problem in caught.value.problems] == [2, 3]
+
+
+@pytest.mark.parametrize("depth", [99, 100, 200, 600, 5_000, 100_000])
+def test_deep_data_is_kept_whole_or_refused(tmp_path: Path, depth: int) -> None:
+    deep = '{"a":' * depth + "1" + "}" * depth
+    record = '{"id": "c", "messages": [{"role": "tool", "name": "t", "content": CONTENT}]}'
+    (tmp_path / "a.jsonl").write_text(record.replace("CONTENT", deep))
+    with pytest.raises(InputError, match="nested"):
+        import_file(tmp_path / "a.jsonl", tmp_path / "out")
+    (tmp_path / "b.jsonl").write_text(record.replace("CONTENT", json.dumps(deep)))
+    import_file(tmp_path / "b.jsonl", tmp_path / "out")
+    content = cases(tmp_path)[0]["embedded_trace"]["tool_results"][0]["content"]
+    assert content == (deep if depth > 100 else json.loads(deep))
+
+
+def test_files_of_an_earlier_import_are_kept(tmp_path: Path) -> None:
+    imported(tmp_path, [{"id": "c", "messages": HELLO}])
+    before = (tmp_path / "out" / "cases.jsonl").read_bytes()
+    with pytest.raises(InputError, match="exists already"):
+        imported(tmp_path, [{"id": "d", "messages": HELLO}])
+    assert (tmp_path / "out" / "cases.jsonl").read_bytes() == before
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        import_file(tmp_path / "none.json", tmp_path / "out")
+
+
+# ---------------------------------------------------------------- anything
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["system", "user", "assistant", "tool", "function"]) | ANYTHING},
+        optional={
+            "content": ANYTHING | st.lists(st.fixed_dictionaries({"type": ANYTHING}, optional={"text": ANYTHING})),
+            "name": ANYTHING,
+            "tool_call_id": ANYTHING,
+            "function_call": ANYTHING,
+            "refusal": ANYTHING,
+            "tool_calls": ANYTHING
+            | st.lists(
+                st.fixed_dictionaries(
+                    {"function": st.fixed_dictionaries({"name": st.text() | ANYTHING, "arguments": ANYTHING})},
+                    optional={"id": ANYTHING},
+                )
+            ),
+        },
+    ),
+    max_size=4,
+)
+RECORDS = ANYTHING | st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "id": st.sampled_from(["a", "b", 1]) | ANYTHING,
+            "trial": st.integers(0, 2) | ANYTHING,
+            "messages": MESSAGES | ANYTHING,
+            "reward": ANYTHING,
+            "actions": ANYTHING | st.lists(st.fixed_dictionaries({"name": st.text()}, optional={"kwargs": ANYTHING})),
+            "started_at": ANYTHING,
+            "metadata": ANYTHING,
+        },
+    ),
+    max_size=4,
+)
+
+
+@given(RECORDS, st.sampled_from(["r.json", "r.jsonl"]), st.booleans())
+def test_any_json_is_imported_whole_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, records: object, name: str, mapped: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    lines = records if name == "r.jsonl" and isinstance(records, list) else [records]
+    (folder / name).write_text("\n".join(map(json.dumps, lines if name == "r.jsonl" else [records])))
+    mapping = {"actions": "actions", "metadata.all": "$.metadata", "extra.deep": "$..name"} if mapped else None
+    try:
+        result = import_file(folder / name, folder / "out", mapping)
+    except InputError:
+        assert not (folder / "out").exists()
+    else:
+        kept = [case["embedded_trace"] for case in cases(folder)]
+        traces = [trace for one in kept for trace in (one if isinstance(one, list) else [one])]
+        assert len([msgspec.convert(trace, Trace) for trace in traces]) == result.traces
