@@ -1,0 +1,40 @@
+# One-word commands. Each sets up its own virtual environment in .venv; `make demo` and `make test` are the README's.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test lint types check format faults bench clean
+
+demo: $(READY)
+	$(BIN)/evalwright demo
+
+test: $(READY)
+	$(BIN)/pytest -n 2
+
+lint: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(READY)
+	$(BIN)/mypy
+
+check: lint types test
+
+format: $(READY)
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+faults: $(READY)
+	$(BIN)/python scripts/faults
+
+bench: $(READY)
+	$(BIN)/python benchmarks/bench.py
+
+clean:
+	rm -rf .venv
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $(READY)
