@@ -1,0 +1,190 @@
+"""What the benchmarks do with evalwright: each function is one piece of work, through public interfaces only."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+__all__ = [
+    "Clock",
+    "compare_runs",
+    "decode_only",
+    "load_cases",
+    "passes",
+    "re_evaluate",
+    "run_cases",
+    "stored_run",
+    "write_suite",
+]
+
+_WAIT = "    await asyncio.sleep({})\n"
+_TARGET = """import asyncio
+
+
+async def echo(case, variant):
+{wait}    return {{"final_answer": case["input"]["prompt"]}}
+
+
+async def worse(case, variant):
+    silent = case["id"].endswith(("00", "20", "40", "60", "80"))
+    return {{"final_answer": "" if silent else case["input"]["prompt"]}}
+"""
+
+
+class Clock:
+    """Wall and CPU seconds (this process and the children it waited for) of a `with` block."""
+
+    wall = cpu = 0.0
+
+    def __enter__(self) -> Clock:
+        self._wall, self._cpu = time.perf_counter(), _cpu()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall, self.cpu = time.perf_counter() - self._wall, _cpu() - self._cpu
+
+
+def _cpu() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+
+
+def write_suite(
+    folder: Path,
+    cases: Path,
+    checks: list[dict[str, Any]],
+    *,
+    concurrency: int = 32,
+    seconds: float = 0.0,
+    answer: str = "echo",
+) -> Path:
+    """An `eval.yaml` over a JSON Lines or YAML dataset, with a target that waits `seconds` and echoes the prompt.
+
+    With `answer="worse"` it says nothing in every twentieth case.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "echo_target.py").write_text(_TARGET.format(wait=_WAIT.format(seconds) if seconds else ""))
+    suite = folder / "eval.yaml"
+    document = {
+        "eval": {"name": "bench"},
+        "dataset": {"type": "yaml" if cases.suffix in (".yaml", ".yml") else "jsonl", "path": str(cases)},
+        "systems": [{"name": "main", "adapter": "python_function", "target": f"echo_target:{answer}"}],
+        "evaluators": checks,
+        "run": {"max_concurrency": concurrency},
+        "output": [{"type": "local_files", "path": str(folder / "runs")}],
+    }
+    suite.write_text(json.dumps(document))
+    return suite
+
+
+def load_cases(suite: Path) -> tuple[int, Clock]:
+    """Load a suite and check every case of it."""
+    from evalwright.registry import load
+
+    dialect = load("dialects", "evalh")()
+    with Clock() as clock:
+        count = sum(1 for _ in dialect.load(suite, {}).cases)
+    return count, clock
+
+
+def run_cases(suite: Path) -> tuple[Path, Clock]:
+    """Run a suite into a new run folder."""
+    import evalwright.run.runner
+    import evalwright.run.session  # noqa: F401  (imports stay out of the clock)
+    from evalwright.registry import load
+    from evalwright.run.api import run_suite
+
+    dialect = load("dialects", "evalh")()
+    with Clock() as clock:
+        outcome = run_suite(dialect.load(suite, {}))
+    return outcome.run_dir, clock
+
+
+def re_evaluate(run_dir: Path) -> Clock:
+    """Judge every stored trace of a run again."""
+    import evalwright.run.origin
+    import evalwright.run.reevaluate  # noqa: F401
+    from evalwright.run.api import re_evaluate
+
+    with Clock() as clock:
+        re_evaluate(run_dir)
+    return clock
+
+
+def compare_runs(before: Path, after: Path) -> tuple[Any, Clock]:
+    """Compare two stored runs."""
+    from evalwright.run.api import open_run
+    from evalwright.scoring.comparison import compare
+
+    with Clock() as clock:
+        comparison = compare(*open_run(before), *open_run(after))
+    return comparison, clock
+
+
+def stored_run(folder: Path, checks: list[dict[str, Any]], traces: Path) -> Path:
+    """A run folder that holds the traces of a JSON Lines file and no judgements yet."""
+    import msgspec
+
+    from evalwright.model.plan import EvaluatorSpec, Plan, Variant
+    from evalwright.model.snapshot import Case
+    from evalwright.model.trace import Trace
+    from evalwright.stores.local_files import LocalFiles
+
+    decode = msgspec.json.Decoder(Trace).decode
+    plan = Plan(
+        run_id="stored",
+        name="bench",
+        dialect="evalh",
+        started_at=datetime(2026, 3, 1, tzinfo=UTC),
+        config_path="eval.yaml",
+        config_hash="0" * 64,
+        cases_total=0,
+        variants=[Variant("main", "replay")],
+        evaluators=[EvaluatorSpec(check["name"], check["type"], check.get("config", {})) for check in checks],
+    )
+    shutil.rmtree(folder, ignore_errors=True)
+    with traces.open("rb") as file:
+        cases = (Case(trace.case_id, trace.input) for trace in map(decode, file))
+        writer = LocalFiles(folder).create(plan, cases, {})
+        file.seek(0)
+        for index, trace in enumerate(map(decode, file)):
+            trace.run_id, trace.case_index = plan.run_id, index
+            writer.append_trace(trace)
+    writer.close()
+    return Path(writer.location)
+
+
+def decode_only(path: Path, kind: str) -> Clock:
+    """Decode each line of a file of `cases` or `traces` and do nothing else: what no program can be below."""
+    import msgspec
+
+    from evalwright.model.snapshot import Case
+    from evalwright.model.trace import Trace
+
+    decode = msgspec.json.Decoder(Case if kind == "cases" else Trace).decode
+    with Clock() as clock, path.open("rb") as file:
+        for line in file:
+            decode(line)
+    return clock
+
+
+def passes(run_dir: Path) -> dict[str, int]:
+    """How often each evaluator passed, counted from the stored records."""
+    import msgspec
+
+    class Row(msgspec.Struct):
+        evaluator: str
+        passed: bool
+        error: Any
+
+    counts: dict[str, int] = {}
+    decode = msgspec.json.Decoder(Row).decode
+    with (run_dir / "results.jsonl").open("rb") as file:
+        for row in map(decode, file):
+            counts[row.evaluator] = counts.get(row.evaluator, 0) + (row.passed and row.error is None)
+    return counts
