@@ -53,7 +53,7 @@ class LocalFiles:
     """A folder of runs. Secrets of the environment are masked in everything written when no masker is given."""
 
     def __init__(self, folder: Path, masker: Masker | None = None) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # user code may change the working directory
         self._given_masker = masker
 
     @classmethod
