@@ -85,7 +85,7 @@ class Metrics(msgspec.Struct, gc=False):
     custom: dict[str, Any] = {}
 
 
-class Answer(msgspec.Struct):
+class Answer(msgspec.Struct, gc=False):
     """What a target returns for one case; the runner makes the trace of it.
 
     `started_at`, `finished_at` and `latency_ms` are set by replay only: the runner measures all others itself.
@@ -103,7 +103,7 @@ class Answer(msgspec.Struct):
     latency_ms: int | None = None
 
 
-class Trace(msgspec.Struct):
+class Trace(msgspec.Struct, gc=False):
     """One attempt at one cell (case, variant, trial), as stored in `traces.jsonl`.
 
     `attempt` counts finished attempts at the cell, from 1; the newest one wins in every reader.
