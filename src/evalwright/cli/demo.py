@@ -1,0 +1,32 @@
+"""`evalwright demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command("demo", short_help="Write the built-in example to a folder and run it.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    default=Path("evalwright-demo"),
+    show_default=True,
+    help="The folder that gets the example.",
+)
+def command(out: Path) -> int:
+    """Write a small suite with a made-up agent into DIR and run it: nothing leaves this machine."""
+    from evalwright import demo
+    from evalwright.cli.outcome import present, watch_of
+    from evalwright.cli.screen import say
+    from evalwright.dialects import load_suite
+    from evalwright.reports.text import harmless
+    from evalwright.run.api import run_suite
+
+    path = demo.write(out)
+    say([f"The example is in {harmless(str(path.parent))}; this is what `evalwright run` says of it.", ""])
+    return present(run_suite(load_suite(path), watch=watch_of(False)), as_json=False, quiet=False)

@@ -1,0 +1,96 @@
+"""How a command ends: the one place where exceptions become messages on stderr and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+import click
+
+from evalwright.errors import EvalwrightError, InputError, Problem
+
+__all__ = ["exit_code_of", "input_error_lines"]
+
+INTERNAL, INTERRUPTED = 4, 130
+_MOST_PROBLEMS = 50
+_WIDEST_COLUMN = 40
+_NOTHING_DONE = {
+    "run": "nothing was run",
+    "demo": "nothing was run",
+    "import": "nothing was written",
+    "re-evaluate": "nothing was changed",
+}
+
+
+def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
+    """Run a command; its return value is the exit code, and so is whatever it raises."""
+    try:
+        code = command.main(list(arguments), prog_name="evalwright", standalone_mode=False)
+        return code or 0
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except click.ClickException as mistake:
+        mistake.show()
+        return mistake.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _say(["interrupted"])
+        return INTERRUPTED
+    except InputError as error:
+        _say(input_error_lines(error, _NOTHING_DONE.get(arguments[0], "") if arguments else ""))
+        return error.exit_code
+    except Exception as error:
+        return _failed(error)
+
+
+def _failed(error: Exception) -> int:
+    if os.environ.get("EVALWRIGHT_DEBUG") == "1":
+        import traceback
+
+        _say(traceback.format_exception(error))
+    if isinstance(error, EvalwrightError):
+        _say([f"Error: {error}"])
+        return error.exit_code
+    text = f"{type(error).__name__}: {error}"
+    _say([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])
+    return INTERNAL
+
+
+def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
+    """`file:line  key.path  what was found` for each problem, and how many there are."""
+    if not error.problems:
+        return [f"Error: {error.headline}" + (f"; {nothing_done}" if nothing_done else "")]
+    shown = error.problems[:_MOST_PROBLEMS]
+    counts_them = error.headline.endswith(":")
+    lines = [f"Error: {error.headline}"] if error.headline and not counts_them else []
+    lines += _aligned([(_place(p), p.key, p.message) for p in shown])
+    if len(error.problems) > len(shown):
+        lines.append(f"... and {len(error.problems) - len(shown):,} more")
+    count = error.headline.rstrip(":") if counts_them else _count(error.problems)
+    return [*lines, f"{count}; {nothing_done}" if nothing_done else count]
+
+
+def _count(problems: Sequence[Problem]) -> str:
+    files = {problem.file for problem in problems}
+    where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
+    return f"{len(problems):,} {'problem' if len(problems) == 1 else 'problems'} in {where}"
+
+
+def _place(problem: Problem) -> str:
+    return problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+
+
+def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    widths = [min(max(len(row[i]) for row in rows), _WIDEST_COLUMN) for i in range(2)]
+    return ["  ".join([*(row[i].ljust(widths[i]) for i in range(2) if widths[i]), row[2]]) for row in rows]
+
+
+def _say(lines: Sequence[str]) -> None:
+    """Lines on stderr, without secrets of the environment and without characters that act on a terminal."""
+    from evalwright.files.masking import Masker
+    from evalwright.reports.text import harmless
+
+    text = harmless("\n".join(Masker.of({}, os.environ).mask_text(line.rstrip("\n")) for line in lines))
+    with suppress(OSError, ValueError):
+        print(text, file=sys.stderr, flush=True)

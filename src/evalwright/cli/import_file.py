@@ -1,0 +1,40 @@
+"""`evalwright import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalwright import registry
+
+__all__ = ["command"]
+
+
+@click.command("import", short_help="Make a suite of recorded conversations.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--format", "format_", metavar="NAME", required=True, help="What FILE holds: openai-messages, ...")
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Where the suite goes.")
+@click.option("--map", "pairs", multiple=True, metavar="NAME=PATH", help="Where a part lies in a record; repeatable.")
+@click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same as a YAML file.")
+def command(file: Path, format_: str, out: Path, pairs: tuple[str, ...], mapping: Path | None) -> int:
+    """Write a suite that replays and judges the recorded conversations in FILE.
+
+    `evalwright list formats` names the formats. Parts that can be mapped: id, trial, messages, actions, reward,
+    started_at, finished_at, records, metadata.NAME and extra.NAME.
+    """
+    import shlex
+
+    from evalwright.cli.screen import say
+    from evalwright.dialects.mapping import pairs_to_mapping, read_mapping
+    from evalwright.reports.numbers import counted
+    from evalwright.reports.text import harmless
+
+    stated = {**(read_mapping(mapping) if mapping else {}), **pairs_to_mapping(pairs)}
+    result = registry.load("formats", format_).import_file(file, out, stated)
+    trials = f", at most {counted(result.trials, 'trial')} each" if result.trials > 1 else ""
+    say([f"{counted(result.cases, 'case')}, {counted(result.traces, 'recording')}{trials}", *result.notes])
+    say(f"wrote {harmless(str(path))}" for path in result.files)
+    suite = next((path for path in result.files if path.suffix in (".yaml", ".yml")), out)
+    say(["", f"Next: evalwright run {harmless(shlex.quote(str(suite)))}"])
+    return 0

@@ -1,0 +1,38 @@
+"""`evalwright init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+_FILES = ("eval.yaml", "cases.yaml", "agent.py")
+
+
+@click.command("init", short_help="Write a small suite to start from.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", default=Path())
+def command(folder: Path) -> int:
+    """Write eval.yaml, cases.yaml and agent.py into DIR (default: here): commented, and ready to run."""
+    import shlex
+    from importlib.resources import files
+
+    from evalwright.cli.screen import say
+    from evalwright.errors import InputError, Problem
+    from evalwright.files.durable import replace_file, storage_error
+    from evalwright.reports.text import harmless
+
+    present = [Problem(str(folder / name), "exists already") for name in _FILES if (folder / name).exists()]
+    if present:
+        raise InputError(present, "nothing is overwritten; choose another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error("create", folder, error) from error
+    starter = files("evalwright.cli") / "starter"
+    for name in _FILES:
+        replace_file(folder / name, (starter / name).read_bytes())
+        say([f"wrote {harmless(str(folder / name))}"])
+    say(["", f"Next: evalwright run {harmless(shlex.quote(str(folder / _FILES[0])))}"])
+    return 0

@@ -1,0 +1,46 @@
+"""`evalwright inspect`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import run_argument
+
+__all__ = ["command"]
+
+_LONGEST = 400
+
+
+@click.command("inspect", short_help="Show the traces of a run and what the evaluators said.")
+@run_argument()
+@click.option("--case", metavar="ID", help="Only this case.")
+@click.option("--variant", metavar="NAME", help="Only this variant.")
+@click.option("--failed", is_flag=True, help="Only cells with an error or a check that did not pass.")
+@click.option("--no-truncate", is_flag=True, help="Show long texts whole, and stacks.")
+def command(run: Path, case: str | None, variant: str | None, failed: bool, no_truncate: bool) -> int:
+    """Show each cell of RUN: input, answer, tool calls, and every evaluator's word with its reason.
+
+    What cannot be read is named at the end, and the exit code is 2.
+    """
+    from contextlib import closing
+
+    from evalwright.cli.screen import paint_for, say
+    from evalwright.reports.cells import Choice, chosen_cells
+    from evalwright.reports.inspection import cell_lines
+    from evalwright.reports.text import harmless
+    from evalwright.run.api import open_run
+
+    reader, plan = open_run(run)
+    paint, shown = paint_for(sys.stdout), 0
+    with closing(reader):
+        for cell in chosen_cells(reader, plan, Choice(case, variant, failed)):
+            lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, None if no_truncate else _LONGEST)
+            say([*lines, ""])
+            shown += 1
+        say([f"{shown:,} shown" if shown else "no traces match"])
+        for note in reader.damage:
+            print(harmless(note), file=sys.stderr)
+        return 2 if reader.damage else 0

@@ -1,0 +1,75 @@
+"""`evalwright list`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from evalwright import registry
+from evalwright.errors import InputError
+from evalwright.reports.text import Styled, Table
+
+__all__ = ["command"]
+
+
+@click.command("list", short_help="List evaluators, targets, dialects, ... or stored runs.")
+@click.argument("kind", type=click.Choice([*registry.KINDS, "runs"]))
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
+def command(kind: str, folder: Path) -> int:
+    """List what there is of a KIND, or the runs in FOLDER (default: runs), oldest first."""
+    from evalwright.cli.screen import paint_for, say
+
+    table = _runs(folder) if kind == "runs" else _names(kind)
+    lines = table.lines(paint_for(sys.stdout), indent="")
+    say(lines if table.rows else [f"no {kind} in {folder}" if kind == "runs" else f"no {kind}"])
+    return 0
+
+
+def _names(kind: str) -> Table:
+    table = Table(("name", "", ""), limit=120)
+    for name in registry.names(kind):
+        table.add([(name, "bold"), _first_line(kind, name), (registry.package_of(kind, name) or "", "dim")])
+    return table
+
+
+def _first_line(kind: str, name: str) -> str:
+    try:
+        thing = registry.load(kind, name)
+    except InputError as error:
+        return str(error)
+    document = inspect.getdoc(thing) or ""
+    return document.partition("\n")[0]
+
+
+def _runs(folder: Path) -> Table:
+    from evalwright.stores.local_files import LocalFiles
+
+    table = Table(("started", "run", "status", ">cells", "pass rate"), limit=120)
+    for run_id in LocalFiles(folder).run_ids():
+        table.add(_run_row(folder / run_id))
+    return table
+
+
+def _run_row(folder: Path) -> Iterator[str | Styled]:
+    from evalwright.cli.stored import stored_summary
+
+    try:
+        summary = stored_summary(folder)
+    except InputError as error:
+        yield from (
+            "",
+            folder.name,
+            ("damaged", "error"),
+            "",
+            error.problems[0].message if error.problems else error.headline,
+        )
+        return
+    yield f"{summary.started_at:%Y-%m-%d %H:%M}"
+    yield folder.name, "bold"
+    yield summary.status
+    yield f"{summary.cells_total - summary.cells_missing:,}" if summary.cells_total else ""
+    yield ", ".join(f"{v.name} {100 * v.pass_rate:.1f}%" for v in summary.variants)

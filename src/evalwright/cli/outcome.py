@@ -1,0 +1,86 @@
+"""Printing what came of a session of work on a run: shared by all commands that run or judge."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+
+import msgspec
+
+from evalwright.cli.masks import masked_summary, masker_of
+from evalwright.cli.screen import paint_for, say
+from evalwright.model.summary import RunSummary
+from evalwright.reports.shortfalls import Shortfalls, shortfalls
+from evalwright.reports.terminal import run_lines, shortfall_lines
+from evalwright.reports.text import Paint, harmless
+from evalwright.run.api import Outcome, open_run
+from evalwright.run.state import RunState
+
+__all__ = ["present", "watch_of"]
+
+_LISTED = 10
+
+
+def watch_of(quiet: bool, secrets: Mapping[str, str] = {}) -> Callable[[RunState], AbstractContextManager[None]] | None:
+    """The progress display, if there is to be one."""
+    if quiet:
+        return None
+    from evalwright.cli.progress import progress_on
+    from evalwright.files.masking import Masker
+
+    return progress_on(mask=Masker.of(secrets, os.environ).mask_text)
+
+
+def present(outcome: Outcome, *, as_json: bool, quiet: bool, secrets: Mapping[str, str] = {}) -> int:
+    """Print an outcome; the last line is the run folder, or all is one JSON object. Returns the exit code."""
+    code = outcome.exit_code
+    if as_json or quiet:
+        for note in outcome.notes:
+            print(harmless(note), file=sys.stderr)
+    masker = masker_of(outcome.plan, secrets)
+    summary = masked_summary(outcome.summary, masker)
+    if as_json:
+        gate = {"passed": code == 0, "exit_code": code}
+        document = {"run_dir": str(outcome.run_dir), "summary": summary, "gate": gate}
+        say([msgspec.json.encode(document).decode()])
+        return code
+    if not quiet:
+        say(_lines(outcome, summary, paint_for(sys.stdout)))
+    say([harmless(str(_shown(outcome.run_dir)))])
+    return code
+
+
+def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
+    run = shlex.quote(str(_shown(outcome.run_dir)))
+    lines = run_lines(outcome.plan, summary, paint)
+    if problems := shortfall_lines(_shortfalls(outcome, summary), harmless(run), paint):
+        lines += ["", *problems]
+    if outcome.notes:
+        lines += ["", *map(harmless, outcome.notes)]
+    return [*lines, "", f"{paint('Next:', 'dim')} {_next(outcome, harmless(run))}", ""]
+
+
+def _shortfalls(outcome: Outcome, summary: RunSummary) -> Shortfalls:
+    reader, _ = open_run(outcome.run_dir)
+    with closing(reader):
+        return shortfalls(reader, summary, _LISTED)
+
+
+def _next(outcome: Outcome, run: str) -> str:
+    """The command that most people type after such an outcome."""
+    if outcome.interrupted or outcome.summary.cells_missing:
+        return f"evalwright resume {run}"
+    commands = {0: f"evalwright inspect {run}", 3: f"evalwright retry {run}"}
+    return commands.get(outcome.exit_code, f"evalwright inspect {run} --failed")
+
+
+def _shown(folder: Path) -> Path:
+    """The folder as seen from the working directory where it lies below it."""
+    try:
+        return folder.relative_to(Path.cwd())
+    except ValueError:
+        return folder

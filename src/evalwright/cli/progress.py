@@ -1,0 +1,141 @@
+"""What a run shows while it works, on stderr: one live line on a terminal, rare plain lines elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TextIO
+
+from evalwright.cli.screen import is_terminal, paint_for
+from evalwright.reports import numbers
+from evalwright.reports.text import Paint, one_line, width
+from evalwright.run.state import RunState
+
+__all__ = ["progress_on"]
+
+_FRAME = 0.1
+_FIRST_LINES = (2.0, 10.0, 30.0)
+_THEN_EVERY = 60.0
+_BAR = 24
+_WORTH_NAMING = 5.0
+"""Seconds after which the oldest running cell is named."""
+
+Mask = Callable[[str], str]
+
+
+def progress_on(stream: TextIO | None = None, mask: Mask = str) -> Callable[[RunState], AbstractContextManager[None]]:
+    """A display for `run_suite` and its like; `mask` takes secrets out of the names of cells."""
+    out = sys.stderr if stream is None else stream
+    show = _live if is_terminal(out) else _plain
+
+    @contextmanager
+    def watch(state: RunState) -> Iterator[None]:
+        over = threading.Event()
+        thread = threading.Thread(target=show, args=(state, out, mask, over), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(timeout=1.0)
+
+    return watch
+
+
+def _plain(state: RunState, out: TextIO, mask: Mask, over: threading.Event) -> None:
+    start = time.monotonic()
+    for moment in _moments():
+        if over.wait(max(0.0, start + moment - time.monotonic())):
+            return
+        with suppress(OSError, ValueError):
+            out.write(", ".join(_facts(state, mask, time.monotonic() - start)) + "\n")
+            out.flush()
+
+
+def _moments() -> Iterator[float]:
+    yield from _FIRST_LINES
+    moment = _THEN_EVERY
+    while True:
+        yield moment
+        moment += _THEN_EVERY
+
+
+def _facts(state: RunState, mask: Mask, seconds: float) -> Iterator[str]:
+    yield f"{state.done:,}/{state.total:,} done after {_clock(seconds)}"
+    for number, word in ((state.passed, "passed"), (state.failed, "failed"), (state.errored, "errors")):
+        if number:
+            yield f"{number:,} {word}"
+    if state.cost_usd:
+        yield numbers.money(state.cost_usd)
+    if (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
+        yield f"{one_line(mask(oldest[0]), 60)} running for {oldest[1]:.0f} s"
+
+
+def _live(state: RunState, out: TextIO, mask: Mask, over: threading.Event) -> None:
+    paint, start = paint_for(out), time.monotonic()
+    with suppress(OSError, ValueError):
+        while not over.wait(_FRAME):
+            parts = _live_parts(state, mask, time.monotonic() - start)
+            out.write("\r" + _fitting(_bar(state, paint), parts, paint, _columns(out)) + "\x1b[K")
+            out.flush()
+        out.write("\r\x1b[K")
+        out.flush()
+
+
+def _columns(out: TextIO) -> int:
+    try:
+        return os.get_terminal_size(out.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def _bar(state: RunState, paint: Paint) -> str:
+    full = _BAR if not state.total else _BAR * state.done // state.total
+    return paint("━" * full, "pass") + paint("─" * (_BAR - full), "dim")
+
+
+def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[str, str]]:
+    yield f"{state.done:,}/{state.total:,}", "bold"
+    for number, mark, style in (
+        (state.passed, "✓", "pass"),
+        (state.failed, "✗", "fail"),
+        (state.errored, "!", "error"),
+    ):
+        if number:
+            yield f"{mark} {number:,}", style
+    if state.cost_usd:
+        yield numbers.money(state.cost_usd), ""
+    yield _clock(seconds), "dim"
+    if (left := _left(state, seconds)) is not None:
+        yield f"{_clock(left)} left", "dim"
+    if (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
+        yield f"{one_line(mask(oldest[0]), 40)} {oldest[1]:.0f} s", "dim"
+
+
+def _left(state: RunState, seconds: float) -> float | None:
+    """Seconds to the end at the pace so far; None before that says anything."""
+    fresh = state.done - state.already_done
+    if seconds < 3 or fresh < 3 or state.done >= state.total:
+        return None
+    return seconds * (state.total - state.done) / fresh
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _fitting(bar: str, parts: Iterator[tuple[str, str]], paint: Paint, columns: int) -> str:
+    """The bar and as many parts as the line has room for: a longer one would wrap and stay on the screen."""
+    line, used = bar, _BAR
+    for text, style in parts:
+        used += 2 + width(text)
+        if used >= columns:
+            break
+        line += "  " + paint(text, style)
+    return line

@@ -1,0 +1,35 @@
+"""`evalwright re-evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import as_json, quiet, run_argument
+
+__all__ = ["command"]
+
+
+@click.command("re-evaluate", short_help="Judge stored traces again without calling the system.")
+@run_argument()
+@click.option("--add", metavar="NAME", help="Only this evaluator: of the run, or new in its suite.")
+@click.option("--suite", "suite_file", type=click.Path(path_type=Path), metavar="FILE", help="Evaluators of FILE.")
+@as_json
+@quiet
+def command(run: Path, add: str | None, suite_file: Path | None, as_json: bool, quiet: bool) -> int:
+    """Judge the stored traces of RUN again. The system is not called; old judgements are replaced.
+
+    The exit code is 0 when every trace was judged, whatever the verdicts are.
+    """
+    from evalwright.cli.outcome import present, watch_of
+    from evalwright.run.api import re_evaluate
+
+    suite = None
+    if suite_file is not None:
+        from evalwright.dialects import load_suite
+
+        suite = load_suite(suite_file)
+    outcome = re_evaluate(run, add=add, suite=suite, watch=watch_of(quiet))
+    present(outcome, as_json=as_json, quiet=quiet)
+    return 0

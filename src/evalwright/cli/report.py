@@ -1,0 +1,39 @@
+"""`evalwright report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalwright import registry
+from evalwright.cli.options import run_argument
+
+__all__ = ["command"]
+
+
+@click.command("report", short_help="Write a report of a run: Markdown or JSON.")
+@run_argument()
+@click.option("--format", "format_", metavar="NAME", default="markdown", show_default=True, help="markdown, json.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A file, not stdout.")
+def command(run: Path, format_: str, out: Path | None) -> int:
+    """Write a report of the run in folder RUN (`evalwright list reports` names the formats)."""
+    from contextlib import closing
+
+    from evalwright.cli.screen import say
+    from evalwright.cli.stored import folded_summary
+    from evalwright.files.durable import replace_file
+    from evalwright.run.api import open_run
+
+    report = registry.load("reports", format_)()
+    reader, plan = open_run(run)
+    with closing(reader):
+        summary = folded_summary(reader, plan)
+        reader.plan = plan
+        text = report.render(reader, summary)
+    if out is None:
+        say([text.rstrip("\n")])
+    else:
+        replace_file(out, text.encode("utf-8", "backslashreplace"))
+        say([str(out)])
+    return 0

@@ -1,0 +1,23 @@
+"""`evalwright resume`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import as_json, quiet, run_argument
+
+__all__ = ["command"]
+
+
+@click.command("resume", short_help="Go on with a run that was interrupted.")
+@run_argument()
+@as_json
+@quiet
+def command(run: Path, as_json: bool, quiet: bool) -> int:
+    """Run what is missing in the run folder RUN. Every finished cell stays as it is."""
+    from evalwright.cli.outcome import present, watch_of
+    from evalwright.run.api import resume
+
+    return present(resume(run, watch=watch_of(quiet)), as_json=as_json, quiet=quiet)

@@ -1,0 +1,28 @@
+"""`evalwright retry`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import as_json, quiet, run_argument
+
+__all__ = ["command"]
+
+
+@click.command("retry", short_help="Run the cells of a run again that had an error.")
+@run_argument()
+@click.option("--include-evaluator-failures", is_flag=True, help="Also the cells that were judged and failed.")
+@as_json
+@quiet
+def command(run: Path, include_evaluator_failures: bool, as_json: bool, quiet: bool) -> int:
+    """Run the cells of RUN again whose system had an error, and those that never ran.
+
+    The newest attempt of a cell counts; the older one stays in the file.
+    """
+    from evalwright.cli.outcome import present, watch_of
+    from evalwright.run.api import retry
+
+    outcome = retry(run, evaluator_failures=include_evaluator_failures, watch=watch_of(quiet))
+    return present(outcome, as_json=as_json, quiet=quiet)

@@ -1,0 +1,75 @@
+"""`evalwright run`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import as_json, dialect, quiet, suite_argument
+
+__all__ = ["command"]
+
+
+@click.command("run", short_help="Run a suite: every case with every variant.")
+@suite_argument()
+@dialect
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that gets the run folder.")
+@click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only cases whose id fits; repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag; repeatable.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases.")
+@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Run each case N times.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="At most N cells at the same time.")
+@click.option("--target", metavar="NAME|MODULE:CALLABLE", help="One variant of the suite, or a Python callable.")
+@click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite; repeatable.")
+@click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
+@click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: failed cells too.")
+@as_json
+@quiet
+def command(
+    path: Path,
+    dialect: str | None,
+    out: Path | None,
+    cases: tuple[str, ...],
+    tags: tuple[str, ...],
+    limit: int | None,
+    trials: int | None,
+    concurrency: int | None,
+    target: str | None,
+    variables: tuple[str, ...],
+    retried: Path | None,
+    include_evaluator_failures: bool,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Run every case of the suite at PATH with every variant, and judge what comes back.
+
+    The last line of the output is the folder of the run. An interrupted run goes on with `evalwright resume`.
+    """
+    from evalwright.cli.outcome import present, watch_of
+    from evalwright.dialects import load_suite
+    from evalwright.run.api import RunOptions, retry, run_suite
+
+    options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target)
+    if retried is None and include_evaluator_failures:
+        raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
+    if retried is not None and options != RunOptions():
+        raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
+    suite = load_suite(path, dialect, _pairs(variables))
+    watch = watch_of(quiet, suite.secrets)
+    if retried is None:
+        outcome = run_suite(suite, options, watch)
+    else:
+        outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch)
+    return present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)
+
+
+def _pairs(words: Iterable[str]) -> dict[str, str]:
+    variables = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals):
+            raise click.BadParameter(f"expected K=V, found {word!r}", param_hint="--var")
+        variables[name] = value
+    return variables

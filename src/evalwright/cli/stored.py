@@ -1,0 +1,30 @@
+"""Summaries of stored runs."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.summary import RunSummary
+from evalwright.run.api import open_run
+from evalwright.scoring.fold import fold
+
+__all__ = ["folded_summary", "stored_summary"]
+
+
+def stored_summary(folder: Path) -> RunSummary:
+    """The summary in a run folder; rebuilt where there is none, or only another program's. Raises InputError."""
+    reader, plan = open_run(folder)
+    with closing(reader):
+        stored = reader.summary() if reader.plan is not None else None
+        return stored or folded_summary(reader, plan)
+
+
+def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
+    """The summary as the records of a run say it now."""
+    stored = reader.summary()
+    finished = stored.finished_at if stored else datetime.now(UTC)
+    return fold(reader, plan).summary(plan, finished)

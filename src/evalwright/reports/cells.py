@@ -1,0 +1,86 @@
+"""The cells of a run with everything about them: newest trace, newest results, verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.scoring.verdict import cell_verdict
+
+__all__ = ["Choice", "FullCell", "chosen_cells"]
+
+Key = tuple[str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which cells are asked for; `failed` means a trace with an error, or a result that did not pass."""
+
+    case: str | None = None
+    variant: str | None = None
+    failed: bool = False
+
+    def names(self, case_id: str, variant: str) -> bool:
+        return self.case in (None, case_id) and self.variant in (None, variant)
+
+
+@dataclass(frozen=True, slots=True)
+class FullCell:
+    trace: Trace
+    results: list[EvaluationResult]
+    verdict: CaseVerdict
+
+
+class _Mark(msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+
+
+def chosen_cells(reader: RunReader, plan: Plan, choice: Choice) -> Iterator[FullCell]:
+    """The chosen cells in the order of their newest traces. Results of the chosen names are held in memory."""
+    newest = _newest(reader, choice)
+    results = _results(reader, choice, newest)
+    names = [spec.name for spec in plan.evaluators]
+    for position, trace in enumerate(reader.traces(Trace)):
+        key = (trace.case_id, trace.variant_name, trace.trial)
+        if newest.get(key, (0, -1))[1] != position:
+            continue
+        rows = list(results.pop(key, {}).values())
+        if choice.failed and not _failed(trace, rows):
+            continue
+        yield FullCell(trace, rows, cell_verdict(plan.pass_criteria, names, trace, rows))
+
+
+def _newest(reader: RunReader, choice: Choice) -> dict[Key, tuple[int, int]]:
+    """Attempt and position of the trace of each chosen cell that counts: the highest attempt, then the last."""
+    newest: dict[Key, tuple[int, int]] = {}
+    for position, mark in enumerate(reader.traces(_Mark)):
+        if choice.names(mark.case_id, mark.variant_name):
+            key = (mark.case_id, mark.variant_name, mark.trial)
+            if mark.attempt >= newest.get(key, (0, 0))[0]:
+                newest[key] = (mark.attempt, position)
+    return newest
+
+
+def _results(
+    reader: RunReader, choice: Choice, newest: dict[Key, tuple[int, int]]
+) -> dict[Key, dict[str, EvaluationResult]]:
+    """The last result of each evaluator on the attempt that counts."""
+    found: dict[Key, dict[str, EvaluationResult]] = {}
+    for row in reader.results(EvaluationResult):
+        key = (row.case_id, row.variant_name, row.trial)
+        if choice.names(row.case_id, row.variant_name) and row.attempt == newest.get(key, (1, 0))[0]:
+            found.setdefault(key, {})[row.evaluator] = row
+    return found
+
+
+def _failed(trace: Trace, results: list[EvaluationResult]) -> bool:
+    return trace.error is not None or any(not row.passed and not row.skipped for row in results)

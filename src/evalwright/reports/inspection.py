@@ -1,0 +1,115 @@
+"""One cell of a run in full: what went in, what came out, which tools were called, and each evaluator's word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from evalwright.model.result import EvaluationResult, status_of
+from evalwright.model.trace import ToolCall, ToolResult, Trace
+from evalwright.reports import numbers
+from evalwright.reports.terminal import cell_name
+from evalwright.reports.text import Paint, block, one_line
+
+__all__ = ["cell_lines"]
+
+_MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~"}
+_LABEL = 10
+_INDENT = " " * (_LABEL + 2)
+
+
+def cell_lines(
+    trace: Trace, results: Sequence[EvaluationResult], status: str, paint: Paint, limit: int | None
+) -> list[str]:
+    """The cell for a terminal; texts have at most about `limit` characters, None shows them whole."""
+    lines = [_headline(trace, status, paint)]
+    lines += _field("input", _text(trace.input), paint, limit)
+    lines += _field("thinking", trace.output.thinking, paint, limit)
+    lines += _field("answer", trace.output.final_answer, paint, limit)
+    lines += _field("structured", _text(trace.output.structured), paint, limit)
+    lines += _labelled("tools", list(_tools(trace, paint, limit)), paint)
+    if trace.error is not None:
+        lines += _field("error", f"{trace.error.type}: {trace.error.message}", paint, limit, "error")
+        if limit is None:
+            lines += _field("stack", trace.error.stack, paint, limit)
+    lines += _labelled("checks", [_check(result, paint, limit) for result in results], paint)
+    return lines
+
+
+def _headline(trace: Trace, status: str, paint: Paint) -> str:
+    facts = [numbers.duration(trace.latency_ms)]
+    metrics = trace.metrics
+    if metrics.cost_usd is not None:
+        facts.append(numbers.money(metrics.cost_usd))
+    if metrics.token_input is not None or metrics.token_output is not None:
+        facts.append(f"{_number(metrics.token_input)} → {_number(metrics.token_output)} tokens")
+    if trace.attempt > 1:
+        facts.append(f"attempt {trace.attempt}")
+    name = paint(cell_name(trace.case_id, trace.variant_name, trace.trial), "bold")
+    return f"{paint(f'{_MARKS[status]} {status}', status)}  {name}  {paint(' · '.join(facts), 'dim')}"
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
+
+
+def _field(label: str, text: str | None, paint: Paint, limit: int | None, style: str = "") -> list[str]:
+    return _labelled(label, [paint(block(text, _INDENT, limit), style)], paint) if text else []
+
+
+def _labelled(label: str, items: Sequence[str], paint: Paint) -> list[str]:
+    labels = [paint(label.ljust(_LABEL), "dim"), *(" " * _LABEL for _ in items[1:])]
+    return [f"  {name}{item}" for name, item in zip(labels, items, strict=False)]
+
+
+def _tools(trace: Trace, paint: Paint, limit: int | None) -> Iterator[str]:
+    """Each call with its result, paired by id, else by name in order; results left over at the end."""
+    left = list(trace.tool_results)
+    for call in trace.tool_calls:
+        result = next((r for r in left if _answers(r, call)), None)
+        line = _call(call, limit)
+        if result is not None:
+            left.remove(result)
+            line += f" → {_content(result, paint, limit)}"
+        yield line
+    for result in left:
+        yield f"{one_line(result.name, 60)} → {_content(result, paint, limit)}"
+
+
+def _answers(result: ToolResult, call: ToolCall) -> bool:
+    if result.tool_call_id is not None and call.id is not None:
+        return result.tool_call_id == call.id
+    return result.name == call.name
+
+
+def _call(call: ToolCall, limit: int | None) -> str:
+    arguments = ", ".join(f"{one_line(k, 40)}={_json(v)}" for k, v in call.arguments.items())
+    return f"{one_line(call.name, 60)}({block(arguments, _INDENT, limit)})"
+
+
+def _content(result: ToolResult, paint: Paint, limit: int | None) -> str:
+    content = result.content
+    failed = isinstance(content, dict) and bool(content.get("error") or content.get("is_error"))
+    text = content if isinstance(content, str) else _text(content)
+    return paint(block(text, _INDENT, limit), "error" if failed else "")
+
+
+def _check(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
+    status = status_of(result.passed, result.skipped, result.error)
+    score = "" if result.score in (None, 0, 1) else f" {result.score:.3g}"
+    reason = f"{result.error.type}: {result.error.message}" if result.error else result.reason
+    head = f"{paint(_MARKS[status], status)} {one_line(result.evaluator, 60)}{paint(score, 'dim')}"
+    return f"{head}  {block(reason, _INDENT, limit)}" if reason else head
+
+
+def _text(value: Any) -> str:
+    """Plain data as compact JSON; text as it is."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

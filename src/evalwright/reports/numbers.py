@@ -1,0 +1,78 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+__all__ = [
+    "counted",
+    "duration",
+    "interval",
+    "mean",
+    "money",
+    "percent",
+    "points",
+    "probability",
+    "signed_duration",
+]
+
+
+def percent(rate: float) -> str:
+    return f"{100 * rate:.1f}%"
+
+
+def interval(ends: tuple[float, float] | None) -> str:
+    """A 95 % interval of a rate, `55.1–88.0%`; empty where there is none."""
+    return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%" if ends else ""
+
+
+def points(delta: float, ends: tuple[float, float] | None = None) -> str:
+    """A difference of rates in percentage points, with its 95 % interval where there is one."""
+    if ends is None:
+        return f"{_signed(100 * delta, 1)} pp"
+    return f"{_signed(100 * delta, 1)} pp [{_signed(100 * ends[0], 1)}, {_signed(100 * ends[1], 1)}]"
+
+
+def _signed(value: float, digits: int) -> str:
+    text = f"{value:+.{digits}f}"
+    return "0." + "0" * digits if float(text) == 0 else text.replace("-", "−")
+
+
+def duration(milliseconds: float) -> str:
+    """`812 ms`, `3.21 s`, `45.0 s`, `12 min 05 s`."""
+    seconds = milliseconds / 1000
+    if milliseconds < 999.5:
+        return f"{milliseconds:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s"
+
+
+def signed_duration(milliseconds: float) -> str:
+    sign = "−" if milliseconds < 0 else "+"
+    return (sign if round(milliseconds) else "") + duration(abs(milliseconds))
+
+
+def money(dollars: float) -> str:
+    """US dollars: cents from one dollar on, below that two significant digits."""
+    if dollars >= 1 or dollars <= 0:
+        return f"${dollars:,.2f}"
+    digits = 4
+    while digits < 12 and round(dollars, digits) < 10 ** (1 - digits):
+        digits += 1
+    return f"${dollars:.{digits}f}"
+
+
+def mean(text: str, n: int) -> str:
+    """A mean and the number of values behind it."""
+    return f"{text} (n={n})"
+
+
+def probability(p: float | None) -> str:
+    if p is None:
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 case`, `24 cases`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

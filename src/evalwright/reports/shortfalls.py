@@ -1,0 +1,77 @@
+"""The cells of a run that did not pass: the newest verdict of each, found in one pass and little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import CaseVerdict
+from evalwright.model.summary import RunSummary
+
+__all__ = ["Shortfalls", "newest_verdicts", "shortfalls"]
+
+
+@dataclass(slots=True)
+class Shortfalls:
+    """The first cells that failed (borderline ones too), the first without a verdict, and how many there are."""
+
+    failed: list[CaseVerdict] = field(default_factory=list)
+    errored: list[CaseVerdict] = field(default_factory=list)
+    failed_total: int = 0
+    errored_total: int = 0
+
+
+def shortfalls(reader: RunReader, summary: RunSummary, limit: int) -> Shortfalls:
+    """At most `limit` cells of each kind; totals are the summary's, so that a sound run costs nothing."""
+    found = Shortfalls(failed_total=_count(summary, "fail", "borderline"), errored_total=_count(summary, "error"))
+    wanted = min(limit, found.failed_total) + min(limit, found.errored_total)
+    if not wanted:
+        return found
+    for verdict in newest_verdicts(reader):
+        kind = _list_of(found, verdict.status)
+        if kind is not None and len(kind) < limit:
+            kind.append(verdict)
+            if len(found.failed) + len(found.errored) == wanted:
+                break
+    return found
+
+
+def _list_of(found: Shortfalls, status: str) -> list[CaseVerdict] | None:
+    if status == "error":
+        return found.errored
+    return found.failed if status in ("fail", "borderline") else None
+
+
+def _count(summary: RunSummary, *statuses: str) -> int:
+    return sum(variant.cells.get(status, 0) for variant in summary.variants for status in statuses)
+
+
+class _Mark(msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+
+
+def newest_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
+    """The verdict of each finished cell, without those that a later attempt replaced.
+
+    Verdicts are made of traces and results in a folder that another program wrote, when `reader.plan` is set.
+    """
+    newest: dict[tuple[str, str, int], int] = {}
+    stored = False
+    for mark in reader.verdicts(_Mark):
+        stored = True
+        if mark.attempt > 1:
+            key = (mark.case_id, mark.variant_name, mark.trial)
+            newest[key] = max(mark.attempt, newest.get(key, 1))
+    if not stored and reader.plan is not None:
+        from evalwright.reports.cells import Choice, chosen_cells
+
+        yield from (cell.verdict for cell in chosen_cells(reader, reader.plan, Choice()))
+    for verdict in reader.verdicts(CaseVerdict):
+        if verdict.attempt >= newest.get((verdict.case_id, verdict.variant_name, verdict.trial), 1):
+            yield verdict

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from evalwright.model.summary import ComparisonReport, EvaluatorRate, EvaluatorRollup, VariantDelta
+from evalwright.reports.markdown import Markdown, code
+from evalwright.testing import a_verdict
+from reports.runs import ERRORED, FAILED, HOSTILE, stored, summary, variant
+
+
+def rendered(*verdicts: object, **fields: object) -> str:
+    return Markdown().render(stored(*verdicts), summary(**fields))  # type: ignore[arg-type]
+
+
+def outside_code(markdown: str) -> str:
+    """What is left when the code spans are taken out: same-length runs of backticks belong together."""
+    return re.sub(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", "", markdown)
+
+
+def test_a_rate_carries_n_and_interval() -> None:
+    assert "| `old` | 75.0% | 55.1–88.0% | 24 |" in rendered()
+
+
+def test_the_comparison_says_how_sure_it_is() -> None:
+    assert "| `new` | +8.3 pp [−5.0, +21.0] | 0.412 | 24 | −172 ms | 1 `c3` | 2 `c1` `c9` |" in rendered()
+
+
+def test_failures_and_errors_are_apart_with_their_reasons() -> None:
+    text = rendered(FAILED, ERRORED, variants=[variant("new", cells={"fail": 1, "error": 1})])
+    failures, _, errors = text.partition("## Errors (no verdict): 1")
+    assert "- `c3` `new`\n  - `says_hello: missing 'hello'`" in failures
+    assert "- `c7` `old`\n  - `timeout: no answer`" in errors
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HOSTILE,
+        "```\n</code>",
+        "`",
+        "``",
+        "`a``b```",
+        "a|b",
+        "\\|",
+        "\\",
+        "@everyone",
+        "[x](javascript:alert(1))",
+        "<img src=x onerror=alert(1)>",
+        " ",
+    ],
+)
+def test_data_stays_in_its_code_span(text: str) -> None:
+    assert outside_code(f"a {code(text)} b").split() == ["a", "b"]
+
+
+def test_hostile_names_add_neither_markup_nor_lines() -> None:
+    fields = {
+        "run_id": HOSTILE,
+        "config_path": HOSTILE,
+        "variants": [variant(HOSTILE, cells={"fail": 1})],
+        "by_evaluator": [EvaluatorRollup(HOSTILE, {HOSTILE: EvaluatorRate(1.0, None, 1)})],
+        "comparison": ComparisonReport(HOSTILE, [VariantDelta(HOSTILE, 0.0, 0.0, [HOSTILE], [])]),
+    }
+    verdict = a_verdict(case_id=HOSTILE, variant_name=HOSTILE, status="fail", reasons=[HOSTILE])
+    left = outside_code(rendered(verdict, **fields))
+    assert "script" not in left
+    assert "alert" not in left
+    assert "\x1b" not in left
+
+
+def test_every_row_of_a_table_has_the_same_cells() -> None:
+    text = rendered(variants=[variant(HOSTILE)], by_evaluator=[], comparison=None)
+    rows = [line for line in text.partition("## Trials")[0].splitlines() if line.startswith("|")]
+    assert len({row.count("|") for row in rows}) == 1

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+
+from evalwright.reports import numbers
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0 ms"),
+        (812.4, "812 ms"),
+        (999.7, "1.00 s"),
+        (3210, "3.21 s"),
+        (45_000, "45.0 s"),
+        (59_990, "1 min 00 s"),
+        (725_000, "12 min 05 s"),
+    ],
+)
+def test_durations(milliseconds: float, text: str) -> None:
+    assert numbers.duration(milliseconds) == text
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [
+        (0, "$0.00"),
+        (1234.5, "$1,234.50"),
+        (0.12, "$0.1200"),
+        (0.0012, "$0.0012"),
+        (0.00004, "$0.000040"),
+        (0.0000123, "$0.000012"),
+    ],
+)
+def test_money(dollars: float, text: str) -> None:
+    assert numbers.money(dollars) == text
+
+
+def test_points_carry_their_interval_and_sign() -> None:
+    assert numbers.points(0.0833, (-0.05, 0.21)) == "+8.3 pp [−5.0, +21.0]"
+
+
+def test_no_difference_has_no_sign() -> None:
+    assert numbers.points(-0.00001) == "0.0 pp"
+
+
+def test_small_probabilities_are_not_zero() -> None:
+    assert numbers.probability(0.0000001) == "<0.001"
+
+
+def test_a_change_of_time_has_a_sign() -> None:
+    assert numbers.signed_duration(-1500) == "−1.50 s"

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from evalwright.model.summary import ComparisonReport, VariantDelta
+from evalwright.reports.shortfalls import Shortfalls, shortfalls
+from evalwright.reports.terminal import run_lines, shortfall_lines
+from evalwright.reports.text import Paint
+from evalwright.testing import a_verdict
+from reports.runs import ERRORED, FAILED, HOSTILE, plan, stored, summary, variant
+
+
+def shown(**fields: object) -> str:
+    return "\n".join(run_lines(plan(), summary(**fields), Paint()))
+
+
+def line_with(text: str, word: str) -> str:
+    return next(line for line in text.splitlines() if word in line)
+
+
+def test_a_pass_rate_carries_its_n_and_its_interval() -> None:
+    line = line_with(shown(), "  old")
+    assert line.split()[:4] == ["old", "75.0%", "55.1–88.0%", "24"]
+
+
+def test_a_mean_carries_its_n() -> None:
+    text = shown()
+    assert "812 ms (n=48)" in line_with(text, "  old")
+    assert "new      $0.0012 (n=47)" in text
+
+
+def test_evaluators_have_n_and_interval() -> None:
+    line = line_with(shown(), "says_hello")
+    assert line.split()[1:4] == ["75.0%", "61.0–85.0%", "48"]
+
+
+def test_the_comparison_says_how_sure_it_is() -> None:
+    text = shown()
+    assert line_with(text, " pp ").split() == [
+        "new",
+        "+8.3",
+        "pp",
+        "[−5.0,",
+        "+21.0]",
+        "0.412",
+        "24",
+        "−172",
+        "ms",
+        "1",
+        "2",
+    ]
+    assert "  worse with new: c3" in text
+    assert "  better with new: c1, c9" in text
+
+
+def test_repeats_show_both_kinds_of_pass_at_k() -> None:
+    text = shown()
+    assert line_with(text, "pass@k").split()[-3:] == ["75.0%", "87.5%", "24"]
+    assert line_with(text, "pass^k").split()[-3:] == ["75.0%", "62.5%", "24"]
+
+
+def test_one_trial_has_no_table_of_trials() -> None:
+    assert "pass@k" not in shown(variants=[variant("old", trials=None)])
+
+
+def test_a_partial_run_says_so_first() -> None:
+    assert "partial: 12 of 96 cells not run" in shown(cells_missing=12, status="partial").splitlines()[0]
+
+
+def test_a_rate_of_nothing_is_no_number() -> None:
+    nothing = variant("old", pass_rate=0.0, pass_rate_n=0, pass_rate_ci95=None, cells={}, trials=None)
+    assert line_with(shown(variants=[nothing], by_evaluator=[], comparison=None), "  old").split()[1] == "–"
+
+
+def test_names_from_data_cannot_act_on_the_terminal() -> None:
+    delta = VariantDelta(HOSTILE, 0.1, 0.0, [HOSTILE], [HOSTILE])
+    text = shown(variants=[variant(HOSTILE)], comparison=ComparisonReport(HOSTILE, [delta]))
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert not any(line.lstrip().startswith("# heading") for line in text.splitlines())
+
+
+def test_failures_and_errors_are_apart() -> None:
+    found = shortfalls(stored(FAILED, ERRORED), summary(variants=[variant("new", cells={"fail": 1, "error": 1})]), 10)
+    assert "\n".join(shortfall_lines(found, "runs/r", Paint())).splitlines() == [
+        "Failures (1 cell)",
+        "  ✗ c3 · new",
+        "      says_hello: missing 'hello'",
+        "",
+        "Errors, without a verdict (1 cell)",
+        "  ! c7 · old",
+        "      timeout: no answer",
+    ]
+
+
+def test_more_failures_than_fit_are_counted_with_the_command_that_shows_them() -> None:
+    lines = shortfall_lines(Shortfalls(failed=[FAILED], failed_total=12), "runs/r", Paint())
+    assert lines[-1] == "  … and 11 more: evalwright inspect runs/r --failed"
+
+
+def test_a_reason_from_a_model_cannot_act_on_the_terminal() -> None:
+    verdict = a_verdict(status="fail", reasons=[HOSTILE * 100])
+    text = "\n".join(shortfall_lines(Shortfalls(failed=[verdict], failed_total=1), "runs/r", Paint()))
+    assert "\x1b" not in text
+    assert len(text) < 500
+
+
+def test_a_failure_that_a_retry_mended_is_not_listed() -> None:
+    mended = a_verdict(case_id="c3", variant_name="new", status="pass", attempt=2)
+    other = a_verdict(case_id="c4", variant_name="new", status="fail")
+    found = shortfalls(
+        stored(FAILED, other, mended), summary(variants=[variant("new", cells={"pass": 1, "fail": 1})]), 10
+    )
+    assert [verdict.case_id for verdict in found.failed] == ["c4"]
+
+
+def test_colours_say_nothing_that_the_text_does_not() -> None:
+    painted = "\n".join(run_lines(plan(), summary(), Paint(True)))
+    for code in ("0", "1", "2", "31", "32", "33", "35"):
+        painted = painted.replace(f"\x1b[{code}m", "")
+    assert painted == shown()
