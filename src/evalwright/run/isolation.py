@@ -42,13 +42,14 @@ class Isolated:
         build_target(variant, import_paths)  # a mistake in the configuration shows before anything runs
         self._hello = msgspec.json.encode({"variant": variant, "import_paths": list(import_paths)})
         self._idle: list[_Worker] = []
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def run(self, case: Case, trial: int) -> Answer:
         worker = self._idle.pop() if self._idle else await _Worker.start(self._hello)
         try:
             reply = await worker.ask(msgspec.json.encode(Request(case, trial)))
         except BaseException:
-            worker.kill()
+            self._end(worker)
             raise
         self._idle.append(worker)
         if isinstance(reply, TraceError):
@@ -57,7 +58,14 @@ class Isolated:
 
     async def close(self) -> None:
         while self._idle:
-            self._idle.pop().kill()
+            self._end(self._idle.pop())
+        await asyncio.gather(*self._ending)
+
+    def _end(self, worker: _Worker) -> None:
+        worker.kill()
+        ending = asyncio.create_task(worker.gone())
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
 
 
 class _Worker:
@@ -106,9 +114,14 @@ class _Worker:
     def kill(self) -> None:
         """End the process and whatever it started."""
         self._writer.close()
-        self._drain.cancel()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def gone(self) -> None:
+        """Wait until a killed process and its pipes are gone."""
+        await self._process.wait()
+        with contextlib.suppress(ConnectionError):
+            await asyncio.gather(self._drain, self._writer.wait_closed())
 
     async def _send(self, data: bytes) -> None:
         self._writer.write(len(data).to_bytes(8, "big") + data)
