@@ -140,10 +140,17 @@ def _count(gathered: _Gathered, trace: TraceFacts, results: list[ResultFacts], s
 def _variant(name: str, a: _Gathered, b: _Gathered) -> VariantComparison:
     side_a, side_b = a.side(), b.side()
     latency = (side_b.avg_latency_ms or 0.0) - (side_a.avg_latency_ms or 0.0)
-    change = delta(name, a.shares(), b.shares(), side_b.rate - side_a.rate, latency)
+    before, after = a.shares(), b.shares()
+    change = delta(name, before, after, _rate_delta(before, after), latency)
     return VariantComparison(
         name, side_a, side_b, change, sorted(a.trials.keys() - b.trials), sorted(b.trials.keys() - a.trials)
     )
+
+
+def _rate_delta(before: dict[str, float], after: dict[str, float]) -> float:
+    """Over the cases of both sides, as its interval and p are: other cases would make it a difference of datasets."""
+    both = before.keys() & after.keys()
+    return sum(after[case] - before[case] for case in both) / len(both) if both else 0.0
 
 
 def _evaluators(variant: str, a: _Gathered, b: _Gathered) -> list[EvaluatorComparison]:
