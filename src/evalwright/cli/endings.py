@@ -91,6 +91,7 @@ def _say(lines: Sequence[str]) -> None:
     from evalwright.files.masking import Masker
     from evalwright.reports.text import harmless
 
-    text = harmless("\n".join(Masker.of({}, os.environ).mask_text(line.rstrip("\n")) for line in lines))
+    masker = Masker.of({}, os.environ)
+    text = harmless("\n".join(masker.mask_text(line.rstrip("\n")) for line in lines))
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,80 @@
+"""`validate`, `init`, `demo` and `import`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from acceptance.projects import Project, project
+
+
+def test_validate_counts_what_it_found(tmp_path: Path) -> None:
+    ended = project(tmp_path, {"a": "thanks", "b": "no"}).evalwright("validate", "eval.yaml")
+    assert (ended.code, ended.out) == (0, "ok: 2 cases, 1 variant, 1 evaluator\n")
+
+
+def test_validate_runs_nothing(tmp_path: Path) -> None:
+    project(tmp_path, {"a": "thanks"}).evalwright("validate", "eval.yaml")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_validate_names_every_mistake(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": 3}\n{"input": {}}\n')
+    ended = made.evalwright("validate", "eval.yaml")
+    assert ended.code == 2
+    assert ended.err.endswith("2 problems in cases.jsonl\n")
+
+
+def test_validate_gives_mistakes_to_programs(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "cases.jsonl").write_text('{"input": {}}\n')
+    document = json.loads(made.evalwright("validate", "eval.yaml", "--json").out)
+    assert document["ok"] is False
+    assert (document["problems"][0]["line"], document["problems"][0]["key"]) == (1, "id")
+
+
+def test_init_writes_a_suite_that_runs(tmp_path: Path) -> None:
+    made = Project(tmp_path)
+    ended = made.evalwright("init", "new project")
+    assert ended.out.splitlines()[-1] == "Next: evalwright run 'new project/eval.yaml'"
+    assert made.evalwright("run", "new project/eval.yaml").code == 0
+
+
+def test_init_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("mine")
+    ended = Project(tmp_path).evalwright("init", ".")
+    assert ended.code == 2
+    assert "agent.py  exists already" in ended.err
+    assert (tmp_path / "agent.py").read_text() == "mine"
+    assert not (tmp_path / "eval.yaml").exists()
+
+
+def test_demo_writes_and_runs_the_example(tmp_path: Path) -> None:
+    ended = Project(tmp_path).evalwright("demo", "--out", "example")
+    assert ended.code in (0, 1)
+    assert (tmp_path / "example" / "eval.yaml").is_file()
+    assert (tmp_path / ended.last_line / "traces.jsonl").is_file()
+
+
+def test_import_writes_a_suite_that_runs(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"task": {"name": "greet"}, "messages": messages}) + "\n")
+    made = Project(tmp_path)
+    ended = made.evalwright(
+        *("import", "log.jsonl", "--format", "openai-messages", "--map", "id=task.name", "--out", "imported")
+    )
+    assert ended.code == 0
+    assert "1 case, 1 recording" in ended.out
+    assert made.evalwright(*ended.out.splitlines()[-1].removeprefix("Next: evalwright ").split(), "--quiet").code in (
+        0,
+        1,
+    )
+
+
+def test_import_names_what_it_cannot_use(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"id": "x", "messages": "none"}\n')
+    ended = Project(tmp_path).evalwright("import", "log.jsonl", "--format", "openai-messages", "--out", "imported")
+    assert ended.code == 2
+    assert "log.jsonl:1  messages" in ended.err
+    assert ended.err.endswith("nothing was written\n")

@@ -1,0 +1,77 @@
+"""Exceptions as messages and exit codes, without a process of their own."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from evalwright.cli.endings import exit_code_of
+from evalwright.errors import InputError, Problem, StorageError
+
+
+def ended_by(error: BaseException, *arguments: str) -> int:
+    @click.command(context_settings={"ignore_unknown_options": True})
+    @click.argument("words", nargs=-1)
+    def command(words: tuple[str, ...]) -> int:
+        raise error
+
+    return exit_code_of(command, arguments)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputError("no such thing"), 2),
+        (click.UsageError("no such option"), 2),
+        (RuntimeError("a mistake of ours"), 4),
+        (StorageError("cannot write x: no space left"), 5),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_each_kind_of_end_has_its_exit_code(error: BaseException, code: int) -> None:
+    assert ended_by(error) == code
+
+
+def test_an_internal_error_is_one_line_that_asks_for_a_report(capsys: pytest.CaptureFixture[str]) -> None:
+    ended_by(RuntimeError("a mistake\nof ours"))
+    told = capsys.readouterr().err
+    assert "please report" in told
+    assert "RuntimeError: a mistake" in told
+    assert "Traceback" not in told
+
+
+def test_the_traceback_is_there_when_asked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALWRIGHT_DEBUG", "1")
+    ended_by(RuntimeError("a mistake of ours"))
+    assert "Traceback (most recent call last)" in capsys.readouterr().err
+
+
+def test_problems_are_aligned_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    problems = [
+        Problem("cases.jsonl", "expected text, found the number 3", 14, "expected.contains[1]"),
+        Problem("cases.jsonl", 'unknown field; did you mean "expected"?', 15, "expcted"),
+    ]
+    ended_by(InputError(problems), "run")
+    assert capsys.readouterr().err.splitlines() == [
+        "cases.jsonl:14  expected.contains[1]  expected text, found the number 3",
+        'cases.jsonl:15  expcted               unknown field; did you mean "expected"?',
+        "2 problems in cases.jsonl; nothing was run",
+    ]
+
+
+def test_a_very_long_list_of_problems_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    ended_by(InputError([Problem("cases.jsonl", "bad", line) for line in range(1, 201)]))
+    assert capsys.readouterr().err.splitlines()[-2:] == ["... and 150 more", "200 problems in cases.jsonl"]
+
+
+def test_a_message_made_of_data_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    ended_by(InputError(Problem("cases.jsonl", "found \x1b[2J")))
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_a_message_does_not_tell_secrets_of_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "sk-very-secret")
+    ended_by(InputError("cannot use sk-very-secret"))
+    assert "sk-very-secret" not in capsys.readouterr().err

@@ -1,0 +1,126 @@
+"""`resume`, `retry` and `re-evaluate`: what stays, what is done again, and what is said."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from acceptance.projects import EVAL, Project, project, rows
+
+
+def interrupted(made: Project) -> Path:
+    """A run that Ctrl-C stopped while its second case was running."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evalwright", "run", "eval.yaml", "--quiet", "--concurrency", "1"],
+        cwd=made.folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not any(
+        path.stat().st_size for path in (made.folder / "runs").glob("*/verdicts.jsonl")
+    ):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    return made.folder / out.decode().rstrip("\n")
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> tuple[Project, Path]:
+    made = project(tmp_path, {"a": "thanks", "b": "slow"})
+    return made, interrupted(made)
+
+
+def test_an_interrupted_run_says_partial(stopped: tuple[Project, Path]) -> None:
+    assert yaml.safe_load((stopped[1] / "summary.yaml").read_text())["status"] == "partial"
+
+
+def test_resume_runs_what_is_missing(stopped: tuple[Project, Path]) -> None:
+    made, run = stopped
+    agent = made.folder / "agent.py"
+    agent.write_text(agent.read_text().replace("sleep(30)", "sleep(0)"))
+    ended = made.evalwright("resume", run, "--json")
+    assert json.loads(ended.out)["summary"]["status"] == "complete"
+    assert [row["case_id"] for row in rows(run, "traces.jsonl")].count("a") == 1
+
+
+def test_resume_of_a_finished_run_has_nothing_to_do(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    ended = made.evalwright("resume", made.run())
+    assert (ended.code, "nothing to do" in ended.out) == (0, True)
+
+
+def test_retry_runs_errored_cells_again_and_counts_the_whole_run(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks", "b": "raise", "c": "thanks"})
+    run = made.run()
+    agent = tmp_path / "agent.py"
+    agent.write_text(agent.read_text().replace('"final_answer": wanted', '"final_answer": "thanks"'))
+    (tmp_path / "mended").touch()
+    ended = made.evalwright("retry", run, "--json")
+    variant = json.loads(ended.out)["summary"]["variants"][0]
+    assert (ended.code, variant["cells"]["pass"], variant["cells"]["error"]) == (0, 3, 0)
+
+
+def test_retry_without_errors_has_nothing_to_do(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "no"})
+    assert "nothing to do" in made.evalwright("retry", made.run()).out
+
+
+def test_retry_runs_failed_cells_again_when_asked(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "no", "b": "thanks"})
+    run = made.run()
+    made.evalwright("run", "eval.yaml", "--retry-only-failed", run, "--include-evaluator-failures")
+    assert [(row["case_id"], row["attempt"]) for row in rows(run, "traces.jsonl")].count(("a", 2)) == 1
+
+
+def test_a_flag_that_needs_another_says_so(tmp_path: Path) -> None:
+    ended = project(tmp_path, {"a": "no"}).evalwright("run", "eval.yaml", "--include-evaluator-failures")
+    assert (ended.code, "--retry-only-failed" in ended.err) == (2, True)
+
+
+def test_re_evaluate_judges_again_without_the_system(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "please", "b": "thanks"})
+    run = made.run()
+    (tmp_path / "agent.py").write_text("raise SystemExit('must not be imported')")
+    ended = made.evalwright("re-evaluate", run, "--json")
+    assert (ended.code, json.loads(ended.out)["summary"]["variants"][0]["pass_rate"]) == (0, 0.5)
+
+
+def test_re_evaluate_takes_the_evaluators_of_another_suite(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "please", "b": "thanks"})
+    run = made.run()
+    (tmp_path / "stricter.yaml").write_text(EVAL.replace("[thanks]", "[please]"))
+    assert made.evalwright("re-evaluate", run, "--suite", "stricter.yaml").code == 0
+    assert {row["case_id"]: row["status"] for row in rows(run, "verdicts.jsonl")} == {"a": "pass", "b": "fail"}
+
+
+def test_re_evaluate_adds_an_evaluator_that_the_suite_got_since(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    run = made.run()
+    added = "  - {name: quick, type: latency_under, config: {max_ms: 60000}}\noutput:"
+    (tmp_path / "eval.yaml").write_text(EVAL.replace("output:", added))
+    assert made.evalwright("re-evaluate", run, "--add", "quick").code == 0
+    assert sorted(row["evaluator"] for row in rows(run, "results.jsonl")) == ["polite", "quick"]
+
+
+def test_an_evaluator_that_is_nowhere_is_an_input_error(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    ended = made.evalwright("re-evaluate", made.run(), "--add", "plite")
+    assert ended.code == 2
+    assert 'did you mean "polite"?' in ended.err
+
+
+def test_a_folder_that_is_no_run_is_an_input_error(tmp_path: Path) -> None:
+    ended = project(tmp_path, {}).evalwright("resume", ".")
+    assert (ended.code, "traces.jsonl" in ended.err) == (2, True)

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from evalwright import __version__
+from evalwright.cli import COMMANDS
+
+HEAVY = {"asyncio", "jsonpath_ng", "jsonschema", "msgspec", "pydantic", "rich", "yaml"}
+
+
+def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=30, check=True)
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    return set(re.findall(r"\| +(\w+)", python("-X", "importtime", "-m", "evalwright", *arguments).stderr))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"]])
+def test_asking_for_help_loads_nothing_heavy(arguments: list[str]) -> None:
+    assert not loaded_by(*arguments) & HEAVY
+
+
+def test_help_names_every_command() -> None:
+    listed = python("-m", "evalwright", "--help").stdout.partition("Commands:\n")[2]
+    assert re.findall(r"^  ([a-z][a-z-]*) ", listed, re.MULTILINE) == list(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name: str) -> None:
+    assert f"Usage: evalwright {name} " in python("-m", "evalwright", name, "--help").stdout
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert python("-m", "evalwright", "--version").stdout == f"evalwright {__version__}\n"

@@ -1,0 +1,156 @@
+"""`inspect`, `compare`, `report` and `list`, on runs that are made once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from acceptance.projects import TWO_SYSTEMS, Project, project
+
+A = {"a1": "thanks", "b1": {"v": "thanks", "w": "no"}, "c1": "raise", "only-a": "thanks"}
+B = {"a1": {"v": "no", "w": "thanks"}, "b1": "thanks", "c1": "raise", "only-b": "x" * 2000}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("reading")
+    project(folder, B, TWO_SYSTEMS).run("--out", "b")
+    suite = project(folder, A, TWO_SYSTEMS)
+    suite.run("--out", "a")
+    return suite
+
+
+def run_of(made: Project, name: str) -> Path:
+    return next((made.folder / name).iterdir())
+
+
+def test_inspect_shows_every_cell_with_answer_and_reasons(made: Project) -> None:
+    ended = made.evalwright("inspect", run_of(made, "a"))
+    assert ended.code == 0
+    assert "✓ pass  a1 · v" in ended.out
+    assert "✗ fail  b1 · w" in ended.out
+    assert "! error  c1 · v" in ended.out
+    assert "polite  missing: 'thanks'" in ended.out
+    assert ended.out.endswith("8 shown\n")
+
+
+def test_inspect_narrows_to_a_case_and_a_variant(made: Project) -> None:
+    out = made.evalwright("inspect", run_of(made, "a"), "--case", "b1", "--variant", "w").out
+    assert out.endswith("1 shown\n")
+    assert "answer    no" in out
+
+
+def test_inspect_shows_failed_cells_only(made: Project) -> None:
+    out = made.evalwright("inspect", run_of(made, "a"), "--failed").out
+    assert out.endswith("3 shown\n")
+    assert "a1 ·" not in out
+
+
+def test_inspect_says_when_nothing_fits(made: Project) -> None:
+    ended = made.evalwright("inspect", run_of(made, "a"), "--case", "ghost")
+    assert (ended.code, ended.out) == (0, "no traces match\n")
+
+
+def test_inspect_cuts_long_texts_and_says_by_how_much(made: Project) -> None:
+    out = made.evalwright("inspect", run_of(made, "b"), "--case", "only-b", "--variant", "v").out
+    assert "x" * 400 + "… (+1,600 characters)" in out
+
+
+def test_inspect_shows_long_texts_when_asked(made: Project) -> None:
+    ended = made.evalwright("inspect", run_of(made, "b"), "--case", "only-b", "--no-truncate")
+    assert "x" * 2000 in ended.out
+
+
+def test_inspect_shows_what_is_readable_and_names_what_is_not(made: Project, tmp_path: Path) -> None:
+    damaged = shutil.copytree(run_of(made, "a"), tmp_path / "run")
+    lines = (damaged / "traces.jsonl").read_text().splitlines(keepends=True)
+    (damaged / "traces.jsonl").write_text(lines[0] + '{"case_id": \n' + "".join(lines[2:]))
+    ended = made.evalwright("inspect", damaged)
+    assert ended.code == 2
+    assert "traces.jsonl:2: " in ended.err
+    assert ended.out.endswith("7 shown\n")
+
+
+def test_compare_names_what_changed(made: Project) -> None:
+    ended = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"))
+    assert ended.code == 0
+    assert "Regressions: 1\n  ✗ a1 · v\n" in ended.out
+    assert "Improvements: 1\n  ✓ b1 · w\n" in ended.out
+    assert "A only: 2\n    only-a · v\n    only-a · w\n" in ended.out
+    assert "B only: 2\n    only-b · v\n    only-b · w\n" in ended.out
+
+
+def test_compare_says_how_sure_it_is(made: Project) -> None:
+    out = made.evalwright("compare", run_of(made, "a"), run_of(made, "b")).out
+    line = next(line for line in out.splitlines() if line.startswith("  v ") and " pp [" in line)
+    assert "(n=4)" in line
+    assert line.split()[-2:] == ["1.000", "3"]
+
+
+def test_the_change_of_a_rate_is_that_of_the_cases_in_both_runs(made: Project) -> None:
+    document = json.loads(made.evalwright("compare", run_of(made, "a"), run_of(made, "b"), "--json").out)
+    assert document["variants"][0]["delta"]["pass_rate_delta"] == pytest.approx(-1 / 3)
+
+
+def test_compare_fails_on_a_regression_when_asked(made: Project) -> None:
+    runs = run_of(made, "a"), run_of(made, "b")
+    assert made.evalwright("compare", *runs, "--fail-on-regression").code == 1
+
+
+def test_a_run_compared_with_itself_has_no_regression(made: Project) -> None:
+    run = run_of(made, "a")
+    assert made.evalwright("compare", run, run, "--fail-on-regression").code == 0
+
+
+def test_report_writes_markdown_to_a_file(made: Project, tmp_path: Path) -> None:
+    ended = made.evalwright("report", run_of(made, "a"), "--out", tmp_path / "report.md")
+    assert ended.code == 0
+    assert "| `v` | 75.0% |" in (tmp_path / "report.md").read_text()
+
+
+def test_report_writes_json_to_stdout(made: Project) -> None:
+    document = json.loads(made.evalwright("report", run_of(made, "a"), "--format", "json").out)
+    assert len(document["cells"]) == 8
+
+
+def test_an_unknown_format_lists_the_known_ones(made: Project) -> None:
+    ended = made.evalwright("report", run_of(made, "a"), "--format", "markdwn")
+    assert ended.code == 2
+    assert 'did you mean "markdown"? (registered: json, markdown)' in ended.err
+
+
+def test_a_report_does_not_need_the_summary(made: Project, tmp_path: Path) -> None:
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "run")
+    (run / "summary.yaml").unlink()
+    ended = made.evalwright("report", run, "--format", "json")
+    assert json.loads(ended.out)["summary"]["variants"][0]["pass_rate"] == 0.75
+
+
+def test_list_runs_has_a_line_for_each(made: Project) -> None:
+    ended = made.evalwright("list", "runs", "a")
+    assert ended.code == 0
+    assert ended.out.splitlines()[1].endswith("complete      8  v 75.0%, w 50.0%")
+
+
+def test_list_of_a_folder_without_runs_says_so(made: Project) -> None:
+    assert made.evalwright("list", "runs", "nowhere").out == "no runs in nowhere\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("evaluators", "contains_text"),
+        ("targets", "python_function"),
+        ("dialects", "evalh"),
+        ("stores", "local_files"),
+        ("datasets", "jsonl"),
+        ("formats", "openai-messages"),
+        ("reports", "markdown"),
+    ],
+)
+def test_list_names_what_there_is_with_a_sentence(made: Project, kind: str, name: str) -> None:
+    out = made.evalwright("list", kind).out
+    assert any(line.startswith(name) and len(line.split()) > 2 for line in out.splitlines())

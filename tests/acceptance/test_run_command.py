@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from acceptance.projects import EVAL, TWO_SYSTEMS, project, rows
+
+
+@pytest.mark.parametrize(
+    ("do", "code"),
+    [
+        ({"a": "thanks", "b": "thanks"}, 0),
+        ({"a": "thanks", "b": "no"}, 1),
+        ({"a": "no", "b": "raise"}, 3),
+    ],
+)
+def test_the_exit_code_says_how_the_run_went(tmp_path: Path, do: dict[str, str], code: int) -> None:
+    assert project(tmp_path, do).evalwright("run", "eval.yaml").code == code
+
+
+def test_the_last_line_is_the_run_folder(tmp_path: Path) -> None:
+    ended = project(tmp_path, {"a": "thanks"}).evalwright("run", "eval.yaml")
+    assert (tmp_path / ended.last_line / "traces.jsonl").is_file()
+
+
+def test_quiet_prints_the_run_folder_only(tmp_path: Path) -> None:
+    ended = project(tmp_path, {"a": "thanks"}).evalwright("run", "eval.yaml", "--quiet")
+    assert (tmp_path / ended.out.removesuffix("\n") / "traces.jsonl").is_file()
+    assert ended.err == ""
+
+
+def test_json_prints_one_object(tmp_path: Path) -> None:
+    ended = project(tmp_path, {"a": "thanks", "b": "no"}).evalwright("run", "eval.yaml", "--json")
+    document = json.loads(ended.out)
+    assert document["gate"] == {"passed": False, "exit_code": 1}
+    assert document["summary"]["variants"][0]["pass_rate"] == 0.5
+    assert (tmp_path / document["run_dir"] / "traces.jsonl").is_file()
+
+
+def test_the_table_has_rate_n_interval_and_means(tmp_path: Path) -> None:
+    out = project(tmp_path, {"a": "thanks", "b": "no"}).evalwright("run", "eval.yaml").out
+    line = next(line for line in out.splitlines() if line.startswith("  v "))
+    assert line.split()[1:4] == ["50.0%", "9.5–90.5%", "2"]
+    assert "$0.0100 (n=2)" in out
+
+
+def test_failures_have_their_reason_and_errors_stand_apart(tmp_path: Path) -> None:
+    out = project(tmp_path, {"a": "no", "b": "raise"}).evalwright("run", "eval.yaml").out
+    failures, _, errors = out.partition("Errors, without a verdict (1 cell)")
+    assert "✗ a · v\n      polite: " in failures
+    assert "! b · v\n      adapter_error: " in errors
+    assert "the system is down" in errors
+
+
+def test_the_next_command_can_be_typed(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "raise"})
+    ended = made.evalwright("run", "eval.yaml")
+    line = next(line for line in ended.out.splitlines() if line.startswith("Next: evalwright "))
+    (tmp_path / "mended").touch()
+    assert made.evalwright(*line.removeprefix("Next: evalwright ").split(), "--json").code == 1
+
+
+def test_two_systems_are_compared_with_the_baseline(tmp_path: Path) -> None:
+    do = {"a": {"v": "thanks", "w": "no"}, "b": {"v": "no", "w": "thanks"}, "c": "thanks"}
+    out = project(tmp_path, do, TWO_SYSTEMS).evalwright("run", "eval.yaml").out  # type: ignore[arg-type]
+    assert "worse with w: a\n" in out
+    assert "better with w: b\n" in out
+
+
+def test_several_trials_show_pass_at_k(tmp_path: Path) -> None:
+    out = project(tmp_path, {"a": "thanks"}).evalwright("run", "eval.yaml", "--trials", "3").out
+    assert "1 case × 3 trials" in out
+    assert "pass^k, all of k  100.0%  100.0%  100.0%" in out
+
+
+@pytest.mark.parametrize(
+    ("choice", "cases"),
+    [
+        (["--case", "a*"], ["a1", "a2"]),
+        (["--case", "a1", "--case", "b1"], ["a1", "b1"]),
+        (["--tag", "b"], ["b1"]),
+        (["--limit", "2"], ["a1", "a2"]),
+    ],
+)
+def test_cases_can_be_chosen(tmp_path: Path, choice: list[str], cases: list[str]) -> None:
+    run = project(tmp_path, {"a1": "thanks", "a2": "thanks", "b1": "thanks"}).run(*choice)
+    assert sorted(row["case_id"] for row in rows(run, "traces.jsonl")) == cases
+
+
+def test_out_says_where_the_run_folder_goes(tmp_path: Path) -> None:
+    assert project(tmp_path, {"a": "thanks"}).run("--out", "elsewhere").parent == tmp_path / "elsewhere"
+
+
+def test_a_variable_goes_before_the_environment(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "please"}, EVAL.replace("[thanks]", '["${WORD:-thanks}"]'))
+    assert made.evalwright("run", "eval.yaml", "--var", "WORD=please", WORD="never").code == 0
+
+
+def test_a_run_without_a_suite_is_a_usage_error(tmp_path: Path) -> None:
+    ended = project(tmp_path, {}).evalwright("run")
+    assert ended.code == 2
+    assert "Missing argument 'PATH'" in ended.err
+
+
+def test_a_suite_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
+    ended = project(tmp_path, {}).evalwright("run", "nope.yaml")
+    assert ended.code == 2
+    assert "nope.yaml  does not exist" in ended.err
+
+
+def test_every_mistake_is_told_with_its_place_and_nothing_is_run(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "cases.jsonl").write_text('{"id": "a"}\n{"id": 7, "input": {}}\nnonsense\n')
+    ended = made.evalwright("run", "eval.yaml")
+    assert ended.code == 2
+    assert [line.split()[:2] for line in ended.err.splitlines()[:2]] == [
+        ["cases.jsonl:1", "input"],
+        ["cases.jsonl:2", "id"],
+    ]
+    assert ended.err.endswith("3 problems in cases.jsonl; nothing was run\n")
+    assert not any((tmp_path / "runs").glob("*/traces.jsonl"))
+
+
+def test_a_misspelt_command_is_helped(tmp_path: Path) -> None:
+    ended = project(tmp_path, {}).evalwright("rnu", "eval.yaml")
+    assert ended.code == 2
+    assert 'did you mean "run"?' in ended.err
+
+
+def test_what_the_system_prints_does_not_mix_with_our_output(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    agent = tmp_path / "agent.py"
+    agent.write_text(agent.read_text().replace("    if wanted", '    print("noise")\n    if wanted', 1))
+    assert "noise" not in made.evalwright("run", "eval.yaml", "--json").out
+
+
+def test_answers_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    out = project(tmp_path, {"a\x1b[2J": "\x1b]0;title\x07\x9b31m"}).evalwright("run", "eval.yaml").out
+    assert "a\\x1b[2J · v" in out
+    assert not set(out) & set("\x1b\x07\x9b")
+
+
+def test_a_secret_of_the_environment_is_not_printed(tmp_path: Path) -> None:
+    secret = "sk-very-secret-value"
+    made = project(tmp_path, {"a": f"my key is {secret}", "b": "raise"})
+    agent = tmp_path / "agent.py"
+    agent.write_text(agent.read_text().replace('"the system is down"', 'os.environ["SHOP_API_KEY"]'))
+    ended = made.evalwright("run", "eval.yaml", SHOP_API_KEY=secret)
+    assert ended.code == 3
+    assert secret not in ended.out + ended.err
+
+
+def test_a_broken_pipe_is_no_error(tmp_path: Path) -> None:
+    project(tmp_path, {f"c{i}": "thanks" for i in range(3)})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evalwright", "run", "eval.yaml"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    complaints = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=60), complaints) == (0, b"")
