@@ -1,0 +1,29 @@
+"""The built-in example: a support agent for a small shop, plain Python, no key and no network."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from evalwright.errors import InputError
+
+__all__ = ["write"]
+
+_FILES = ("agent.py", "shop.py", "cases.yaml", "eval.yaml")
+
+
+def write(folder: Path) -> Path:
+    """Copy the example into a folder and return its `eval.yaml`; files that are there already stay as they are.
+
+    Raises InputError when the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with as_file(files(__name__) / "suite") as suite:
+            for name in _FILES:
+                if not (folder / name).exists():
+                    shutil.copyfile(suite / name, folder / name)
+    except OSError as error:
+        raise InputError(f"the example cannot be written to {folder}: {error.strerror}") from error
+    return folder / "eval.yaml"
