@@ -1,0 +1,91 @@
+"""The rooms of the package and the direction in which they may import, lazily made imports included."""
+
+import ast
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import evalwright
+
+SOURCE = Path(evalwright.__file__).parent
+ROOMS = {
+    "errors": set(),
+    "model": {"errors"},
+    "files": {"errors"},
+    "registry": {"errors"},
+    "targets": {"errors", "model", "files", "registry"},
+    "evaluators": {"errors", "model", "registry"},
+    "statistics": {"errors"},
+    "scoring": {"errors", "model", "statistics"},
+    "stores": {"errors", "model", "files"},
+    "dialects": {"errors", "model", "files", "registry", "evaluators", "targets"},
+    "run": {
+        "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores",
+    },
+    "reports": {"errors", "model", "files", "scoring", "statistics", "stores"},
+    "demo": {"errors"},
+    "testing": {"errors", "model", "stores"},
+}  # fmt: skip
+FREE = {"cli", "__main__"}
+"""The outermost room may import everything; nothing may import it."""
+
+
+def modules():
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if parts != ("__init__",) and "suite" not in parts and "starter" not in parts:
+            yield path, parts[0]
+
+
+def imported_rooms(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [
+                f"{node.module}.{alias.name}" if node.module == "evalwright" else str(node.module)
+                for alias in node.names
+            ]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            if name.startswith("evalwright."):
+                yield name.split(".")[1], node.lineno
+
+
+def test_every_module_is_in_a_known_room():
+    assert {room for _, room in modules()} <= ROOMS.keys() | FREE
+
+
+def test_rooms_import_only_what_they_may():
+    wrong = [
+        f"{path.relative_to(SOURCE)}:{line} imports {room}"
+        for path, home in modules()
+        if home not in FREE
+        for room, line in imported_rooms(path)
+        if room != home and room not in ROOMS[home] and room != "__version__"
+    ]
+    assert wrong == []
+
+
+def public_modules():
+    return [
+        module.name
+        for module in pkgutil.walk_packages(evalwright.__path__, "evalwright.")
+        if not any(part in module.name for part in (".demo.suite", ".starter", "__main__"))
+    ]
+
+
+@pytest.mark.parametrize("name", public_modules())
+def test_public_names_are_there_and_sorted(name):
+    module = importlib.import_module(name)
+    listed = list(getattr(module, "__all__", []))
+    assert [x for x in listed if not hasattr(module, x)] == []
+    groups = (
+        sorted(x for x in listed if x.isupper()),
+        sorted(x for x in listed if not x.isupper() and x[:1].isupper()),
+        sorted(x for x in listed if not x[:1].isupper()),
+    )
+    assert listed == [x for group in groups for x in group]
