@@ -1,30 +1,29 @@
-"""From an evaluator's type and configuration to the evaluator, every mistake of the configuration at once."""
+"""From an evaluator's type and configuration to the evaluator, every mistake of the configuration at once.
+
+The fields of a `msgspec.Struct` class are its keys. What one field cannot say, a static method
+`config_problems(values)` of the class does: it gets the converted value of every key that was given
+(`msgspec.UNSET` for one that is wrong by itself) and returns problems.
+"""
 
 from __future__ import annotations
 
 import types
 import typing
 from collections.abc import Mapping
-from functools import cache
 from typing import Any, cast
 
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.evaluators.fields import select
+from evalwright.evaluators.wording import shown
 from evalwright.model.protocols import Evaluator
 from evalwright.registry import load
 
 __all__ = ["build_evaluator"]
 
-_WORDS = {
-    str: "string",
-    int: "int",
-    float: "number",
-    bool: "bool",
-    list: "list",
-    dict: "mapping",
-    type(None): "null",
-}
+_NOUNS = {str: "string", int: "int", float: "number", bool: "bool", list: "list", dict: "mapping"}
+_UNIONS = (typing.Union, types.UnionType)
 
 
 def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Evaluator:
@@ -33,82 +32,102 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Evaluator:
     Raises InputError for an unknown type, and for a bad configuration one whose problems have keys relative to it.
     """
     kind = load("evaluators", type_name)
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        return _of_others(kind, config)
-    values, problems = _checked(kind, config)
-    if not problems:
-        try:
-            return cast(Evaluator, kind(**values))
-        except InputError as error:
-            problems.extend(error.problems)
+    try:
+        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+            return cast(Evaluator, kind(**config))
+        values, problems = _checked(kind, config)
+        check = getattr(kind, "config_problems", None)
+        if check is not None:
+            problems.extend(check(values))
+        if not problems:
+            fields = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
+            return cast(Evaluator, kind(**{fields[key]: value for key, value in values.items()}))
+    except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise InputError(Problem("", str(error))) from error
     raise InputError(problems)
 
 
 def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """The configuration's values by field, and what is wrong with them."""
+    """The value of every known key that was given, and what is wrong with the keys one by one."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     values: dict[str, Any] = {}
-    problems = [
-        Problem("", f"unknown key {key!r}{did_you_mean(str(key), fields)}", key=str(key))
-        for key in config
-        if key not in fields
-    ]
-    for name, field in fields.items():
-        if name not in config:
-            if field.required:
-                problems.append(Problem("", f"the required key {name!r} is missing", key=name))
+    problems = []
+    for key, found in config.items():
+        if key not in fields:
+            message = f"unknown key {shown(key)}{did_you_mean(str(key), fields)}"
+            problems.append(Problem("", message, key=str(key)))
             continue
-        expected = _hints(kind)[field.name]
+        values[key] = msgspec.UNSET
         try:
-            values[field.name] = msgspec.convert(config[name], expected)
-        except msgspec.ValidationError as error:
-            problems.append(_mismatch(name, expected, config[name], str(error)))
+            # A plan is stored as JSON: what it cannot hold (dates of a YAML file) becomes text before it is used.
+            found = msgspec.to_builtins(found)
+            values[key] = msgspec.convert(found, fields[key].type)
+        except (msgspec.ValidationError, TypeError, RecursionError) as error:
+            problems.append(_mismatch(key, fields[key].type, found, str(error)))
+    problems += [
+        Problem("", f"the required key {key!r} is missing, expected {_word(field.type)}", key=key)
+        for key, field in fields.items()
+        if field.required and key not in values
+    ]
     return values, problems
 
 
-@cache
-def _hints(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    return typing.get_type_hints(kind, include_extras=True)
+def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
+    """What was found and what was expected. `detail` is msgspec's message: where inside the value, which bound."""
+    detail, _, inner = detail.partition(" - at `")
+    place = key + inner.rstrip("`").removeprefix("$") if inner.startswith("$") else key
+    message = f"{key!r} must be {_word(expected)}"
+    if inner.startswith("key"):
+        message += " with strings as keys"
+    elif not detail.startswith("Expected"):
+        message += f", found {_shown(found)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
+    elif place == key:
+        message += f"{_bound(detail)}, found {_shown(found)}"
+    else:
+        message += f", found {_shown(select(place)({key: found}))} at {place!r}"
+    return Problem("", message, key=place)
 
 
-def _mismatch(name: str, expected: Any, found: Any, detail: str) -> Problem:
-    """What was found and what was expected; a value of the right type but out of range keeps msgspec's words."""
-    words = _words(expected)
-    where, bound = name, ""
-    if " - at `$" in detail:
-        detail, _, inner = detail.partition(" - at `$")
-        where = name + inner.rstrip("`").replace("[...]", ".*")
-    if ">" in detail or "<" in detail:
-        bound = " " + detail[detail.index(next(c for c in detail if c in "<>")) :]
-    return Problem("", f"{name!r} must be {words}{bound}, found {_shown(found)}", key=where)
+def _bound(detail: str) -> str:
+    """The limits in a message of msgspec, such as `Expected `int` >= 1`."""
+    limits = [i for sign in "<>" if (i := detail.find(f" {sign}")) >= 0]
+    return detail[min(limits) :].removesuffix(".0") if limits else ""
 
 
-def _words(expected: Any) -> str:
-    """A type as a person says it: `list of string`, `int or null`."""
-    origin = typing.get_origin(expected)
+def _word(expected: Any) -> str:
+    """A type as a person says it, null left out: `a list of strings`, `an int`."""
+    choices = typing.get_args(expected) if typing.get_origin(expected) in _UNIONS else (expected,)
+    kinds = [kind for kind in choices if kind is not type(None)]
+    if set(kinds) == {int, float}:
+        kinds = [float]
+    return " or ".join(map(_word_of_one, kinds))
+
+
+def _word_of_one(kind: Any) -> str:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is typing.Annotated:
-        return _words(typing.get_args(expected)[0])
-    if origin in (typing.Union, types.UnionType):
-        return " or ".join(_words(argument) for argument in typing.get_args(expected))
+        return _word(arguments[0])
     if origin is typing.Literal:
-        return "one of " + ", ".join(repr(choice) for choice in typing.get_args(expected))
-    if origin is list:
-        return f"a list of {_words(typing.get_args(expected)[0])}"
-    if origin is dict:
-        return "a mapping"
-    return _WORDS.get(expected, "any value")
+        return "one of " + ", ".join(map(repr, arguments))
+    if origin is list and arguments[0] is not Any:
+        return f"a list of {_noun(arguments[0])}s"
+    noun = _noun(origin or kind)
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
-def _shown(value: Any) -> str:
-    word = _WORDS.get(type(value), type(value).__name__)
-    if value is None or isinstance(value, (list, dict)):
-        return f"a {word}" if value is not None else "null"
-    return f"the {word} {str(value)[:60]!r}" if isinstance(value, str) else f"the {word} {value}"
+def _noun(kind: Any) -> str:
+    if kind is Any:
+        return "any value"
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return "mapping"
+    return _NOUNS.get(kind) or str(getattr(kind, "__name__", kind))
 
 
-def _of_others(kind: Any, config: Mapping[str, Any]) -> Evaluator:
-    """A class that checks its own keyword arguments."""
-    try:
-        return cast(Evaluator, kind(**config))
-    except (TypeError, ValueError) as error:
-        raise InputError(Problem("", str(error))) from error
+def _shown(found: Any) -> str:
+    if found is None:
+        return "null"
+    if isinstance(found, bool):
+        return f"the bool {str(found).lower()}"
+    if isinstance(found, (list, dict)):
+        return f"a {_noun(type(found))}"
+    return f"the {_noun(type(found))} {shown(found, 60)}"

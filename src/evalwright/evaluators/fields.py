@@ -1,21 +1,24 @@
 """Choosing a value of a trace by path: JSONPath over the trace as it is stored, first match only.
 
-Plain dotted paths, the common case, are read from the record itself; everything else goes through jsonpath-ng,
-parsed once for each path. `output.final_answer` and `$.output.final_answer` are the same.
+Plain dotted paths with indexes, the common case, are read from the record itself; everything else goes through
+jsonpath-ng, parsed once for each path. `output.final_answer` and `$.output.final_answer` are the same.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.wording import shorten
+from evalwright.model.snapshot import Case
 
-__all__ = ["ABSENT", "Absent", "select"]
+__all__ = ["ABSENT", "Absent", "plain", "select"]
 
 
 class Absent:
@@ -28,8 +31,8 @@ class Absent:
 ABSENT = Absent()
 """What a path that matches nothing gives; null is a value."""
 
-_PLAIN = re.compile(r"(?:\$\.)?([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*|\[\d+\])*)")
-_STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
+_DOTTED = re.compile(r"(?:\$\.)?([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*|\[-?\d{1,9}\])*)")
+_STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(-?\d+)\]")
 
 
 @cache
@@ -38,53 +41,68 @@ def select(path: str) -> Callable[[Any], Any]:
 
     A malformed path shows when the function is called, as an EvaluatorError.
     """
-    plain = _PLAIN.fullmatch(path)
-    if plain is None:
+    dotted = _DOTTED.fullmatch(path)
+    if dotted is None:
         return _jsonpath(path)
-    steps: list[str | int] = [plain[1]]
-    steps += [int(number) if number else name for name, number in _STEP.findall(plain[2])]
+    steps: list[str | int] = [dotted[1]]
+    steps += [int(number) if number else name for name, number in _STEP.findall(dotted[2])]
     return lambda record: _walk(record, steps)
 
 
 def _walk(record: Any, steps: list[str | int]) -> Any:
     for step in steps:
         if isinstance(step, int):
-            if not isinstance(record, list) or step >= len(record):
+            if not isinstance(record, list) or not -len(record) <= step < len(record):
                 return ABSENT
             record = record[step]
         elif isinstance(record, dict):
-            record = record.get(step, ABSENT)
+            if step not in record:
+                return ABSENT
+            record = record[step]
         elif isinstance(record, msgspec.Struct) and step in record.__struct_fields__:
             record = getattr(record, step)
         else:
             return ABSENT
-        if record is ABSENT:
-            return ABSENT
-    return msgspec.to_builtins(record) if isinstance(record, msgspec.Struct) else _plain_items(record)
+    return plain(record)
 
 
-def _plain_items(value: Any) -> Any:
-    if isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
+def plain(value: Any) -> Any:
+    """A part of a trace or of a case as it is stored: mappings, lists, texts, numbers, booleans, null."""
+    if isinstance(value, msgspec.Raw):
+        return ABSENT
+    if isinstance(value, Case):
+        return value.argument()
+    if isinstance(value, (msgspec.Struct, datetime)) or (
+        isinstance(value, list) and value and isinstance(value[0], msgspec.Struct)
+    ):
         return msgspec.to_builtins(value)
     return value
 
 
 def _jsonpath(path: str) -> Callable[[Any], Any]:
-    parsed: list[Any] = []
-
     def first(record: Any) -> Any:
-        if not parsed:
-            parsed.append(_parse(path))
-        matches = parsed[0].find(msgspec.to_builtins(record))
+        parsed = _parsed(path)
+        if isinstance(parsed, EvaluatorError):
+            raise EvaluatorError(str(parsed), parsed.type)
+        try:
+            matches = parsed.find(plain(record))
+        except Exception as error:
+            raise _failure(path, "cannot be followed", error) from error
         return matches[0].value if matches else ABSENT
 
     return first
 
 
-def _parse(path: str) -> Any:
+@cache
+def _parsed(path: str) -> Any:
+    """The parsed path, or why there is none: building the parser again for every trace is what costs."""
     from jsonpath_ng.ext import parse  # type: ignore[attr-defined]
 
     try:
         return parse(path)
     except Exception as error:
-        raise EvaluatorError(f"the path {path!r} is malformed: {error}", type(error).__name__) from error
+        return _failure(path, "is malformed", error)
+
+
+def _failure(path: str, what: str, error: Exception) -> EvaluatorError:
+    return EvaluatorError(f"the path {shorten(repr(path))} {what}: {error}", type(error).__name__)

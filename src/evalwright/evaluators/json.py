@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
 __all__ = ["ExactMatch", "FieldCheck", "SchemaMatch"]
 
+_MOST_ERRORS = 50
+"""Errors of one document that are kept; the reason tells how many there were."""
+
 
 class ExactMatch(msgspec.Struct, frozen=True):
-    """A field equal to `expected`, or to the fact of the case at `expected_from` (Python equality)."""
+    """A field equal to `expected`, or to the fact of the case at `expected_from` (Python equality).
+
+    `expected` wins when both are given; a fact that is null is a fact.
+    """
 
     field: str
     expected: Any = msgspec.UNSET
     expected_from: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.expected is msgspec.UNSET and self.expected_from is None:
-            raise InputError(Problem("", "needs 'expected' or 'expected_from'", key="expected"))
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        if "expected" in values or values.get("expected_from") is not None:
+            return []
+        return [Problem("", "needs 'expected' or 'expected_from', found neither", key="expected")]
 
     @property
     def uses_case(self) -> bool:
@@ -35,114 +46,139 @@ class ExactMatch(msgspec.Struct, frozen=True):
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         expected = self.expected
         if expected is msgspec.UNSET:
-            assert self.expected_from is not None
-            expected = select(self.expected_from)(case.expected.facts)
+            expected = select(self.expected_from or "")(case.expected.facts)
             if expected is ABSENT:
                 return Evaluation(False, 0.0, f"the case has no fact {self.expected_from!r}")
         found = select(self.field)(trace)
         if found is ABSENT:
-            return Evaluation(False, 0.0, f"{self.field} is absent")
+            return Evaluation(False, 0.0, f"{self.field} is absent, expected {shown(expected)}")
         if found == expected:
             return Evaluation(True, 1.0)
-        return Evaluation(False, 0.0, f"{self.field} is {_shown(found)}, expected {_shown(expected)}")
+        return Evaluation(False, 0.0, f"{self.field} is {shown(found)}, expected {shown(expected)}")
 
 
-class SchemaMatch(msgspec.Struct, frozen=True):
-    """A field that satisfies a JSON Schema (draft 2020-12; `format` is not asserted)."""
+class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
+    """A field that satisfies a JSON Schema (draft 2020-12; `format` is not asserted; nothing is fetched)."""
 
     schema: dict[str, Any]
     field: str = "output.structured"
     uses_case = False
 
-    def __post_init__(self) -> None:
-        _validator(self.schema)
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        from jsonschema import Draft202012Validator, SchemaError
+
+        if not isinstance(values.get("schema"), dict):
+            return []
+        try:
+            Draft202012Validator.check_schema(values["schema"])
+        except SchemaError as error:
+            place = error.json_path.removeprefix("$")
+            message = f"'schema' must be a JSON Schema, found: {shorten(error.message)}"
+            return [Problem("", message, key=f"schema{place}")]
+        return []
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         detail: dict[str, Any] = {"schema_id": self.schema.get("$id"), "errors": []}
         found = select(self.field)(trace)
         if found is ABSENT:
             return Evaluation(False, 0.0, f"{self.field} is absent", detail)
-        errors = [error.message for error in _validator(self.schema).iter_errors(found)]
+        errors = self._errors(found)
         if not errors:
             return Evaluation(True, 1.0, "", detail)
-        detail["errors"] = errors[:50]
-        many = f"{len(errors)} error{'s' if len(errors) > 1 else ''}"
-        return Evaluation(False, 0.0, f"{many} against the schema: {errors[0][:120]}", detail)
+        detail["errors"] = [shorten(error.message, 1000) for error in errors[:_MOST_ERRORS]]
+        many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+        first = f"{errors[0].json_path.replace('$', self.field, 1)}: {shorten(errors[0].message)}"
+        return Evaluation(False, 0.0, f"{many} against the schema: {first}", detail)
+
+    def _errors(self, found: Any) -> list[Any]:
+        from referencing.exceptions import Unresolvable
+
+        try:
+            return list(self._validator.iter_errors(found))
+        except Unresolvable as error:
+            raise EvaluatorError(
+                f"the schema refers to something unknown: {error}", "unresolvable_reference"
+            ) from error
+
+    @cached_property
+    def _validator(self) -> Any:
+        from jsonschema import Draft202012Validator
+        from jsonschema_specifications import REGISTRY
+
+        # With a registry of our own, the library does not fetch references from the network.
+        return Draft202012Validator(self.schema, registry=REGISTRY)
 
 
-_validators: dict[int, Any] = {}
+_Number = int | float
+
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "at_least": ("at least", operator.ge),
+    "at_most": ("at most", operator.le),
+    "above": ("above", operator.gt),
+    "below": ("below", operator.lt),
+}
 
 
-def _validator(schema: dict[str, Any]) -> Any:
-    """The compiled schema. Raises InputError for one that is no schema."""
-    known = _validators.get(id(schema))
-    if known is not None and known.schema is schema:
-        return known
-    from jsonschema import Draft202012Validator, SchemaError
+class FieldCheck(msgspec.Struct, frozen=True, dict=True):
+    """A field of the trace, or of the case under `case.`, compared with values; every comparison must hold.
 
-    try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise InputError(Problem("", f"'schema' is no JSON Schema: {error.message}", key="schema")) from error
-    validator = _validators[id(schema)] = Draft202012Validator(schema)
-    return validator
-
-
-class FieldCheck(msgspec.Struct, frozen=True):
-    """A field (of the trace, or of the case under `case.`) compared with values; every comparison must hold."""
+    Only numbers are at least, at most, above or below something, and only a text matches.
+    """
 
     field: str
     equals: Any = msgspec.UNSET
-    at_least: float | None = None
-    at_most: float | None = None
-    above: float | None = None
-    below: float | None = None
+    at_least: _Number | None = None
+    at_most: _Number | None = None
+    above: _Number | None = None
+    below: _Number | None = None
     matches: str | None = None
     """A regular expression that is searched for in the text."""
 
-    def __post_init__(self) -> None:
-        bounds = (self.at_least, self.at_most, self.above, self.below, self.matches)
-        if self.equals is msgspec.UNSET and all(bound is None for bound in bounds):
-            raise InputError(
-                Problem("", "needs one of 'equals', 'at_least', 'at_most', 'above', 'below', 'matches'", key="equals")
-            )
-        if self.matches is not None:
-            try:
-                re.compile(self.matches)
-            except re.error as error:
-                raise InputError(Problem("", f"'matches' is no regular expression: {error}", key="matches")) from error
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        comparisons = (*_BOUNDS, "matches")
+        if "equals" not in values and all(values.get(name) is None for name in comparisons):
+            expected = ", ".join(map(repr, comparisons))
+            return [Problem("", f"needs one of 'equals', {expected}, found none", key="equals")]
+        try:
+            re.compile(values["matches"] if isinstance(values.get("matches"), str) else "")
+        except (re.error, OverflowError, RecursionError) as error:
+            return [Problem("", f"'matches' must be a regular expression, found: {error}", key="matches")]
+        return []
 
     @property
     def uses_case(self) -> bool:
-        return self.field.startswith("case.")
+        return self.field.startswith(("case.", "$.case."))
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        record, path = (case, self.field[5:]) if self.uses_case else (trace, self.field)
-        found = select(path)(record)
-        if found is ABSENT:
-            return Evaluation(False, 0.0, f"{self.field} is absent")
-        failed = self._failed(found)
-        if failed is None:
+        if self.uses_case:
+            found = select(self.field.partition("case.")[2])(case)
+        else:
+            found = select(self.field)(trace)
+        expected = self._unmet(found)
+        if expected is None:
             return Evaluation(True, 1.0)
-        return Evaluation(False, 0.0, f"{self.field} is {_shown(found)}, expected {failed}")
+        state = "absent" if found is ABSENT else shown(found)
+        return Evaluation(False, 0.0, f"{self.field} is {state}, expected {expected}")
 
-    def _failed(self, found: Any) -> str | None:
-        if self.equals is not msgspec.UNSET and found != self.equals:
-            return _shown(self.equals)
-        number = found if isinstance(found, (int, float)) and not isinstance(found, bool) else None
-        for bound, word, holds in (
-            (self.at_least, "at least", operator.ge),
-            (self.at_most, "at most", operator.le),
-            (self.above, "above", operator.gt),
-            (self.below, "below", operator.lt),
-        ):
-            if bound is not None and (number is None or not holds(number, bound)):
-                return f"{word} {bound:g}"
-        if self.matches is not None and (not isinstance(found, str) or re.search(self.matches, found) is None):
-            return f"a text that matches {self.matches!r}"
+    def _unmet(self, found: Any) -> str | None:
+        """The first comparison that does not hold, in words."""
+        if self.equals is not msgspec.UNSET and (found is ABSENT or found != self.equals):
+            return shown(self.equals)
+        is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
+        for words, holds, bound in self._bounds:
+            if not is_number or not holds(found, bound):
+                return f"a number {words} {number(bound)}"
+        if self._pattern is not None and not (isinstance(found, str) and self._pattern.search(found)):
+            return f"a text that matches {shown(self.matches)}"
         return None
 
+    @cached_property
+    def _bounds(self) -> list[tuple[str, Callable[[Any, Any], Any], _Number]]:
+        configured = [(*_BOUNDS[name], getattr(self, name)) for name in _BOUNDS]
+        return [bound for bound in configured if bound[2] is not None]
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 120 else text[:117] + "..."
+    @cached_property
+    def _pattern(self) -> re.Pattern[str] | None:
+        return None if self.matches is None else re.compile(self.matches)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from evalwright.evaluators.wording import number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -28,7 +29,7 @@ def _under(value: float | None, limit: float, what: str, unit: str) -> Evaluatio
         return Evaluation(False, 0.0, f"{what} was not reported")
     if value < limit:
         return Evaluation(True, 1.0)
-    return Evaluation(False, 0.0, f"{what} {value:g} {unit}, expected under {limit:g}")
+    return Evaluation(False, 0.0, f"{what} {number(value)} {unit}, expected under {number(limit)}")
 
 
 class LatencyUnder(msgspec.Struct, frozen=True):
@@ -83,7 +84,7 @@ class TokensPerSecondAbove(msgspec.Struct, frozen=True):
             return Evaluation(False, 0.0, "tokens per second were not reported")
         if speed >= self.min_tps:
             return Evaluation(True, 1.0)
-        return Evaluation(False, 0.0, f"{speed:g} tokens per second, expected at least {self.min_tps:g}")
+        return Evaluation(False, 0.0, f"{number(speed)} tokens per second, expected at least {number(self.min_tps)}")
 
 
 class StreamCompleted(msgspec.Struct, frozen=True):
@@ -93,5 +94,8 @@ class StreamCompleted(msgspec.Struct, frozen=True):
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         completed = trace.metrics.stream_completed
-        reason = "" if completed else "the answer was not streamed" if completed is None else "the stream was truncated"
-        return Evaluation(bool(completed), 1.0 if completed else 0.0, reason)
+        if completed:
+            return Evaluation(True, 1.0)
+        return Evaluation(
+            False, 0.0, "the answer was not streamed" if completed is None else "the stream was truncated"
+        )

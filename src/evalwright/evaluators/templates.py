@@ -8,11 +8,14 @@ from typing import Any
 
 import msgspec
 
+from evalwright.evaluators.fields import ABSENT, plain
 from evalwright.model.snapshot import Case
 
 __all__ = ["has_template", "renderer"]
 
-_TEMPLATE = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
+_TEMPLATE = re.compile(r"\{\{\s*((?:(?!\{\{|\}\}).)*?)\s*\}\}", re.DOTALL)
+
+_Render = Callable[[Case], Any]
 
 
 def has_template(value: Any) -> bool:
@@ -24,7 +27,7 @@ def has_template(value: Any) -> bool:
     return isinstance(value, list) and any(map(has_template, value))
 
 
-def renderer(value: Any) -> Callable[[Case], Any]:
+def renderer(value: Any) -> _Render:
     """A function from a case to the value with its templates filled in.
 
     A string that is one template gives the native value; within other text a value is written as text. An unknown
@@ -32,44 +35,54 @@ def renderer(value: Any) -> Callable[[Case], Any]:
     """
     if not has_template(value):
         return lambda _case: value
-    return lambda case: _render(value, {"case": _dumped(case)})
-
-
-def _dumped(case: Case) -> dict[str, Any]:
-    return {
-        "schema_version": case.schema_version,
-        "id": case.id,
-        "input": case.input,
-        "metadata": case.metadata,
-        "expected": msgspec.structs.asdict(case.expected),
-        "tags": case.tags,
-    }
-
-
-def _render(value: Any, roots: dict[str, Any]) -> Any:
     if isinstance(value, dict):
-        return {key: _render(item, roots) for key, item in value.items()}
+        items = {key: renderer(item) for key, item in value.items()}
+        return lambda case: {key: render(case) for key, render in items.items()}
     if isinstance(value, list):
-        return [_render(item, roots) for item in value]
-    if not isinstance(value, str):
-        return value
-    whole = _TEMPLATE.fullmatch(value)
-    if whole is not None and "{{" not in whole[1]:
-        return _look_up(whole[1], roots)
-    return _TEMPLATE.sub(lambda match: _text(_look_up(match[1], roots)), value)
+        elements = [renderer(item) for item in value]
+        return lambda case: [render(case) for render in elements]
+    return _text_renderer(value)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+def _text_renderer(text: str) -> _Render:
+    whole = _TEMPLATE.fullmatch(text)
+    if whole is not None:
+        return _look_up(whole[1])
+    literals = _TEMPLATE.split(text)
+    parts: list[_Render] = [
+        _written(_look_up(part)) if i % 2 else renderer(part) for i, part in enumerate(literals) if part or i % 2
+    ]
+    return lambda case: "".join([part(case) for part in parts])
 
 
-def _look_up(path: str, roots: dict[str, Any]) -> Any:
-    value: Any = roots
-    for part in path.split("."):
-        if isinstance(value, dict) and part in value:
-            value = value[part]
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-            value = value[int(part)]
-        else:
-            return None
-    return value
+def _written(look_up: _Render) -> _Render:
+    def write(case: Case) -> str:
+        value = look_up(case)
+        return "" if value is None else str(value)
+
+    return write
+
+
+def _look_up(path: str) -> _Render:
+    root, *steps = path.split(".")
+    if root != "case":
+        return lambda _case: None
+
+    def look_up(case: Case) -> Any:
+        value: Any = case
+        for step in steps:
+            value = _child(value, step)
+        value = plain(value)
+        return None if value is ABSENT else value
+
+    return look_up
+
+
+def _child(value: Any, step: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(step, ABSENT)
+    if isinstance(value, list):
+        return value[int(step)] if step.isdecimal() and int(step) < len(value) else ABSENT
+    if isinstance(value, msgspec.Struct) and step in value.__struct_fields__:
+        return getattr(value, step)
+    return ABSENT

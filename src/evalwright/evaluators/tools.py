@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.arguments import matches_subset
 from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.pairing import pair_any_order, pair_in_order
 from evalwright.evaluators.templates import has_template, renderer
+from evalwright.evaluators.wording import assigned, called_with, listed, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import ToolCall, Trace
+from evalwright.model.trace import ToolCall, ToolResult, Trace
 
-__all__ = ["ToolCalled", "ToolCallsMatch"]
+__all__ = ["ExpectedCall", "ToolCalled", "ToolCallsMatch"]
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
+_MOST_CALLS = 50
+"""Calls that a result's detail lists."""
 
-class ToolCalled(msgspec.Struct, frozen=True):
+
+class ToolCalled(msgspec.Struct, frozen=True, dict=True):
     """How often a tool was called, with which arguments, and whether it succeeded (specification evalh, c.1).
 
     Without `tool_name`, every tool in the case's `expected.must_call_tools` must have been called.
@@ -33,42 +39,67 @@ class ToolCalled(msgspec.Struct, frozen=True):
     must_succeed: bool = True
     args_match: dict[str, Any] | None = None
 
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        if values.get("tool_name") is not None:
+            return []
+        idle = {"must_appear": True, "min_calls": 1, "max_calls": None, "args_match": None}
+        return [
+            Problem("", f"{key!r} says nothing without 'tool_name'", key=key)
+            for key, default in idle.items()
+            if values.get(key, default) not in (default, msgspec.UNSET)
+        ]
+
     @property
     def uses_case(self) -> bool:
         return self.tool_name is None or has_template(self.args_match)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        if self.tool_name is None:
+        name = self.tool_name
+        if name is None:
             return _all_called(case.expected.must_call_tools, trace)
-        calls = [call for call in trace.tool_calls if call.name == self.tool_name]
+        named = calls = [call for call in trace.tool_calls if call.name == name]
         expected = None
         if self.args_match:
-            expected = renderer(self.args_match)(case)
-            calls = [call for call in calls if matches_subset(expected, call.arguments)]
-        detail: dict[str, Any] = {"tool_name": self.tool_name, "count": len(calls), "args_match": expected}
-        problem = self._wrong_count(len(calls), trace)
-        if problem is None and self.must_succeed and calls:
+            expected = self._arguments(case)
+            calls = [call for call in named if matches_subset(expected, call.arguments)]
+        detail: dict[str, Any] = {"tool_name": name, "count": len(calls), "args_match": expected, "failed_ids": []}
+        problem = self._wrong_count(len(calls), expected, named, trace)
+        if problem is None and self.must_succeed and calls and trace.tool_results:
             failed = self._failed(calls, trace)
-            detail["failed_ids"] = failed
-            problem = f"{self.tool_name} gave an error" if failed else None
-        return Evaluation(problem is None, 1.0 if problem is None else 0.0, problem or "", detail)
+            if failed:
+                detail["failed_ids"] = [result.tool_call_id for result in failed[:_MOST_CALLS]]
+                problem = f"{name} gave {_times(len(failed), 'error')}: {_error_of(failed[0])}"
+        return Evaluation(True, 1.0, "", detail) if problem is None else Evaluation(False, 0.0, problem, detail)
 
-    def _wrong_count(self, count: int, trace: Trace) -> str | None:
-        what = f"{self.tool_name} with the expected arguments" if self.args_match else str(self.tool_name)
+    @cached_property
+    def _arguments(self) -> Callable[[Case], dict[str, Any]]:
+        return renderer(self.args_match)
+
+    def _wrong_count(self, count: int, expected: Any, named: list[ToolCall], trace: Trace) -> str | None:
         if not self.must_appear:
-            return f"{what} was called {_times(count)}, expected not at all" if count else None
-        if count < self.min_calls:
-            others = ", ".join(dict.fromkeys(call.name for call in trace.tool_calls)) or "no tool"
-            return f"{what} was called {_times(count)}, expected at least {self.min_calls} (called: {others[:120]})"
-        if self.max_calls is not None and count > self.max_calls:
-            return f"{what} was called {_times(count)}, expected at most {self.max_calls}"
-        return None
+            limit = "expected not at all" if count else None
+        elif count < self.min_calls:
+            limit = f"expected at least {self.min_calls}"
+        elif self.max_calls is not None and count > self.max_calls:
+            limit = f"expected at most {self.max_calls}"
+        else:
+            limit = None
+        if limit is None:
+            return None
+        what = called_with(str(self.tool_name), expected) if expected else self.tool_name
+        reason = f"{what} was called {_times(count)}, {limit}"
+        if count or not self.must_appear:
+            return reason
+        if named:
+            return f"{reason}; called: {called_with(named[-1].name, named[-1].arguments)}"
+        return f"{reason}; called: {_names(trace.tool_calls)}"
 
-    def _failed(self, calls: list[ToolCall], trace: Trace) -> list[str | None]:
-        """Ids of results that report an error and belong to the counted calls."""
+    def _failed(self, calls: list[ToolCall], trace: Trace) -> list[ToolResult]:
+        """Results that report an error and belong to the counted calls."""
         ids = {call.id for call in calls if call.id is not None}
         return [
-            result.tool_call_id
+            result
             for result in trace.tool_results
             if result.name == self.tool_name
             and isinstance(result.content, dict)
@@ -77,134 +108,148 @@ class ToolCalled(msgspec.Struct, frozen=True):
         ]
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
 def _all_called(names: list[str], trace: Trace) -> Evaluation:
     called = {call.name for call in trace.tool_calls}
     missing = [name for name in names if name not in called]
-    reason = f"not called: {', '.join(missing)}" if missing else ""
-    return Evaluation(not missing, 0.0 if missing else 1.0, reason, {"missing": missing})
+    if not missing:
+        return Evaluation(True, 1.0, "", {"missing": []})
+    reason = f"not called: {listed(missing)}; called: {_names(trace.tool_calls)}"
+    return Evaluation(False, 0.0, reason, {"missing": missing})
 
 
-class _Expected(msgspec.Struct):
+def _times(count: int, of: str = "time") -> str:
+    return f"1 {of}" if count == 1 else f"{count} {of}s"
+
+
+def _names(calls: list[ToolCall]) -> str:
+    return shorten(", ".join(dict.fromkeys(call.name for call in calls))) or "no tool"
+
+
+def _error_of(result: ToolResult) -> str:
+    content = result.content
+    return shown(content["error"] if isinstance(content, dict) and content.get("error") else content)
+
+
+class ExpectedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that should be made. Without arguments, any will do; `kwargs` is another name for them."""
+
     name: str
-    arguments: dict[str, Any] = {}
-    kwargs: dict[str, Any] = {}
+    arguments: dict[str, Any] | None = None
+    kwargs: dict[str, Any] | None = None
 
     @property
-    def given(self) -> dict[str, Any]:
-        return self.arguments or self.kwargs
+    def given(self) -> dict[str, Any] | None:
+        return self.kwargs if self.arguments is None else self.arguments
+
+    def __str__(self) -> str:
+        return self.name if self.given is None else called_with(self.name, self.given)
 
 
-class ToolCallsMatch(msgspec.Struct, frozen=True):
+class _RecordedCall(ExpectedCall, frozen=True, forbid_unknown_fields=False):
+    """An expected call among the facts of a case, where it may carry more."""
+
+
+class ToolCallsMatch(msgspec.Struct, frozen=True, dict=True):
     """The tool calls of a trace against expected ones: `[{name, arguments}]` here or among the facts of the case.
 
-    `mode`: `subset` every expected call was made, in any order, others may be there too; `in_order` the same, in
-    this order; `any_order` exactly these calls; `exact` exactly these in this order. The score is the share of
-    expected calls that were made. Argument values that are expected must be there (`arguments: subset`), be all there
-    is (`exact`), or do not matter (`ignore`). Modes as in LangChain's agentevals trajectory match.
+    `mode`: `subset` every expected call was made, in any order, among others; `in_order` the same in this order;
+    `any_order` exactly these calls, in any order; `exact` exactly these in this order.
+    `arguments`: the expected ones must be there (`subset`, as in `tool_called`), be all there is (`exact`), or do
+    not matter (`ignore`). The score is the share of expected calls that were made. A case that has no expected
+    calls at all, not even an empty list, is skipped.
     """
 
-    expected: list[dict[str, Any]] | None = None
+    expected: list[ExpectedCall] | None = None
     expected_from: str = "actions"
+    """JSONPath into the facts of the case."""
     mode: Literal["subset", "in_order", "any_order", "exact"] = "subset"
     arguments: Literal["subset", "exact", "ignore"] = "subset"
+    only_tools: list[str] | None = None
+    """Only calls of these tools count, on both sides."""
     ignore_tools: list[str] = []
-    """Calls of these tools do not count on either side."""
-
-    def __post_init__(self) -> None:
-        if self.expected is not None:
-            try:
-                msgspec.convert(self.expected, list[_Expected])
-            except msgspec.ValidationError as error:
-                raise InputError(Problem("", f"'expected' must be a list of calls: {error}", key="expected")) from error
+    """Calls of these tools do not count, on either side: read-only ones for instance."""
 
     @property
     def uses_case(self) -> bool:
-        return self.expected is None
+        return self.expected is None or any(has_template(call.given) for call in self.expected)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        given = self.expected if self.expected is not None else select(self.expected_from)(case.expected.facts)
-        if given is ABSENT or given is None:
+        given = self._rendered(case) if self.expected is not None else self._from_facts(case)
+        if given is None:
             return Evaluation(False, None, f"the case has no fact {self.expected_from!r}", skipped=True)
-        expected = [e for e in msgspec.convert(given, list[_Expected]) if e.name not in self.ignore_tools]
-        made = [call for call in trace.tool_calls if call.name not in self.ignore_tools]
-        missing, unexpected = self._paired(expected, made)
-        wrong = bool(missing) or (bool(unexpected) and self.mode in ("any_order", "exact"))
-        share = 1.0 if not expected else (len(expected) - len(missing)) / len(expected)
-        detail = {"missing": [_call(e.name, e.given) for e in missing], "unexpected": [c.name for c in unexpected]}
-        return Evaluation(not wrong, share, self._reason(missing, unexpected) if wrong else "", detail)
+        expected = [call for call in given if self._counts(call.name)]
+        made = [call for call in trace.tool_calls if self._counts(call.name)]
+        pair = pair_in_order if self.mode in ("in_order", "exact") else pair_any_order
+        pairs = pair(expected, made, self._same)
+        partners = set(pairs.values())
+        missing = [call for i, call in enumerate(expected) if i not in pairs]
+        others = [call for j, call in enumerate(made) if j not in partners]
+        unexpected = others if self.mode in ("any_order", "exact") else []
+        share = len(pairs) / len(expected) if expected else 1.0
+        detail = {
+            "expected": len(expected),
+            "made": len(made),
+            "missing": [str(call) for call in missing[:_MOST_CALLS]],
+            "others": [called_with(call.name, call.arguments) for call in others[:_MOST_CALLS]],
+        }
+        if not missing and not unexpected:
+            return Evaluation(True, share, "", detail)
+        return Evaluation(False, share, self._reason(missing, others, unexpected), detail)
 
-    def _paired(self, expected: list[_Expected], made: list[ToolCall]) -> tuple[list[_Expected], list[ToolCall]]:
-        """Expected calls without a partner, and calls without one."""
-        if self.mode == "exact":
-            same = [self._same(e, c) for e, c in zip(expected, made, strict=False)]
-            missing = [e for i, e in enumerate(expected) if i >= len(same) or not same[i]]
-            return missing, [c for i, c in enumerate(made) if i >= len(same) or not same[i]]
-        if self.mode == "in_order":
-            return _in_order(expected, made, self._same)
-        return _any_order(expected, made, self._same)
+    def _rendered(self, case: Case) -> Sequence[ExpectedCall]:
+        return [ExpectedCall(name, None if render is None else render(case)) for name, render in self._renderers]
 
-    def _same(self, expected: _Expected, call: ToolCall) -> bool:
+    @cached_property
+    def _renderers(self) -> list[tuple[str, Callable[[Case], dict[str, Any]] | None]]:
+        calls = self.expected or []
+        return [(call.name, None if call.given is None else renderer(call.given)) for call in calls]
+
+    def _from_facts(self, case: Case) -> Sequence[ExpectedCall] | None:
+        given = select(self.expected_from)(case.expected.facts)
+        if given is ABSENT or given is None:
+            return None
+        try:
+            return msgspec.convert(given, list[_RecordedCall])
+        except msgspec.ValidationError as error:
+            message = f"the fact {self.expected_from!r} is no list of calls {{name, arguments}}: {error}"
+            raise EvaluatorError(message, "invalid_fact") from error
+
+    def _counts(self, name: str) -> bool:
+        return name not in self.ignore_tools and (self.only_tools is None or name in self.only_tools)
+
+    def _same(self, expected: ExpectedCall, call: ToolCall) -> bool:
         if expected.name != call.name:
             return False
-        if self.arguments == "ignore":
+        if expected.given is None or self.arguments == "ignore":
             return True
         if self.arguments == "exact":
             return expected.given == call.arguments
         return matches_subset(expected.given, call.arguments)
 
-    def _reason(self, missing: list[_Expected], unexpected: list[ToolCall]) -> str:
+    def _reason(self, missing: list[ExpectedCall], others: list[ToolCall], unexpected: list[ToolCall]) -> str:
         parts = []
         if missing:
-            parts.append("missing: " + ", ".join(_call(e.name, e.given) for e in missing[:3]))
-        if unexpected and self.mode in ("any_order", "exact"):
-            parts.append("unexpected: " + ", ".join(_call(c.name, c.arguments) for c in unexpected[:3]))
+            parts.append("missing: " + ", ".join(self._missed(call, others) for call in missing[:3]) + _more(missing))
+        if unexpected:
+            calls = ", ".join(called_with(call.name, call.arguments) for call in unexpected[:3])
+            parts.append(f"unexpected: {calls}{_more(unexpected)}")
+        if missing and self.mode in ("in_order", "exact") and len(pair_any_order(missing, others, self._same)):
+            parts.append("called, but in another order than expected")
         return "; ".join(parts)
 
+    def _missed(self, expected: ExpectedCall, others: list[ToolCall]) -> str:
+        """The missing call, and how the likeliest attempt at it differs."""
+        attempts = [call.arguments for call in others if call.name == expected.name]
+        differences = [self._differences(expected.given or {}, arguments) for arguments in attempts]
+        nearest = min(filter(None, differences), key=len, default=None)
+        return str(expected) if nearest is None else f"{expected} (called with {shorten(', '.join(nearest), 80)})"
 
-_Same = Callable[[_Expected, ToolCall], bool]
-
-
-def _in_order(expected: list[_Expected], made: list[ToolCall], same: _Same) -> tuple[list[_Expected], list[ToolCall]]:
-    """A longest common subsequence of both, so that one call too many does not hide all later ones."""
-    rows = [[0] * (len(made) + 1) for _ in range(len(expected) + 1)]
-    for i in reversed(range(len(expected))):
-        for j in reversed(range(len(made))):
-            both = rows[i + 1][j + 1] + 1 if same(expected[i], made[j]) else 0
-            rows[i][j] = max(both, rows[i + 1][j], rows[i][j + 1])
-    missing, unexpected, i, j = [], [], 0, 0
-    while i < len(expected) and j < len(made):
-        if same(expected[i], made[j]) and rows[i][j] == rows[i + 1][j + 1] + 1:
-            i, j = i + 1, j + 1
-        elif rows[i + 1][j] >= rows[i][j + 1]:
-            missing.append(expected[i])
-            i += 1
-        else:
-            unexpected.append(made[j])
-            j += 1
-    return missing + expected[i:], unexpected + made[j:]
+    def _differences(self, given: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
+        """What a call has instead of the arguments that were expected."""
+        other = {k: v for k, v in arguments.items() if k in given and not matches_subset(given[k], v)}
+        more = {k: v for k, v in arguments.items() if k not in given} if self.arguments == "exact" else {}
+        return [*assigned(other), *(f"no {k}" for k in given if k not in arguments), *assigned(more)]
 
 
-def _any_order(expected: list[_Expected], made: list[ToolCall], same: _Same) -> tuple[list[_Expected], list[ToolCall]]:
-    """A maximum matching by augmenting paths: a greedy one could spend the only partner of a stricter expectation."""
-    partner: dict[int, int] = {}
-
-    def find(i: int, tried: set[int]) -> bool:
-        for j, call in enumerate(made):
-            if j not in tried and same(expected[i], call):
-                tried.add(j)
-                if j not in partner or find(partner[j], tried):
-                    partner[j] = i
-                    return True
-        return False
-
-    missing = [e for i, e in enumerate(expected) if not find(i, set())]
-    return missing, [call for j, call in enumerate(made) if j not in partner]
-
-
-def _call(name: str, arguments: dict[str, Any]) -> str:
-    inside = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-    return f"{name}({inside if len(inside) <= 80 else inside[:77] + '...'})"
+def _more(calls: Sequence[object]) -> str:
+    return f" and {len(calls) - 3} more" if len(calls) > 3 else ""
