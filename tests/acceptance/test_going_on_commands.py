@@ -101,6 +101,7 @@ def test_re_evaluate_takes_the_evaluators_of_another_suite(tmp_path: Path) -> No
     made = project(tmp_path, {"a": "please", "b": "thanks"})
     run = made.run()
     (tmp_path / "stricter.yaml").write_text(EVAL.replace("[thanks]", "[please]"))
+    (tmp_path / "agent.py").write_text("raise SystemExit('must not be imported')")
     assert made.evalwright("re-evaluate", run, "--suite", "stricter.yaml").code == 0
     assert {row["case_id"]: row["status"] for row in rows(run, "verdicts.jsonl")} == {"a": "pass", "b": "fail"}
 

@@ -29,7 +29,7 @@ def command(run: Path, add: str | None, suite_file: Path | None, as_json: bool, 
     if suite_file is not None:
         from evalwright.dialects import load_suite
 
-        suite = load_suite(suite_file)
+        suite = load_suite(suite_file, to_run=False)
     outcome = re_evaluate(run, add=add, suite=suite, watch=watch_of(quiet))
     present(outcome, as_json=as_json, quiet=quiet)
     return 0

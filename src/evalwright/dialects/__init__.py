@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 __all__ = ["load_suite"]
 
 
-def load_suite(path: Path, dialect: str | None = None, variables: Mapping[str, str] | None = None) -> Suite:
+def load_suite(
+    path: Path, dialect: str | None = None, variables: Mapping[str, str] | None = None, *, to_run: bool = True
+) -> Suite:
     """The suite in a file, in the given dialect or the one that its keys show.
 
-    `variables` go before the environment where the file says `${NAME}`. Raises InputError with every problem.
+    `variables` go before the environment where the file says `${NAME}`. Without `to_run`, for judging stored
+    traces, its systems are not built and its dataset may be missing. Raises InputError with every problem.
     """
     from evalwright import registry
 
@@ -25,7 +28,7 @@ def load_suite(path: Path, dialect: str | None = None, variables: Mapping[str, s
         what = "is a folder, expected a file" if path.is_dir() else "does not exist"
         raise InputError(Problem(str(path), what))
     name = dialect or _detected(path)
-    suite: Suite = registry.load("dialects", name)().load(path, variables or {})
+    suite: Suite = registry.load("dialects", name)().load(path, variables or {}, to_run=to_run)
     return suite
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from evalwright.dialects.evalh_file import EvalFile, problems_of
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.paths import named_in
+from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings, Variant
 from evalwright.model.suite import Suite
 from evalwright.registry import load, names
@@ -30,14 +31,14 @@ class Evalh:
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
         return "eval" in head or {"dataset", "systems"} <= head.keys()
 
-    def load(self, path: Path, variables: Mapping[str, str]) -> Suite:
+    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
         document = yaml.load(path, "native")
-        return _Reading(path, document, {**os.environ, **variables}).suite()
+        return _Reading(path, document, {**os.environ, **variables}).suite(to_run)
 
 
 def plan_of_foreign(config: Path) -> Suite:
-    """The suite in the `config.yaml` of a run that upstream evalh wrote, to judge it again: no target is built."""
-    return _Reading(config, yaml.load(config, "native"), None).suite(build_targets=False)
+    """The suite in the `config.yaml` of a run that upstream evalh wrote, to read or judge it, not to run it."""
+    return _Reading(config, yaml.load(config, "native"), None).suite(to_run=False)
 
 
 class _Reading:
@@ -56,12 +57,12 @@ class _Reading:
         if self._problems:
             raise InputError(self._problems, f"Invalid config {self._path}")
 
-    def suite(self, build_targets: bool = True) -> Suite:
+    def suite(self, to_run: bool = True) -> Suite:
         file = self._file()
         self._check_names(file)
-        variants = self._variants(file, build_targets)
+        variants = self._variants(file, to_run)
         evaluators = self._evaluators(file)
-        cases = self._cases(file)
+        cases = self._cases(file, to_run)
         self._refuse()
         document = file.model_dump(mode="json", by_alias=True)
         return Suite(
@@ -144,7 +145,7 @@ class _Reading:
             self._problem(place, error.headline)
         return True
 
-    def _variants(self, file: EvalFile, build_targets: bool) -> list[Variant]:
+    def _variants(self, file: EvalFile, to_run: bool) -> list[Variant]:
         from evalwright.targets.build import build_target
 
         variants = []
@@ -161,7 +162,7 @@ class _Reading:
                 system.trials,
             )
             variants.append(variant)
-            if build_targets and not self._unknown(("systems", i, "adapter"), "targets", system.adapter):
+            if to_run and not self._unknown(("systems", i, "adapter"), "targets", system.adapter):
                 self._take(("systems", i), lambda v=variant: build_target(v, self._import_paths()))
         return variants
 
@@ -187,18 +188,31 @@ class _Reading:
                 )
                 self._problem((*place, *steps), problem.message)
 
-    def _cases(self, file: EvalFile) -> Any:
+    def _cases(self, file: EvalFile, needed: bool) -> Any:
         dataset = file.dataset
         if self._unknown(("dataset", "type"), "datasets", dataset.type):
             return []
         config = {k: v for k, v in dataset.model_dump().items() if k not in _OWN_DATASET_KEYS}
         path = named_in(self._path, str(dataset.path)) if dataset.path is not None else None
         if path is None or not path.is_file():
-            self._problem(
-                ("dataset", "path"), f"there is no dataset file {dataset.path!r}" if path else "'path' is missing"
-            )
+            message = f"there is no dataset file {dataset.path!r}" if path else "'path' is missing"
+            if not needed:
+                return _Missing(
+                    Problem(str(self._path), message, self._document.line(("dataset", "path")), "dataset.path")
+                )
+            self._problem(("dataset", "path"), message)
             return []
         return load("datasets", dataset.type)(path, file.eval.name, config)
+
+
+class _Missing:
+    """The cases of a dataset that is not there, told when somebody asks for them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+
+    def __iter__(self) -> Iterator[EvalCase]:
+        raise InputError(self._problem)
 
 
 def _settings(file: EvalFile) -> RunSettings:

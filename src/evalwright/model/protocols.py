@@ -29,8 +29,11 @@ class Dialect(Protocol):
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
         """Whether `path`, whose top-level mapping is `head` (empty if it is none), is of this format."""
 
-    def load(self, path: Path, variables: Mapping[str, str]) -> Suite:
-        """The suite in `path`, with `variables` before the environment. Raises InputError with every problem."""
+    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
+        """The suite in `path`, with `variables` before the environment. Raises InputError with every problem.
+
+        Without `to_run` its systems are not built, nor their code imported, and its dataset may be missing.
+        """
 
 
 @runtime_checkable

@@ -113,6 +113,6 @@ def _suite_of_origin(plan: Plan) -> Suite | None:
     from evalwright.dialects import load_suite
 
     try:
-        return load_suite(Path(plan.config_path), plan.dialect)
+        return load_suite(Path(plan.config_path), plan.dialect, to_run=False)
     except (EvalwrightError, OSError):
         return None
