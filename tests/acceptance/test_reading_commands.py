@@ -129,6 +129,36 @@ def test_a_report_does_not_need_the_summary(made: Project, tmp_path: Path) -> No
     assert json.loads(ended.out)["summary"]["variants"][0]["pass_rate"] == 0.75
 
 
+@pytest.fixture
+def foreign(made: Project, tmp_path: Path) -> Path:
+    """A run as upstream evalh leaves it: without a plan, cases and verdicts, its dataset gone."""
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "foreign")
+    for name in ("plan.json", "cases.jsonl", "verdicts.jsonl"):
+        (run / name).unlink()
+    config = (run / "config.yaml").read_text()
+    (run / "config.yaml").write_text(config.replace("cases.jsonl", "gone.jsonl"))
+    return run
+
+
+def test_a_folder_of_upstream_can_be_inspected(made: Project, foreign: Path) -> None:
+    ended = made.evalwright("inspect", foreign, "--failed")
+    assert (ended.code, ended.out.endswith("3 shown\n")) == (0, True)
+
+
+def test_a_folder_of_upstream_can_be_compared(made: Project, foreign: Path) -> None:
+    ended = made.evalwright("compare", foreign, run_of(made, "b"))
+    assert "Regressions: 1\n  ✗ a1 · v\n" in ended.out
+
+
+def test_a_folder_of_upstream_can_be_reported(made: Project, foreign: Path) -> None:
+    ended = made.evalwright("report", foreign)
+    assert "- `b1` `w`\n  - `polite: missing: 'thanks'" in ended.out
+
+
+def test_a_folder_of_upstream_is_listed(made: Project, foreign: Path) -> None:
+    assert made.evalwright("list", "runs", foreign.parent).out.splitlines()[1].endswith("v 75.0%, w 50.0%")
+
+
 def test_list_runs_has_a_line_for_each(made: Project) -> None:
     ended = made.evalwright("list", "runs", "a")
     assert ended.code == 0

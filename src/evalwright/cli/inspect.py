@@ -32,11 +32,12 @@ def command(run: Path, case: str | None, variant: str | None, failed: bool, no_t
     from evalwright.reports.inspection import cell_lines
     from evalwright.reports.text import harmless
     from evalwright.run.api import open_run
+    from evalwright.scoring.verdict import names_needed
 
     reader, plan = open_run(run)
     paint, shown = paint_for(sys.stdout), 0
     with closing(reader):
-        for cell in chosen_cells(reader, plan, Choice(case, variant, failed)):
+        for cell in chosen_cells(reader, plan, names_needed(reader, plan), Choice(case, variant, failed)):
             lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, None if no_truncate else _LONGEST)
             say([*lines, ""])
             shown += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -44,11 +44,13 @@ class _Mark(msgspec.Struct, gc=False):
     attempt: int = 1
 
 
-def chosen_cells(reader: RunReader, plan: Plan, choice: Choice) -> Iterator[FullCell]:
-    """The chosen cells in the order of their newest traces. Results of the chosen names are held in memory."""
+def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
+    """The chosen cells in the order of their newest traces; `needed` is what `names_needed` says.
+
+    The results of the chosen names are held in memory.
+    """
     newest = _newest(reader, choice)
     results = _results(reader, choice, newest)
-    names = [spec.name for spec in plan.evaluators]
     for position, trace in enumerate(reader.traces(Trace)):
         key = (trace.case_id, trace.variant_name, trace.trial)
         if newest.get(key, (0, -1))[1] != position:
@@ -56,7 +58,7 @@ def chosen_cells(reader: RunReader, plan: Plan, choice: Choice) -> Iterator[Full
         rows = list(results.pop(key, {}).values())
         if choice.failed and not _failed(trace, rows):
             continue
-        yield FullCell(trace, rows, cell_verdict(plan.pass_criteria, names, trace, rows))
+        yield FullCell(trace, rows, cell_verdict(plan.pass_criteria, needed, trace, rows))
 
 
 def _newest(reader: RunReader, choice: Choice) -> dict[Key, tuple[int, int]]:

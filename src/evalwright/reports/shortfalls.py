@@ -71,7 +71,7 @@ def newest_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
     if not stored and reader.plan is not None:
         from evalwright.reports.cells import Choice, chosen_cells
 
-        yield from (cell.verdict for cell in chosen_cells(reader, reader.plan, Choice()))
+        yield from (cell.verdict for cell in chosen_cells(reader, reader.plan, [], Choice()))
     for verdict in reader.verdicts(CaseVerdict):
         if verdict.attempt >= newest.get((verdict.case_id, verdict.variant_name, verdict.trial), 1):
             yield verdict

@@ -10,7 +10,7 @@ from evalwright.model.summary import VariantDelta
 from evalwright.scoring.deltas import delta
 from evalwright.scoring.facts import ResultFacts, TraceFacts
 from evalwright.scoring.newest import newest_cells
-from evalwright.scoring.verdict import cell_status
+from evalwright.scoring.verdict import cell_status, names_needed
 from evalwright.statistics.proportions import wilson
 
 __all__ = ["EvaluatorComparison", "RunComparison", "Side", "VariantComparison", "compare"]
@@ -109,7 +109,7 @@ def compare(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan) -> RunCompar
 
 
 def _gathered(reader: RunReader, plan: Plan) -> dict[str, _Gathered]:
-    names = [spec.name for spec in plan.evaluators]
+    names = names_needed(reader, plan)
     variants: dict[str, _Gathered] = {}
     for trace, results in newest_cells(reader):
         gathered = variants.get(trace.variant_name)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalwright.model.plan import PassCriteria
+from evalwright.model.plan import PassCriteria, Plan
+from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status, status_of
 from evalwright.model.trace import Trace
 from evalwright.scoring.facts import ResultFacts, TraceFacts
 
-__all__ = ["cell_status", "cell_verdict"]
+__all__ = ["cell_status", "cell_verdict", "names_needed"]
 
 _Results = Sequence[EvaluationResult] | Sequence[ResultFacts]
+
+
+def names_needed(reader: RunReader, plan: Plan) -> list[str]:
+    """The evaluators that a cell needs a result of: all of the plan, so that a damaged line never makes a pass.
+
+    None in a folder that upstream evalh wrote: it judges a cell by the results that are there (d.5).
+    """
+    return [spec.name for spec in plan.evaluators] if reader.plan is not None else []
 
 
 def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, results: _Results) -> Status:
