@@ -2,12 +2,13 @@
 
     python benchmarks/bench.py                 everything but the largest size, about two minutes
     python benchmarks/bench.py W2 W4           some works
-    python benchmarks/bench.py --large         also a million stored traces (3 GB of disk)
+    python benchmarks/bench.py --large         also a million stored traces (7 GB of disk)
 
 Each measurement is a process of its own. CPU is user + system time of the process and all its children, memory the
 sum over the process tree. Every run's verdicts are counted and compared with the truth of the generated data: a
-figure with a wrong count is void. `x bare` compares with decoding the same records and nothing else, or with an
-interpreter that does nothing, measured in the same session, so that figures of different machines can be compared.
+figure with a wrong count is void. `x bare` compares with the least that the work needs, measured in the same
+session: decoding the same records (W1, W2, W4), as many bare sleeps (W3), an interpreter that does nothing (W5), so
+that figures of different machines can be compared.
 Wall-clock figures need a quiet machine.
 
 W1 load and check cases      W2 run with an instant target    W3 run with a target that takes 200 ms
@@ -51,7 +52,7 @@ class Line:
     def text(self) -> str:
         sign = ">=" if self.at_least else "<="
         goal = "" if self.goal is None else f"{sign} {self.goal:g}"
-        bare = "" if self.bare is None else f"{self.bare:.1f} x bare"
+        bare = "" if self.bare is None else f"{self.bare:.2f} x bare"
         return f"{self.work:3} {self.what:52} {self.figure:11.4g} {self.unit:9} {goal:>10}  {self.verdict():6} {bare}"
 
     def verdict(self) -> str:
@@ -116,11 +117,14 @@ class Bench:
     def w3(self) -> None:
         count, seconds = 2_000, 0.2
         for concurrency, goal in ((200, 0.94), (1_000, 0.80)):
-            costs = self.child("run", self._suite(f"w3-{concurrency}", count, concurrency, seconds))
-            efficiency = count * seconds / concurrency / median(costs, said("wall"))
+            suite = self._suite(f"w3-{concurrency}", count, concurrency, seconds)
+            costs = self.child("run", suite)
+            ideal = count * seconds / concurrency
+            bare = ideal / median(self.child("sleep", suite), said("wall"))
+            efficiency = ideal / median(costs, said("wall"))
             name = f"{count:,} cells of 200 ms, {concurrency:,} at once: ideal / wall"
             void = self._void(costs, data.cases, count)
-            self.say(Line("W3", name, efficiency, goal, at_least=True, void=void))
+            self.say(Line("W3", name, efficiency, goal, at_least=True, bare=efficiency / bare, void=void))
 
     def w4(self) -> None:
         each = {}
@@ -222,6 +226,8 @@ def child(work: str, path: Path) -> None:
     elif work == "judge":
         clock = works.re_evaluate(path)
         result["passes"] = works.passes(path)
+    elif work == "sleep":
+        clock = works.sleep_only(path)
     else:
         clock = works.decode_only(path, work.removeprefix("decode-"))
     print(json.dumps({**result, "cpu": clock.cpu, "wall": clock.wall}))

@@ -18,6 +18,7 @@ __all__ = [
     "passes",
     "re_evaluate",
     "run_cases",
+    "sleep_only",
     "stored_run",
     "write_suite",
 ]
@@ -69,6 +70,7 @@ def write_suite(
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "echo_target.py").write_text(_TARGET.format(wait=_WAIT.format(seconds) if seconds else ""))
+    (folder / "seconds").write_text(str(seconds))
     suite = folder / "eval.yaml"
     document = {
         "eval": {"name": "bench"},
@@ -93,15 +95,21 @@ def load_cases(suite: Path) -> tuple[int, Clock]:
 
 
 def run_cases(suite: Path) -> tuple[Path, Clock]:
-    """Run a suite into a new run folder."""
+    """Run a suite into a new run folder; its cases are read and checked inside of the clock."""
     import evalwright.run.runner
     import evalwright.run.session  # noqa: F401  (imports stay out of the clock)
     from evalwright.registry import load
     from evalwright.run.api import run_suite
 
-    dialect = load("dialects", "evalh")()
+    loaded = load("dialects", "evalh")().load(suite, {})
+    for kind, names in (
+        ("evaluators", [spec.type for spec in loaded.evaluators]),
+        ("targets", [variant.adapter for variant in loaded.variants]),
+    ):
+        for name in names:
+            load(kind, name)
     with Clock() as clock:
-        outcome = run_suite(dialect.load(suite, {}))
+        outcome = run_suite(loaded)
     return outcome.run_dir, clock
 
 
@@ -170,6 +178,27 @@ def decode_only(path: Path, kind: str) -> Clock:
     with Clock() as clock, path.open("rb") as file:
         for line in file:
             decode(line)
+    return clock
+
+
+def sleep_only(suite: Path) -> Clock:
+    """As many sleeps as a suite has cases, as many at once as it says, and nothing else."""
+    import asyncio
+
+    document = json.loads(suite.read_text())
+    count = len(Path(document["dataset"]["path"]).read_bytes().splitlines())
+    seconds = float((suite.parent / "seconds").read_text())
+    left = iter(range(count))
+
+    async def worker() -> None:
+        for _ in left:
+            await asyncio.sleep(seconds)
+
+    async def everything() -> None:
+        await asyncio.gather(*(worker() for _ in range(document["run"]["max_concurrency"])))
+
+    with Clock() as clock:
+        asyncio.run(everything())
     return clock
 
 
