@@ -19,7 +19,18 @@ def _whole(value: Any) -> Any:
     return value
 
 
+def _seconds(value: Any) -> Any:
+    """A number as it is, or as text (an expanded `${N}`)."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    try:
+        return float(value) if isinstance(value, str) and "." in value else int(value if isinstance(value, str) else "")
+    except ValueError:
+        raise ValueError("expected a number of seconds") from None
+
+
 Count = Annotated[int, BeforeValidator(_whole)]
+Seconds = Annotated[int | float, BeforeValidator(_seconds), Field(gt=0)]
 
 
 class _Strict(BaseModel):
@@ -49,7 +60,7 @@ class SystemSection(_Open):
     name: StrictStr
     adapter: StrictStr
     metadata: dict[str, Any] = {}
-    timeout_seconds: Annotated[Count, Field(gt=0)] | Annotated[float, Field(gt=0, strict=True)] = 120
+    timeout_seconds: Seconds = 120
     concurrency: Annotated[Count, Field(ge=1)] | None = None
     isolation: Literal["none", "process"] = "none"
     trials: Annotated[Count, Field(ge=1)] | None = None
@@ -84,7 +95,7 @@ class RunSection(_Strict):
     baseline_variant: StrictStr | None = None
     executor: ExecutorSection = ExecutorSection()
     trials: Annotated[Count, Field(ge=1)] = 1
-    evaluator_timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    evaluator_timeout_seconds: Seconds = 60.0
 
 
 class TraceSection(_Strict):

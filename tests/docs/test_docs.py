@@ -1,0 +1,96 @@
+"""Every example in the documentation is executed, page by page.
+
+A fenced block with `file=NAME` is a file of the page's own folder. A `console` block is run line by line: behind
+`$ ` stands a command (with `# exit N` when it ends with N), below it lines that its output must hold in this order,
+`...` standing for anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)")
+EXIT = re.compile(r"\s+# exit (\d+)$")
+
+
+def blocks(page):
+    return FENCE.findall(page.read_text())
+
+
+def commands(text):
+    """Each command of a console block with the exit code and the output lines that are expected."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            code = EXIT.search(line)
+            found.append((EXIT.sub("", line[2:]), int(code[1]) if code else 0, []))
+        else:
+            found[-1][2].append(line)
+    return found
+
+
+def pattern(lines):
+    parts = []
+    for line in lines:
+        if line.strip() == "...":
+            parts.append(r"(?:.*\n)*?")
+        elif line.strip():
+            parts.append(".*".join(map(_spaced, line.rstrip().split("..."))) + r"[ \t]*\n(?:[ \t]*\n)*")
+    return re.compile(r"(?:.*\n)*?" + "".join(parts))
+
+
+def _spaced(text):
+    """The text, with columns as wide as they may be."""
+    return r"[ \t]+".join(map(re.escape, re.split(r"[ \t]+", text)))
+
+
+def run(command, folder):
+    words = shlex.split(command)
+    if words[0] == "evalwright":
+        words[:1] = [sys.executable, "-m", "evalwright"]
+    environment = {**os.environ, "COLUMNS": "120"}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "```console" in p.read_text()], ids=lambda p: p.stem)
+def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
+    for language, info, text in blocks(page):
+        name = re.search(r"file=(\S+)", info)
+        if name:
+            (tmp_path / name[1]).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name[1]).write_text(text)
+        if language != "console":
+            continue
+        for command, code, expected in commands(text):
+            if "RUN" in command.split("/"):
+                newest = max((tmp_path / "runs").iterdir(), key=lambda p: p.stat().st_mtime_ns)
+                command = command.replace("runs/RUN", f"runs/{newest.name}")
+            done = run(command, tmp_path)
+            output = done.stdout + done.stderr
+            assert done.returncode == code, f"{command}\n{output}"
+            assert pattern(expected).match(output), f"{command} printed\n{output}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_links_lead_somewhere(page):
+    missing = [
+        target
+        for target in LINK.findall(page.read_text())
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert missing == []
+
+
+def test_the_first_two_shell_blocks_of_the_readme_are_one_command_each():
+    first, second = [text for language, _, text in blocks(ROOT / "README.md") if language == "sh"][:2]
+    assert (first.strip(), second.strip()) == ("make demo", "make test")

@@ -1,0 +1,104 @@
+"""Secrets of the environment are in no file of a run, however they get near it."""
+
+import base64
+import json
+import urllib.parse
+
+import yaml
+
+from faults.harness import Project
+
+SECRETS = {
+    f"SERVICE_{i}_{kind}": f's3cr3t/{i}+ü"{kind}&='
+    for i in range(10)
+    for kind in ("KEY", "TOKEN", "PASSWORD", "SECRET")
+}
+AGENT = """
+import base64, json, os, urllib.parse
+
+def run(case, variant):
+    secrets = [value for name, value in sorted(os.environ.items()) if name.startswith("SERVICE_")]
+    config = json.dumps(variant["config"])
+    how = case["input"]["how"]
+    if how == "raise":
+        raise RuntimeError(f"cannot log in with {secrets} {secrets!r}")
+    if how == "url":
+        quoted = [urllib.parse.quote(s, safe="") for s in secrets]
+        return {"final_answer": " ".join(f"https://user:{s}@host/?key={s}" for s in quoted)}
+    if how == "base64":
+        return {"final_answer": " ".join(base64.b64encode(s.encode()).decode() for s in secrets)}
+    return {
+        "final_answer": " ".join(secrets) + config,
+        "structured": {"headers": secrets, secrets[0]: config},
+        "tool_calls": [{"name": "login", "arguments": {"key": s}} for s in secrets],
+        "messages": [{"role": "user", "content": {"text": secrets}}],
+        "extra": {"secrets": secrets},
+    }
+"""
+
+
+def test_forty_secrets_are_found_nowhere_on_disk_or_screen(tmp_path):
+    names = sorted(SECRETS)
+    (tmp_path / "agent.py").write_text(AGENT)
+    cases = [{"id": how, "input": {"how": how, "note": "x"}} for how in ("raise", "url", "base64", "echo")]
+    (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
+    suite = {
+        "eval": {"name": "secrets"},
+        "dataset": {"type": "jsonl", "path": "cases.jsonl"},
+        "systems": [
+            {
+                "name": "main",
+                "adapter": "python_function",
+                "target": "agent:run",
+                "headers": {name: f"Bearer ${{{name}}}" for name in names[:20]},
+                "list": [f"prefix ${{{name}}} suffix" for name in names[20:]],
+            }
+        ],
+        "evaluators": [
+            {"name": f"says_{i}", "type": "contains_text", "config": {"all_of": [f"${{{name}}}"]}}
+            for i, name in enumerate(names)
+        ],
+        "output": [{"type": "local_files", "path": "runs"}],
+    }
+    (tmp_path / "eval.yaml").write_text(yaml.safe_dump(suite))
+    project = Project(tmp_path, dict(SECRETS))
+    done = project.command("run", "eval.yaml")
+    assert done.returncode == 3, done.stderr
+    inspected = project.command("inspect", str(project.run_dir()), "--no-truncate")
+    texts = {p.name: p.read_bytes() for p in project.run_dir().rglob("*") if p.is_file()}
+    texts |= {"screen": (done.stdout + done.stderr + inspected.stdout + inspected.stderr).encode()}
+    forms = {
+        form
+        for secret in SECRETS.values()
+        for form in (
+            secret,
+            json.dumps(secret)[1:-1],
+            json.dumps(secret, ensure_ascii=False)[1:-1],
+            urllib.parse.quote(secret, safe=""),
+            base64.b64encode(secret.encode()).decode().rstrip("="),
+        )
+    }
+    found = [(name, form) for name, text in texts.items() for form in forms if form.encode() in text]
+    assert found == []
+    assert b"MASKED" in texts["traces.jsonl"]
+
+
+def test_a_run_with_secrets_can_go_on_from_the_environment(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "def run(case, variant):\n    return {'final_answer': str(len(variant['config']['api_key']))}\n"
+    )
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    (tmp_path / "eval.yaml").write_text(
+        "eval: {name: s}\ndataset: {type: jsonl, path: cases.jsonl}\n"
+        "systems: [{name: v, adapter: python_function, target: 'agent:run', api_key: '${SHOP_API_KEY}'}]\n"
+        "evaluators: [{name: e, type: contains_text, config: {all_of: ['11']}}]\n"
+        "output: {type: local_files, path: runs}\n"
+    )
+    project = Project(tmp_path, {"SHOP_API_KEY": "abcdefghijk"})
+    project.command("run", "eval.yaml", "--quiet")
+    for name in ("traces.jsonl", "verdicts.jsonl", "results.jsonl"):
+        (project.run_dir() / name).write_bytes(b"")
+    without = Project(tmp_path).command("resume", str(project.run_dir()))
+    assert without.returncode == 2
+    assert "SHOP_API_KEY" in without.stderr
+    assert project.command("resume", str(project.run_dir())).returncode == 0
