@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from acceptance.projects import Project, project
+from acceptance.projects import EVAL, Project, project
 
 
 def test_validate_counts_what_it_found(tmp_path: Path) -> None:
@@ -32,6 +32,24 @@ def test_validate_gives_mistakes_to_programs(tmp_path: Path) -> None:
     document = json.loads(made.evalwright("validate", "eval.yaml", "--json").out)
     assert document["ok"] is False
     assert (document["problems"][0]["line"], document["problems"][0]["key"]) == (1, "id")
+
+
+def test_validate_warns_of_keys_that_nothing_reads(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}, "expected": {"must_call_tool": []}, "tag": []}\n')
+    ended = made.evalwright("validate", "eval.yaml")
+    assert ended.code == 0
+    assert ended.err.splitlines() == [
+        'warning: cases.jsonl:1  tag  nothing reads this key; did you mean "tags"?',
+        'warning: cases.jsonl:1  expected.must_call_tool  nothing reads this key; did you mean "must_call_tools"?',
+    ]
+
+
+def test_a_warning_has_its_line_in_yaml(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"}, EVAL.replace("jsonl, path: cases.jsonl", "yaml, path: cases.yaml"))
+    (tmp_path / "cases.yaml").write_text("cases:\n  - id: a\n    input: {do: thanks}\n    notes: hm\n")
+    ended = made.evalwright("validate", "eval.yaml")
+    assert ended.err == "warning: cases.yaml:4  cases[0].notes  nothing reads this key\n"
 
 
 def test_init_writes_a_suite_that_runs(tmp_path: Path) -> None:

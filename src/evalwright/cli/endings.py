@@ -13,7 +13,8 @@ from evalwright.errors import EvalwrightError, InputError, Problem
 
 __all__ = ["exit_code_of", "input_error_lines"]
 
-INTERNAL, INTERRUPTED = 4, 130
+_ERROR = "Error:"
+_INTERNAL, _INTERRUPTED = 4, 130
 _MOST_PROBLEMS = 50
 _WIDEST_COLUMN = 40
 _NOTHING_DONE = {
@@ -36,7 +37,7 @@ def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
         return mistake.exit_code
     except (click.Abort, KeyboardInterrupt):
         _say(["interrupted"])
-        return INTERRUPTED
+        return _INTERRUPTED
     except InputError as error:
         _say(input_error_lines(error, _NOTHING_DONE.get(arguments[0], "") if arguments else ""))
         return error.exit_code
@@ -50,20 +51,20 @@ def _failed(error: Exception) -> int:
 
         _say(traceback.format_exception(error))
     if isinstance(error, EvalwrightError):
-        _say([f"Error: {error}"])
+        _say([f"{_ERROR} {error}"])
         return error.exit_code
     text = f"{type(error).__name__}: {error}"
     _say([f"Internal error, please report it (EVALWRIGHT_DEBUG=1 shows the traceback): {text}"])
-    return INTERNAL
+    return _INTERNAL
 
 
 def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
     """`file:line  key.path  what was found` for each problem, and how many there are."""
     if not error.problems:
-        return [f"Error: {error.headline}" + (f"; {nothing_done}" if nothing_done else "")]
+        return [f"{_ERROR} {error.headline}" + (f"; {nothing_done}" if nothing_done else "")]
     shown = error.problems[:_MOST_PROBLEMS]
     counts_them = error.headline.endswith(":")
-    lines = [f"Error: {error.headline}"] if error.headline and not counts_them else []
+    lines = [f"{_ERROR} {error.headline}"] if error.headline and not counts_them else []
     lines += _aligned([(_place(p), p.key, p.message) for p in shown])
     if len(error.problems) > len(shown):
         lines.append(f"... and {len(error.problems) - len(shown):,} more")
@@ -88,10 +89,13 @@ def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
 def _say(lines: Sequence[str]) -> None:
     """Lines on stderr, without secrets of the environment and without characters that act on a terminal."""
+    from evalwright.cli.screen import paint_for
     from evalwright.files.masking import Masker
     from evalwright.reports.text import harmless
 
     masker = Masker.of({}, os.environ)
     text = harmless("\n".join(masker.mask_text(line.rstrip("\n")) for line in lines))
+    if text.startswith(_ERROR):
+        text = paint_for(sys.stderr)(_ERROR, "fail") + text.removeprefix(_ERROR)
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)

@@ -107,6 +107,9 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
     ):
         if number:
             yield f"{mark} {number:,}", style
+    if state.stopping:
+        yield f"finishing {numbers.counted(len(state.running), 'cell')}, Ctrl-C again stops now", "error"
+        return
     if state.cost_usd:
         yield numbers.money(state.cost_usd), ""
     yield _clock(seconds), "dim"

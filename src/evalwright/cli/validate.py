@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,20 +13,27 @@ from evalwright.errors import InputError, Problem
 
 __all__ = ["command"]
 
+_MOST_WARNINGS = 50
+
 
 @click.command("validate", short_help="Check a suite and its dataset without running anything.")
 @suite_argument()
 @dialect
 @as_json
 def command(path: Path, dialect: str | None, as_json: bool) -> int:
-    """Read the suite at PATH and every case of its dataset, and name everything that is wrong with them."""
+    """Read the suite at PATH and every case of its dataset, and name everything that is wrong with them.
+
+    Keys of cases that nothing reads are allowed; they are named on stderr as warnings.
+    """
     from evalwright.cli.screen import say
     from evalwright.dialects import load_suite
     from evalwright.reports.numbers import counted
+    from evalwright.reports.text import harmless
 
     try:
         suite = load_suite(path, dialect)
         cases = sum(1 for _ in suite.cases)
+        warnings = list(getattr(suite.cases, "unknown_keys", list)())
     except InputError as error:
         if not as_json:
             raise
@@ -32,16 +41,23 @@ def command(path: Path, dialect: str | None, as_json: bool) -> int:
         return error.exit_code
     found = {"cases": cases, "variants": len(suite.variants), "evaluators": len(suite.evaluators)}
     if as_json:
-        say([_encoded({"ok": True, "dialect": suite.dialect, **found, "problems": []})])
+        say([_encoded({"ok": True, "dialect": suite.dialect, **found, "problems": [], "warnings": _rows(warnings)})])
     else:
+        for warning in warnings[:_MOST_WARNINGS]:
+            print(harmless(f"warning: {warning}"), file=sys.stderr)
+        if len(warnings) > _MOST_WARNINGS:
+            print(f"... and {len(warnings) - _MOST_WARNINGS:,} more warnings", file=sys.stderr)
         say(["ok: " + ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())])
     return 0
 
 
 def _refusal(error: InputError) -> str:
     problems = error.problems or (Problem("", error.headline),)
-    rows = [{"file": p.file, "line": p.line, "key": p.key, "message": p.message} for p in problems]
-    return _encoded({"ok": False, "problems": rows})
+    return _encoded({"ok": False, "problems": _rows(problems)})
+
+
+def _rows(problems: Iterable[Problem]) -> list[dict[str, object]]:
+    return [{"file": p.file, "line": p.line, "key": p.key, "message": p.message} for p in problems]
 
 
 def _encoded(document: dict[str, object]) -> str:

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError, field_validator
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml as yaml_files
 from evalwright.files.jsonl import lines_of
-from evalwright.model.case import EvalCase
+from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace
 
 __all__ = ["fixture", "jsonl", "yaml"]
@@ -95,6 +95,32 @@ class _Dataset:
             return None, list(self._problems(error, place, line))
         return self._with_recording(case, place, line)
 
+    def unknown_keys(self) -> Iterator[Problem]:
+        """Keys of the cases that nothing reads: they are allowed, but a misspelt one is easily overlooked."""
+        for raw, place, line in self.raw_cases():
+            if isinstance(raw, dict):
+                yield from self._strangers(raw, _FileCase, place, (), line)
+                if isinstance(raw.get("expected"), dict):
+                    yield from self._strangers(raw["expected"], ExpectedBehavior, place, ("expected",), line)
+
+    def raw_cases(self) -> Iterator[tuple[Any, str, Any]]:
+        """Each case as plain data, its place in the file, and where its lines can be asked for."""
+        raise NotImplementedError
+
+    def _strangers(
+        self,
+        raw: dict[Any, Any],
+        model: type[EvalCase | ExpectedBehavior],
+        place: str,
+        steps: tuple[str, ...],
+        line: Any,
+    ) -> Iterator[Problem]:
+        for key in raw:
+            if key not in model.model_fields:
+                message = f"nothing reads this key{did_you_mean(str(key), model.model_fields)}"
+                dotted = ".".join(filter(None, [place, *steps, str(key)]))
+                yield Problem(str(self._path), message, line((*steps, key)), dotted)
+
     def _with_recording(self, case: _FileCase, place: str, line: Any) -> tuple[EvalCase | None, list[Problem]]:
         given, case.embedded_trace = case.embedded_trace, None
         if given is None or not self._embedded:
@@ -149,6 +175,11 @@ class Yaml(_Dataset):
             case, problems = self._checked(raw, place, line)
             yield case, problems, place, line(())
 
+    def raw_cases(self) -> Iterator[tuple[Any, str, Any]]:
+        document = yaml_files.load(self._path, "yaml11")
+        for i, raw in enumerate(self._cases_of(document)):
+            yield raw, f"cases[{i}]", lambda steps, i=i: document.line(("cases", i, *steps))
+
     def _cases_of(self, document: yaml_files.Document) -> list[Any]:
         value = document.value
         if value is None:
@@ -196,6 +227,10 @@ class Jsonl(_Dataset):
                 yield kept, problems, "", number
             else:
                 yield case, [], "", number
+
+    def raw_cases(self) -> Iterator[tuple[Any, str, Any]]:
+        for number, line in lines_of(self._path):
+            yield msgspec.json.decode(line), "", lambda _steps, number=number: number
 
     def _diagnosis(self, line: bytes, number: int) -> list[Problem]:
         try:

@@ -62,7 +62,7 @@ def work(
     judge = Judge(plan, watchdog, clock)
     runner = Runner(plan, writer, targets_of(plan), judge, watchdog, clock, state, tally)
     display = watch(state) if watch else contextlib.nullcontext()
-    with watchdog, exits_refused(), _prints_to_stderr(), display, _interruptible(runner, watchdog):
+    with watchdog, exits_refused(), _prints_to_stderr(), display, _interruptible(runner, watchdog, state):
         _run_loop(runner, history, again)
     return runner.stopping and state.done < state.total
 
@@ -100,13 +100,14 @@ def _prints_to_stderr() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _interruptible(runner: Runner, watchdog: Watchdog) -> Iterator[None]:
+def _interruptible(runner: Runner, watchdog: Watchdog, state: RunState) -> Iterator[None]:
     """Ctrl-C once finishes what runs, twice (or SIGTERM) stops now, and in code that blocks, raises."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, _frame: object) -> None:
+        state.stopping = True
         if number == signal.SIGINT and not runner.stopping:
             runner.stopping = True
             return

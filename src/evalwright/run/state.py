@@ -19,6 +19,8 @@ class RunState:
     errored: int = 0
     skipped: int = 0
     cost_usd: float = 0.0
+    stopping: bool = False
+    """Nothing new is started: somebody asked for the end, and what runs is being finished."""
     already_done: int = 0
     """Cells that an earlier session of the same run had finished; they are part of `done`."""
     running: dict[str, float] = field(default_factory=dict)

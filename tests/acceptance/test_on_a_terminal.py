@@ -1,0 +1,88 @@
+"""What a person sees whose stdout or stderr is a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acceptance.projects import project
+from evalwright.cli.progress import progress_on
+from evalwright.run.state import RunState
+
+
+def on_terminal(folder: Path, stream: str, *arguments: str, **environment: str) -> str:
+    """All that a command writes to the one stream that is a terminal."""
+    ours, theirs = pty.openpty()
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evalwright", *arguments],
+        cwd=folder,
+        env={**kept, "TERM": "xterm", **environment},
+        **streams,  # type: ignore[call-overload]
+    )
+    os.close(theirs)
+    seen = bytearray()
+    with os.fdopen(ours, "rb", buffering=0) as reader:
+        while True:
+            try:
+                data = reader.read(4096)
+            except OSError:  # Linux says so at the end of a terminal
+                break
+            if not data:
+                break
+            seen += data
+    process.wait(timeout=60)
+    return seen.decode()
+
+
+@pytest.fixture
+def slowly(tmp_path: Path) -> Path:
+    made = project(tmp_path, {"a": "slow", "b": "no"})
+    agent = made.folder / "agent.py"
+    agent.write_text(agent.read_text().replace("sleep(30)", "sleep(0.5)"))
+    return tmp_path
+
+
+def test_a_live_line_counts_and_goes_away(slowly: Path) -> None:
+    seen = on_terminal(slowly, "stderr", "run", "eval.yaml")
+    assert "1/2" in seen
+    assert seen.endswith("\r\x1b[K")
+
+
+def test_quiet_shows_no_progress(slowly: Path) -> None:
+    assert on_terminal(slowly, "stderr", "run", "eval.yaml", "--quiet") == ""
+
+
+def test_colours_are_for_terminals(tmp_path: Path) -> None:
+    project(tmp_path, {"a": "no"})
+    assert "\x1b[31m✗\x1b[0m a · v" in on_terminal(tmp_path, "stdout", "run", "eval.yaml")
+
+
+def test_no_color_is_respected(tmp_path: Path) -> None:
+    project(tmp_path, {"a": "no"})
+    assert "\x1b" not in on_terminal(tmp_path, "stdout", "run", "eval.yaml", NO_COLOR="1")
+
+
+def test_the_name_of_a_running_cell_cannot_act_on_the_terminal(tmp_path: Path) -> None:
+    state = RunState(total=2, running={"a\x1b[2J · v": time.monotonic() - 60})
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stream, progress_on(stream)(state):
+        seen = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert "a\\x1b[2J · v 60 s" in seen
+
+
+def test_somebody_who_asked_for_the_end_is_told_what_is_left() -> None:
+    state = RunState(total=9, stopping=True, running={"a · v": 0.0})
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as stream, progress_on(stream)(state):
+        seen = os.read(ours, 4096).decode()
+    os.close(ours)
+    assert "finishing 1 cell, Ctrl-C again stops now" in seen
