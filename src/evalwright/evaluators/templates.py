@@ -13,7 +13,7 @@ from evalwright.model.snapshot import Case
 
 __all__ = ["has_template", "renderer"]
 
-_TEMPLATE = re.compile(r"\{\{\s*((?:(?!\{\{|\}\}).)*?)\s*\}\}", re.DOTALL)
+_TEMPLATE = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 
 _Render = Callable[[Case], Any]
 

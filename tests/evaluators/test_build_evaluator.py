@@ -1,0 +1,203 @@
+"""From configuration to evaluator: what is accepted, and what a user reads when it is not."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import date
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright import registry
+from evalwright.errors import InputError
+from evalwright.evaluators.build import build_evaluator
+from evalwright.model.result import Evaluation
+from evalwright.testing import a_case, a_trace
+
+BUILT_IN = sorted(registry.KINDS["evaluators"])
+
+
+@pytest.mark.parametrize(
+    ("type_name", "config", "key", "said"),
+    [
+        ("contains_text", {"all_of": "x"}, "all_of", ["'all_of'", "list of strings", "the string 'x'"]),
+        ("contains_text", {"any_of": ["a", 3]}, "any_of[1]", ["'any_of'", "list of strings", "the int 3", "any_of[1]"]),
+        ("contains_text", {"case_sensitive": "yes"}, "case_sensitive", ["bool", "the string 'yes'"]),
+        ("contains_text", {"al_of": []}, "al_of", ["unknown key 'al_of'", 'did you mean "all_of"']),
+        ("latency_under", {}, "max_ms", ["'max_ms'", "missing", "int"]),
+        ("latency_under", {"max_ms": 1.5}, "max_ms", ["'max_ms'", "int", "the number 1.5"]),
+        ("latency_under", {"max_ms": 2.0}, "max_ms", ["'max_ms'", "int", "the number 2.0"]),
+        ("latency_under", {"max_ms": True}, "max_ms", ["'max_ms'", "int", "the bool true"]),
+        ("latency_under", {"max_ms": 0}, "max_ms", ["'max_ms'", "int >= 1", "the int 0"]),
+        ("thinking_tokens_under", {"max_tokens": None}, "max_tokens", ["'max_tokens'", "int", "null"]),
+        ("cost_under", {"max_usd": -1}, "max_usd", ["'max_usd'", "number > 0", "the int -1"]),
+        ("cost_under", {"max_usd": float("nan")}, "max_usd", ["'max_usd'", "number > 0"]),
+        ("tokens_per_second_above", {"min_tps": 0}, "min_tps", ["'min_tps'", "number > 0"]),
+        ("stream_completed", {"x": 1}, "x", ["unknown key 'x'"]),
+        ("tool_called", {"tool_name": ["a"]}, "tool_name", ["'tool_name'", "string", "a list"]),
+        ("tool_called", {"tool_name": "t", "min_calls": "2"}, "min_calls", ["'min_calls'", "int", "the string '2'"]),
+        ("tool_called", {"tool_name": "t", "args_match": ["a"]}, "args_match", ["'args_match'", "mapping", "a list"]),
+        ("tool_called", {"tool_name": "t", "args_match": {1: 2}}, "args_match", ["mapping", "strings as keys"]),
+        ("tool_called", {"must_appear": False}, "must_appear", ["'must_appear'", "without 'tool_name'"]),
+        ("tool_called", {"args_match": {"a": 1}}, "args_match", ["'args_match'", "without 'tool_name'"]),
+        ("exact_match", {"expected": 1}, "field", ["'field'", "missing", "string"]),
+        ("exact_match", {"field": "x"}, "expected", ["'expected'", "'expected_from'"]),
+        ("schema_match", {}, "schema", ["'schema'", "missing", "mapping"]),
+        ("schema_match", {"schema": {"type": "objekt"}}, "schema.type", ["'schema'", "JSON Schema", "objekt"]),
+        ("schema_match", {"schema": {"pattern": "["}}, "schema.pattern", ["'schema'", "regex"]),
+        ("field_check", {"field": "x"}, "equals", ["'equals'", "'at_least'", "'matches'"]),
+        ("field_check", {"field": "x", "matches": "["}, "matches", ["'matches'", "regular expression"]),
+        ("field_check", {"field": "x", "above": True}, "above", ["'above'", "number", "the bool true"]),
+        ("tool_calls_match", {"mode": "some"}, "mode", ["'mode'", "'subset'", "'some'"]),
+        ("tool_calls_match", {"expected": [{"name": 1}]}, "expected[0].name", ["'expected'", "the int 1"]),
+        ("tool_calls_match", {"expected": [{"name": "a", "argumnts": {}}]}, "expected[0]", ["'argumnts'"]),
+    ],
+)
+def test_a_bad_configuration_says_what_was_found_and_expected(
+    type_name: str, config: dict[str, Any], key: str, said: list[str]
+) -> None:
+    with pytest.raises(InputError) as refused:
+        build_evaluator(type_name, config)
+    (problem,) = refused.value.problems
+    assert (problem.file, problem.key) == ("", key)
+    assert [words for words in said if words not in problem.message] == []
+
+
+def test_every_problem_is_reported_at_once() -> None:
+    with pytest.raises(InputError) as refused:
+        build_evaluator("exact_match", {"feild": "x", "expected_form": 3})
+    assert {problem.key for problem in refused.value.problems} == {"feild", "expected_form", "field", "expected"}
+
+
+def test_a_wrong_value_is_not_reported_as_missing_too() -> None:
+    with pytest.raises(InputError) as refused:
+        build_evaluator("exact_match", {"field": "x", "expected_from": 3})
+    assert [problem.key for problem in refused.value.problems] == ["expected_from"]
+
+
+def test_an_unknown_type_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r'did you mean "latency_under".*contains_text'):
+        build_evaluator("latncy_under", {})
+
+
+def test_a_date_in_the_configuration_is_its_text() -> None:
+    evaluator = build_evaluator("exact_match", {"field": "input.day", "expected": date(2026, 5, 1)})
+    assert evaluator.evaluate(a_case(), a_trace(input={"day": "2026-05-01"})).passed  # type: ignore[union-attr]
+
+
+class Lengths:
+    """An evaluator of another package, with keyword arguments of its own."""
+
+    def __init__(self, longest: int) -> None:
+        if longest < 1:
+            raise ValueError("longest must be positive")
+        self.longest = longest
+
+    def evaluate(self, case: object, trace: Any) -> Evaluation:
+        return Evaluation(len(trace.output.final_answer) <= self.longest)
+
+
+@pytest.fixture
+def other_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.KINDS["evaluators"], "lengths", f"{__name__}:Lengths")
+
+
+@pytest.mark.usefixtures("other_package")
+def test_a_class_of_another_package_gets_keyword_arguments() -> None:
+    evaluator = build_evaluator("lengths", {"longest": 3})
+    assert isinstance(evaluator, Lengths)
+    assert evaluator.longest == 3
+
+
+@pytest.mark.usefixtures("other_package")
+@pytest.mark.parametrize(("config", "said"), [({"longest": 0}, "positive"), ({"x": 1}, "x"), ({"longest": "a"}, "<")])
+def test_what_another_package_refuses_is_bad_input(config: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        build_evaluator("lengths", config)
+
+
+CONFIGS: list[tuple[str, dict[str, Any]]] = [
+    ("contains_text", {"all_of": ["Hello"], "none_of": []}),
+    ("exact_match", {"field": "output.final_answer", "expected": "Hello!"}),
+    ("exact_match", {"field": "output.final_answer", "expected_from": "greeting"}),
+    ("schema_match", {"field": "output.final_answer", "schema": {"type": "string"}}),
+    ("field_check", {"field": "latency_ms", "at_least": 0, "below": 1.5}),
+    ("field_check", {"field": "output.final_answer", "matches": "^H"}),
+    ("tool_called", {"tool_name": "t", "min_calls": 0, "args_match": {"a": "{{ case.id }}"}}),
+    ("tool_calls_match", {"expected": []}),
+    ("latency_under", {"max_ms": 5}),
+]
+
+
+@pytest.mark.parametrize(("type_name", "config"), CONFIGS)
+def test_an_evaluator_that_was_used_survives_pickling(type_name: str, config: dict[str, Any]) -> None:
+    case, trace = a_case(), a_trace()
+    case.expected.facts = {"greeting": "Hello!"}
+    evaluator: Any = build_evaluator(type_name, config)
+    before = evaluator.evaluate(case, trace)
+    after = pickle.loads(pickle.dumps(evaluator)).evaluate(case, trace)  # noqa: S301
+    assert (before.passed, after.passed) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("type_name", "config", "uses_case"),
+    [
+        ("contains_text", {"all_of": ["x"], "none_of": []}, False),
+        ("contains_text", {"all_of": ["x"]}, True),
+        ("exact_match", {"field": "x", "expected": None}, False),
+        ("exact_match", {"field": "x", "expected_from": "y"}, True),
+        ("tool_called", {"tool_name": "t", "args_match": {"a": 1}}, False),
+        ("tool_called", {"tool_name": "t", "args_match": {"a": ["{{ case.id }}"]}}, True),
+        ("tool_called", {}, True),
+        ("field_check", {"field": "case.id", "equals": 1}, True),
+        ("field_check", {"field": "case_id", "equals": 1}, False),
+        ("tool_calls_match", {}, True),
+        ("tool_calls_match", {"expected": [{"name": "a"}]}, False),
+        ("schema_match", {"schema": {}}, False),
+        ("latency_under", {"max_ms": 1}, False),
+    ],
+)
+def test_an_evaluator_says_whether_it_looks_at_the_case(
+    type_name: str, config: dict[str, Any], uses_case: bool
+) -> None:
+    evaluator: Any = build_evaluator(type_name, config)
+    assert evaluator.uses_case is uses_case
+    if not uses_case:
+        assert isinstance(evaluator.evaluate(None, a_trace()), Evaluation)
+
+
+KEYS = sorted(
+    {field.encode_name for name in BUILT_IN for field in msgspec.structs.fields(registry.load("evaluators", name))}
+)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["output.final_answer", "[", "exact", "object", "#/$defs/a"])
+    | st.dates()
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "type", "$ref", "$id", "pattern", "items"]) | st.text(), inner)
+        | st.dictionaries(st.integers(), inner, max_size=2)
+    ),
+    max_leaves=8,
+)
+
+
+@given(st.sampled_from(BUILT_IN), st.dictionaries(st.sampled_from(KEYS) | st.text() | st.integers(), VALUES))
+def test_any_configuration_builds_or_is_refused_as_bad_input(type_name: str, config: dict[Any, Any]) -> None:
+    problems: tuple[object, ...] = ()
+    evaluator = None
+    try:
+        evaluator = build_evaluator(type_name, config)
+    except InputError as refused:
+        problems = refused.problems
+    assert (evaluator is None) == bool(problems)

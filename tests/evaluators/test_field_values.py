@@ -1,0 +1,194 @@
+"""`exact_match`, `schema_match` and `field_check`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.build import build_evaluator
+from evalwright.model.snapshot import Expected
+from evalwright.model.trace import Metrics, Output, ToolCall
+from evalwright.testing import a_case, a_trace
+
+TRACE = a_trace(
+    latency_ms=120,
+    output=Output("Paris", structured={"n": 3, "f": 1.0, "yes": True, "l": [1, 2], "o": {"a": 1, "b": 2}, "nul": None}),
+    tool_calls=[ToolCall("find", "t1", {"id": 4711})],
+    metrics=Metrics(cost_usd=0.25, custom={"reward": 1}),
+)
+FACTS = {"city": "Paris", "nul": None, "n": 3, "deep": {"x": [3, 4]}, "other": "Rome"}
+CASE = a_case(expected=Expected(facts=FACTS), metadata={"tier": "gold"})
+
+
+def verdict(type_name: str, **config: Any) -> Any:
+    evaluator: Any = build_evaluator(type_name, config)
+    return evaluator.evaluate(CASE, TRACE)
+
+
+@pytest.mark.parametrize(
+    ("field", "expected", "passed"),
+    [
+        ("output.final_answer", "Paris", True),
+        ("$.output.final_answer", "Paris", True),
+        ("output.final_answer", "paris", False),
+        ("output.structured.n", 3.0, True),
+        ("output.structured.n", "3", False),
+        ("output.structured.yes", 1, True),
+        ("output.structured.l", [1, 2], True),
+        ("output.structured.l", [2, 1], False),
+        ("output.structured.o", {"b": 2, "a": 1}, True),
+        ("output.structured.o", {"a": 1}, False),
+        ("output.structured.nul", None, True),
+        ("output.structured.nope", None, False),
+        ("error", None, True),
+        ("tool_calls[*].name", "find", True),
+        ("tool_calls[?(@.name=='find')].arguments.id", 4711, True),
+    ],
+)
+def test_exact_match(field: str, expected: Any, passed: bool) -> None:
+    result = verdict("exact_match", field=field, expected=expected)
+    assert (result.passed, result.score) == (passed, float(passed))
+
+
+@pytest.mark.parametrize(
+    ("field", "expected_from", "passed"),
+    [
+        ("output.final_answer", "city", True),
+        ("output.final_answer", "$.city", True),
+        ("output.final_answer", "other", False),
+        ("output.final_answer", "absent", False),
+        ("output.thinking", "absent", False),
+        ("output.structured.nul", "nul", True),
+        ("output.structured.n", "deep.x[0]", True),
+    ],
+)
+def test_exact_match_with_a_fact_of_the_case(field: str, expected_from: str, passed: bool) -> None:
+    assert verdict("exact_match", field=field, expected_from=expected_from).passed is passed
+
+
+def test_an_expected_value_wins_over_a_fact() -> None:
+    assert verdict("exact_match", field="output.final_answer", expected="Paris", expected_from="other").passed
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"field": "latency_ms", "expected": 5}, "latency_ms is 120, expected 5"),
+        ({"field": "output.nope", "expected": 5}, "output.nope is absent, expected 5"),
+        ({"field": "output.thinking", "expected": "x"}, "output.thinking is None, expected 'x'"),
+        ({"field": "latency_ms", "expected_from": "absent"}, "the case has no fact 'absent'"),
+    ],
+)
+def test_why_values_do_not_match(config: dict[str, Any], reason: str) -> None:
+    assert verdict("exact_match", **config).reason == reason
+
+
+PERSON = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("field", "schema", "passed"),
+    [
+        ("output.structured", PERSON, True),
+        ("$.output.structured", PERSON, True),
+        ("output.structured", {"required": ["zip"]}, False),
+        ("output.structured.n", {"type": "string"}, False),
+        ("output.structured.f", {"type": "integer"}, True),
+        ("output.structured.yes", {"type": "integer"}, False),
+        ("output.structured.nul", {"type": "null"}, True),
+        ("output.structured.nope", {}, False),
+        ("output.final_answer", {"format": "date"}, True),
+        ("output.structured", {"$ref": "#/$defs/P", "$defs": {"P": PERSON}}, True),
+        ("tool_calls", {"type": "array", "items": {"required": ["name", "arguments"]}}, True),
+        ("tool_calls", {"prefixItems": [{"type": "object"}], "items": False}, True),
+        ("output.structured", {"dependentRequired": {"n": ["zip"]}}, False),
+    ],
+)
+def test_schema_match(field: str, schema: dict[str, Any], passed: bool) -> None:
+    result = verdict("schema_match", field=field, schema=schema)
+    assert (result.passed, result.score) == (passed, float(passed))
+
+
+def test_schema_match_looks_at_structured_output_by_default() -> None:
+    assert verdict("schema_match", schema=PERSON).passed
+
+
+def test_schema_match_counts_errors_and_shows_the_first_with_its_place() -> None:
+    schema = {"$id": "urn:person", "required": ["zip"], "properties": {"n": {"minimum": 5}}}
+    result = verdict("schema_match", schema=schema)
+    assert result.reason.startswith("2 errors against the schema: output.structured")
+    assert result.detail["schema_id"] == "urn:person"
+    assert sorted(result.detail["errors"]) == ["'zip' is a required property", "3 is less than the minimum of 5"]
+
+
+@pytest.mark.parametrize("reference", ["http://127.0.0.1:9/schema.json", "#/$defs/Nobody", "file:///etc/passwd"])
+def test_schema_match_fetches_nothing(reference: str) -> None:
+    with pytest.raises(EvaluatorError) as raised:
+        verdict("schema_match", schema={"$ref": reference})
+    assert raised.value.type == "unresolvable_reference"
+
+
+@pytest.mark.parametrize(
+    ("config", "passed"),
+    [
+        ({"field": "metrics.custom.reward", "equals": 1}, True),
+        ({"field": "metrics.custom.reward", "equals": 0}, False),
+        ({"field": "output.thinking", "equals": None}, True),
+        ({"field": "output.nope", "equals": None}, False),
+        ({"field": "latency_ms", "at_least": 120}, True),
+        ({"field": "latency_ms", "at_least": 120.5}, False),
+        ({"field": "latency_ms", "at_most": 120}, True),
+        ({"field": "latency_ms", "at_most": 119}, False),
+        ({"field": "latency_ms", "above": 120}, False),
+        ({"field": "latency_ms", "above": 119}, True),
+        ({"field": "latency_ms", "below": 120}, False),
+        ({"field": "latency_ms", "below": 121}, True),
+        ({"field": "latency_ms", "at_least": 100, "below": 110}, False),
+        ({"field": "metrics.cost_usd", "below": 1, "above": 0}, True),
+        ({"field": "output.structured.yes", "at_least": 0}, False),
+        ({"field": "output.final_answer", "at_least": 0}, False),
+        ({"field": "metrics.token_input", "at_least": 0}, False),
+        ({"field": "output.final_answer", "matches": "^P.*s$"}, True),
+        ({"field": "output.final_answer", "matches": "ari"}, True),
+        ({"field": "output.final_answer", "matches": "^ari"}, False),
+        ({"field": "latency_ms", "matches": "120"}, False),
+        ({"field": "output.nope", "matches": ""}, False),
+        ({"field": "case.metadata.tier", "equals": "gold"}, True),
+        ({"field": "$.case.expected.facts.n", "at_least": 3}, True),
+        ({"field": "case.expected.facts.deep.x[*]", "equals": 3}, True),
+        ({"field": "case.metadata.nope", "equals": "gold"}, False),
+        ({"field": "case_id", "equals": "c1"}, True),
+    ],
+)
+def test_field_check(config: dict[str, Any], passed: bool) -> None:
+    result = verdict("field_check", **config)
+    assert (result.passed, result.score) == (passed, float(passed))
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"field": "latency_ms", "equals": 5}, "latency_ms is 120, expected 5"),
+        ({"field": "latency_ms", "below": 99.5}, "latency_ms is 120, expected a number below 99.5"),
+        ({"field": "output.nope", "at_least": 1}, "output.nope is absent, expected a number at least 1"),
+        ({"field": "output.nope", "equals": None}, "output.nope is absent, expected None"),
+        (
+            {"field": "output.final_answer", "matches": "^R"},
+            "output.final_answer is 'Paris', expected a text that matches '^R'",
+        ),
+    ],
+)
+def test_why_a_field_check_fails(config: dict[str, Any], reason: str) -> None:
+    assert verdict("field_check", **config).reason == reason
+
+
+def test_a_huge_value_is_not_written_out_in_the_reason() -> None:
+    evaluator: Any = build_evaluator("exact_match", {"field": "input", "expected": "y" * 10_000})
+    assert len(evaluator.evaluate(CASE, a_trace(input={"x" * 10_000: ["z" * 10_000] * 1000})).reason) < 400
+
+
+def test_an_integer_that_python_does_not_write_has_a_reason_too() -> None:
+    evaluator: Any = build_evaluator("exact_match", {"field": "input.n", "expected": 1})
+    assert evaluator.evaluate(CASE, a_trace(input={"n": 10**5000})).reason == "input.n is a huge int, expected 1"
