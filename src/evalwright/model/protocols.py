@@ -55,8 +55,10 @@ class Target(Protocol):
 class Evaluator(Protocol):
     """A check, registered as a class. A pure function of its arguments: no state, no clock, no environment.
 
-    A `msgspec.Struct` class declares its configuration as fields; any other class gets it as keyword arguments
-    and refuses a bad one with ValueError or TypeError.
+    A `msgspec.Struct` class declares its configuration as fields, and may add a static method
+    `config_problems(values) -> list[Problem]` for rules across them; any other class gets its configuration as
+    keyword arguments and refuses a bad one with ValueError or TypeError. An attribute `uses_case = False` says that
+    `case` is never looked at, which spares reading it when stored traces are judged again.
     """
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:

@@ -35,6 +35,8 @@ CaseOf = Callable[[Trace], Case]
 """The case that a trace belongs to. Raises InputError when it is gone."""
 
 _REPORT_EVERY = 500
+_NO_CASE = Case("", None)
+"""Given to evaluators that never look at the case."""
 
 
 def processors() -> int:
@@ -137,13 +139,15 @@ def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, repo
     watchdog = Watchdog()
     judge = Judge(job.plan, watchdog, Clock(), job.only)
     kept = _KeptRows(job.writer, job.plan, job.only) if job.only else None
+    # in folders of others a trace may have lost its case, which must be said whether or not anybody asks for it
+    needs_case = judge.uses_case or job.writer.plan is None
     judged = 0
     with watchdog, exits_refused(), closing(asyncio.new_event_loop()) as loop:
         for trace in job.writer.traces(Trace, part):
             key = (trace.case_id, trace.variant_name, trace.trial)
             if job.newest.superseded(key, trace.attempt, trace.started_at):
                 continue
-            results, pending = judge.evaluate(job.case_of(trace), trace)
+            results, pending = judge.evaluate(job.case_of(trace) if needs_case else _NO_CASE, trace)
             if pending:
                 loop.run_until_complete(judge.finish(results, pending))
             if kept is not None:
