@@ -1,177 +1,263 @@
-"""A support agent made of rules: it finds out what is wanted, calls the shop's tools and writes an answer.
+"""A support agent: it finds out what a customer wants, uses the shop's tools, and writes an answer.
 
-Two variants of it are compared. `careful` checks who asks and what the rules allow. `hasty` is what one gets by
-leaving checks out: it trusts, it quotes the catalogue, it rounds, and it stumbles over unusual input.
+Rules stand where a real agent asks a model, so that the example needs no key and no network. All the rest is as in a
+real one: tools that read and change things, a record of every call, and checks that can be forgotten. A variant names
+in `skips` which checks it leaves out; delete a line there, run again, and compare.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from shop import RETURN_DAYS, TODAY, Shop
+from shop import RETURN_DAYS, TODAY, Shop, open_shop
 
-ORDER = re.compile(r"\b[A-Z]\d{4}\b")
-INTENTS = (
-    ("refund", ("money back", "refund", "return")),
-    ("cancel", ("cancel",)),
-    ("track", ("where is", "track", "arrive", "status")),
-    ("stock", ("in stock", "available", "do you have")),
-    ("price", ("how much", "price", "cost")),
-    ("hours", ("open", "hours")),
-    ("human", ("human", "person", "manager", "complain")),
-)
-PRODUCTS = ("mug", "sencha", "kettle", "filters", "grinder")
+_INTENTS = {
+    "human": r"\b(human|real person|complain\w*)\b",
+    "return_rules": r"how long .*\breturn|return policy",
+    "refund": r"refund|money back|\b(return|send back) (it|them|my|order)\b",
+    "cancel": r"\bcancel",
+    "address": r"\baddress\b",
+    "invoice": r"\b(invoice|receipt)\b",
+    "paid": r"\bdid i pay\b|\bwas i charged\b",
+    "price": r"\bhow much (is|are)\b|\bprice\b|\bcost\b",
+    "stock": r"\bin stock\b|\bavailable\b|\bdo you (have|sell)\b",
+    "hours": r"\bopen\b",
+    "track": r"\bwhere('s| is| are)\b|\bstatus\b|\barrived?\b",
+    "thanks": r"\bthank",
+}
+"""What customers want, by what they write; the first pattern that is found wins."""
+
+_ORDER_NUMBER = re.compile(r"\b\d{4}\b")
+_PRODUCT_WORDS = re.compile(r"\b(mug|sencha|kettle|filter|grinder|scale)s?\b")
+_DAYS = re.compile(r"\b(monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b")
+_NEW_ADDRESS = re.compile(r"\bto (\d+ .+?)[.!?]?$", re.IGNORECASE)
+
+_USD_PER_TOKEN_READ, _USD_PER_TOKEN_WRITTEN = 1e-6, 4e-6
+_INSTRUCTION_TOKENS = 350
 
 
-class Conversation:
-    """One request of one customer: the tools it called are kept as the trace of it."""
+def answer(case: dict[str, Any], variant: dict[str, Any]) -> dict[str, Any]:
+    """The system under test: called once for each case, with the case and the variant as plain data."""
+    skips = frozenset(variant["config"].get("skips", ()))
+    with open_shop() as shop:
+        agent = Agent(shop, case["input"], skips)
+        reply = agent.reply()
+    return {
+        "final_answer": reply.text,
+        "structured": {"intent": agent.intent, "outcome": reply.outcome, **reply.facts},
+        "messages": [*agent.messages, {"role": "assistant", "content": reply.text}],
+        "tool_calls": agent.calls,
+        "tool_results": agent.results,
+        "metrics": _metrics(agent, reply),
+    }
 
-    def __init__(self, case_input: dict[str, Any], careful: bool) -> None:
-        self.message: str = case_input["user_message"]
-        self.email: str | None = case_input.get("email")
-        self.careful = careful
-        self.shop = Shop()
+
+@dataclass
+class Reply:
+    """What the customer is told; `outcome` is one of answered, done, refused, asked_back, handed_over."""
+
+    text: str
+    outcome: str = "answered"
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class CannotGoOn(Exception):
+    """Ends a request early: something is missing or not allowed."""
+
+    def __init__(self, text: str, outcome: str) -> None:
+        super().__init__(text)
+        self.reply = Reply(text, outcome)
+
+
+class Agent:
+    """One conversation with one customer."""
+
+    def __init__(self, shop: Shop, request: dict[str, Any], skips: frozenset[str]) -> None:
+        self._shop = shop
+        self._message: str = request["user_message"]
+        self._email: str | None = request.get("email")
+        self._skips = skips
+        text = self._message.lower()
+        self.intent = next((name for name, pattern in _INTENTS.items() if re.search(pattern, text)), "unclear")
         self.calls: list[dict[str, Any]] = []
         self.results: list[dict[str, Any]] = []
-        self.facts: dict[str, Any] = {}
+        self.messages: list[dict[str, Any]] = [{"role": "user", "content": self._message}]
+
+    def reply(self) -> Reply:
+        handle: Callable[[], Reply] = getattr(self, f"_on_{self.intent}")
+        try:
+            return handle()
+        except CannotGoOn as ending:
+            return ending.reply
 
     def use(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool of the shop and write the call down."""
-        call_id = f"call-{len(self.calls) + 1}"
-        self.calls.append({"id": call_id, "name": tool, "arguments": arguments})
-        result: dict[str, Any] = getattr(self.shop, tool)(**arguments)
-        self.results.append({"tool_call_id": call_id, "name": tool, "content": result})
-        return result
+        """Call a tool and keep call and result, which is what an evaluation of tool use needs."""
+        call = {"id": f"call-{len(self.calls) + 1}", "name": tool, "arguments": arguments}
+        content: dict[str, Any] = getattr(self._shop, tool)(**arguments)
+        self.calls.append(call)
+        self.results.append({"tool_call_id": call["id"], "name": tool, "content": content})
+        self.messages.append({"role": "assistant", "tool_call": call})
+        self.messages.append({"role": "tool", "name": tool, "content": content})
+        return content
 
-    def answer(self) -> str:
-        text = self.message.lower()
-        intent = next((name for name, words in INTENTS if any(word in text for word in words)), "other")
-        self.facts["intent"] = intent
-        return str(getattr(self, f"on_{intent}")())
+    # what a message is about
 
-    def order_id(self) -> str | None:
-        found = ORDER.search(self.message.upper() if self.careful else self.message)
-        if found is None and not self.careful and "order" in self.message.lower():
-            # The number is taken on trust from the word behind "order".
-            return "A" + str(int(self.message.lower().split("order", 1)[1].split()[0].strip("#?.,!")))
-        return found[0] if found else None
+    def _order_number(self) -> str:
+        if "order_format" in self._skips:
+            words = re.split(r"\border (?:number )?", self._message, maxsplit=1, flags=re.IGNORECASE)
+            if len(words) == 2:
+                return str(int(words[1].split()[0].strip(".,?!")))
+        found = _ORDER_NUMBER.search(self._message)
+        if found is None:
+            text = "Which order is it about? Its number has four digits and is in your confirmation."
+            raise CannotGoOn(text, "asked_back")
+        return found[0]
 
-    def own_order(self) -> dict[str, Any] | str:
-        """The order that is spoken of, or what to say instead of it."""
-        order_id = self.order_id()
-        if order_id is None:
-            return "Which order is it about? The number is in your confirmation, for instance A1001."
-        if self.careful:
-            if self.email is None:
-                return "For your safety I need the e-mail address that you ordered with."
-            customer = self.use("find_customer", email=self.email)
-        order = self.use("get_order", order_id=order_id)
+    def _customer(self) -> str:
+        if self._email is None:
+            raise CannotGoOn("Please tell me the e-mail address that you ordered with.", "asked_back")
+        customer = self.use("find_customer", email=self._email)
+        if "error" in customer:
+            raise CannotGoOn("I find no orders with your e-mail address.", "refused")
+        return str(customer["id"])
+
+    def _own_order(self) -> dict[str, Any]:
+        """The order that is spoken of, if it is the customer's."""
+        number = self._order_number()
+        customer = None if "owner" in self._skips else self._customer()
+        order = self.use("find_order", number=number)
         if "error" in order:
-            return f"I cannot find an order {order_id}. Please check the number."
-        if self.careful and order["customer"] != customer.get("id"):
-            return f"Order {order_id} does not belong to this address, so I cannot say anything about it."
-        self.facts["order"] = order_id
+            raise CannotGoOn(f"I cannot find an order {number}. Please check the number.", "refused")
+        if customer is not None and order["customer"] != customer:
+            raise CannotGoOn(f"Order {number} is not one of yours, so I cannot tell or change anything.", "refused")
         return order
 
-    def on_track(self) -> str:
-        order = self.own_order()
-        if isinstance(order, str):
-            return order
-        self.facts["status"] = order["status"]
+    def _product(self) -> dict[str, Any]:
+        word = _PRODUCT_WORDS.search(self._message.lower())
+        if word is None:
+            raise CannotGoOn("We do not sell that; we have tea, mugs, kettles, filters, grinders, scales.", "answered")
+        return self.use("find_product", name=word[1])
+
+    # what is done about it
+
+    def _on_track(self) -> Reply:
+        if not _ORDER_NUMBER.search(self._message) and "order" not in self._message.lower():
+            return self._orders_under_way()
+        order = self._own_order()
+        number, facts = order["number"], {"order": order["number"]}
         if order["status"] == "shipped":
-            return f"Order {order['id']} is on its way, tracking number {order['tracking']}."
+            return Reply(f"Order {number} is on its way with the tracking number {order['tracking']}.", facts=facts)
         if order["status"] == "delivered":
-            return f"Order {order['id']} was delivered on {order['delivered']}."
-        return f"Order {order['id']} is {order['status']}."
+            return Reply(f"Order {number} was delivered on {order['delivered_on']}.", facts=facts)
+        return Reply(f"Order {number} is {order['status']}.", facts=facts)
 
-    def on_refund(self) -> str:
-        order = self.own_order()
-        if isinstance(order, str):
-            return order
+    def _orders_under_way(self) -> Reply:
+        orders = self.use("list_orders", customer=self._customer())["orders"]
+        listed = [f"{o['number']} ({o['status']})" for o in orders if o["status"] in ("processing", "shipped")]
+        return Reply(f"Under way to you: {', '.join(listed)}." if listed else "No order is under way to you.")
+
+    def _on_refund(self) -> Reply:
+        order = self._own_order()
+        number = order["number"]
         if order["status"] != "delivered":
-            return f"Order {order['id']} is {order['status']}; only delivered orders can be returned."
-        days = (TODAY - date.fromisoformat(order["delivered"])).days
-        if self.careful and days > RETURN_DAYS:
-            return (
-                f"Order {order['id']} was delivered {days} days ago; returns are possible for {RETURN_DAYS} days. "
-                "I am sorry that I cannot refund it."
-            )
-        cents = order["paid_cents"] if self.careful else self.catalogue_cents(order)
-        result = self.use("refund", order_id=order["id"], cents=cents, reason=self.message)
-        self.facts["refund_cents"] = result["refunded_cents"]
-        return f"I have refunded {self.money(cents)} for order {order['id']}."
-
-    def catalogue_cents(self, order: dict[str, Any]) -> int:
-        """What the order would cost today: not what was paid."""
-        prices = {"mug-01": 1400, "tea-02": 950, "ket-03": 6900, "fil-04": 600, "gri-05": 8900}
-        return sum(line["quantity"] * prices[line["sku"]] for line in order["lines"])
-
-    def on_cancel(self) -> str:
-        order = self.own_order()
-        if isinstance(order, str):
-            return order
-        result = self.use("cancel_order", order_id=order["id"])
+            raise CannotGoOn(f"Order {number} is {order['status']}: only delivered orders are refunded.", "refused")
+        days = (TODAY - date.fromisoformat(order["delivered_on"])).days
+        if days > RETURN_DAYS and "return_window" not in self._skips:
+            text = f"Order {number} came {days} days ago; returns are possible for {RETURN_DAYS} days."
+            raise CannotGoOn(text, "refused")
+        cents = self._worth(order)
+        result = self.use("refund", number=number, cents=cents, reason=self._message)
         if "error" in result:
-            return f"I am sorry: {result['error']}." if self.careful else f"Order {order['id']} is cancelled."
-        self.facts["status"] = "cancelled"
-        return f"Order {order['id']} is cancelled; nothing will be charged."
+            raise CannotGoOn(f"I cannot do that: {result['error']}.", "refused")
+        facts = {"order": number, "amount_cents": cents}
+        return Reply(f"I have refunded {self._money(cents)} for order {number}.", "done", facts)
 
-    def product(self) -> dict[str, Any] | None:
-        word = next((word for word in PRODUCTS if word in self.message.lower()), None)
-        found = self.use("find_product", text=word) if word else None
-        return None if found is None or "error" in found else found
+    def _worth(self, order: dict[str, Any]) -> int:
+        if "price_paid" not in self._skips:
+            return int(order["paid_cents"])
+        return sum(line["quantity"] * line["catalogue_cents"] for line in order["lines"])
 
-    def on_stock(self) -> str:
-        product = self.product()
-        if product is None:
-            return "I do not know that product. We have mugs, tea, kettles, filters and grinders."
-        self.facts["in_stock"] = product["stock"] > 0
-        if self.careful and not product["stock"]:
-            return f"{product['name']} is sold out at the moment."
-        return f"Yes, {product['name']} is in stock."
+    def _on_paid(self) -> Reply:
+        order = self._own_order()
+        cents = self._worth(order)
+        facts = {"order": order["number"], "amount_cents": cents}
+        return Reply(f"You paid {self._money(cents)} for order {order['number']}.", facts=facts)
 
-    def on_price(self) -> str:
-        product = self.product()
-        if product is None:
-            return "I do not know that product. We have mugs, tea, kettles, filters and grinders."
-        self.facts["price_cents"] = product["price_cents"]
-        return f"{product['name']} costs {self.money(product['price_cents'])}."
+    def _on_cancel(self) -> Reply:
+        number = self._own_order()["number"]
+        self._changed(self.use("cancel_order", number=number))
+        return Reply(f"Order {number} is cancelled, nothing will be charged.", "done", {"order": number})
 
-    def on_hours(self) -> str:
-        return "We answer from Monday to Friday, 9:00 to 17:00."
+    def _on_address(self) -> Reply:
+        number = self._own_order()["number"]
+        address = _NEW_ADDRESS.search(self._message)
+        if address is None:
+            raise CannotGoOn("Where shall it go? Please write street and number.", "asked_back")
+        self._changed(self.use("change_address", number=number, address=address[1]))
+        return Reply(f"Order {number} will go to {address[1]}.", "done", {"order": number})
 
-    def on_human(self) -> str:
-        if self.careful:
-            self.use("hand_over", summary=self.message)
-        return "I have passed this on; a colleague will write to you today."
+    def _changed(self, result: dict[str, Any]) -> None:
+        if "error" in result:
+            raise CannotGoOn(f"I am sorry: {result['error']}.", "refused")
 
-    def on_other(self) -> str:
-        if self.careful:
-            return "I can help with orders, returns, prices and stock. What is it about?"
-        return f"[internal: no rule for {self.message!r}] I am not sure."
+    def _on_invoice(self) -> Reply:
+        number = self._own_order()["number"]
+        if "rare_tools" not in self._skips:
+            self.use("send_invoice", number=number)
+        return Reply(f"The invoice of order {number} is on its way to you by e-mail.", "done", {"order": number})
 
-    def money(self, cents: int) -> str:
-        return f"€{cents / 100:.2f}" if self.careful else f"€{cents / 100:g}"
+    def _on_price(self) -> Reply:
+        product = self._product()
+        text = f"{product['name']}: {self._money(product['price_cents'])}."
+        if "staff_notes" in self._skips:
+            text = f"{text} {product['staff_note']}".rstrip()
+        return Reply(text, facts={"amount_cents": product["price_cents"]})
+
+    def _on_stock(self) -> Reply:
+        product = self._product()
+        if "stock" in self._skips:
+            return Reply(f"Yes, {product['name']} is in stock.")
+        stock = self.use("check_stock", sku=product["sku"])
+        if stock["stock"]:
+            return Reply(f"Yes, {product['name']} is in stock.")
+        if stock["restock_on"]:
+            return Reply(f"{product['name']} is sold out; more will come on {stock['restock_on']}.")
+        return Reply(f"{product['name']} is sold out, and we do not know when more will come.")
+
+    def _on_hours(self) -> Reply:
+        day = _DAYS.search(self._message.lower())
+        name = day[1] if day else f"{TODAY:%A}".lower()
+        return Reply(f"{name.title()}: {self.use('opening_hours', day=name)['hours']}.")
+
+    def _on_return_rules(self) -> Reply:
+        return Reply(f"You can return what you bought within {RETURN_DAYS} days after it was delivered.")
+
+    def _on_human(self) -> Reply:
+        ticket = self.use("hand_over", summary=self._message)["ticket"]
+        return Reply(f"I have passed this on as {ticket}; a colleague will write to you today.", "handed_over")
+
+    def _on_thanks(self) -> Reply:
+        return Reply("You are welcome!")
+
+    def _on_unclear(self) -> Reply:
+        return Reply("I can help with orders, refunds, prices and stock. What is it about?", "asked_back")
+
+    def _money(self, cents: int) -> str:
+        return f"€{cents / 100:.2f}" if "thousands" in self._skips else f"€{cents / 100:,.2f}"
 
 
-def run(case: dict[str, Any], variant: dict[str, Any]) -> dict[str, Any]:
-    """Answer one case; evalwright calls this in a thread, because it blocks."""
-    conversation = Conversation(case["input"], careful=variant["metadata"]["style"] == "careful")
-    try:
-        answer = conversation.answer()
-    finally:
-        conversation.shop.close()
-    words = len(conversation.message.split()) + sum(len(str(result)) // 4 for result in conversation.results)
-    return {
-        "final_answer": answer,
-        "structured": conversation.facts,
-        "tool_calls": conversation.calls,
-        "tool_results": conversation.results,
-        "metrics": {
-            "token_input": 180 + words,
-            "token_output": len(answer) // 4,
-            "cost_usd": round((180 + words) * 2e-6 + len(answer) // 4 * 8e-6, 6),
-        },
-    }
+def _metrics(agent: Agent, reply: Reply) -> dict[str, Any]:
+    """Tokens as a model would count them, about four characters each: every step reads all that was said before."""
+    read = written = 0
+    said = _INSTRUCTION_TOKENS
+    for message in [*agent.messages, {"role": "assistant", "content": reply.text}]:
+        tokens = len(str(message.get("content") or message.get("tool_call"))) // 4
+        if message["role"] == "assistant":
+            read, written = read + said, written + tokens
+        said += tokens
+    cost = read * _USD_PER_TOKEN_READ + written * _USD_PER_TOKEN_WRITTEN
+    return {"token_input": read, "token_output": written, "cost_usd": round(cost, 6)}

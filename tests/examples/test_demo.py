@@ -1,0 +1,89 @@
+"""The built-in example shows what it is there to show, wherever it is written."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from evalwright import demo
+from evalwright.errors import InputError
+
+
+def evalwright(folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "evalwright", *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "120"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """Two trials of the whole suite: what `evalwright run --json` says, and its exit code."""
+    folder = tmp_path_factory.mktemp("demo")
+    done = evalwright(folder, "run", demo.write(folder), "--trials", "2", "--json")
+    return done.returncode, json.loads(done.stdout)
+
+
+def variants(outcome):
+    return {variant["name"]: variant for variant in outcome[1]["summary"]["variants"]}
+
+
+def cells(outcome, variant):
+    return {status: number for status, number in variants(outcome)[variant]["cells"].items() if number}
+
+
+def test_careful_fails_only_what_is_hard(outcome):
+    assert cells(outcome, "careful") == {"pass": 60, "fail": 4}
+
+
+def test_hasty_fails_where_it_leaves_checks_out_and_errs_once(outcome):
+    assert cells(outcome, "hasty") == {"pass": 38, "fail": 24, "error": 2}
+
+
+def test_a_cell_without_a_verdict_shows_in_the_exit_code(outcome):
+    assert outcome[0] == 3
+
+
+def test_trials_do_not_see_each_others_refunds(outcome):
+    trials = variants(outcome)["careful"]["trials"]
+    assert trials["pass_at_k"] == trials["pass_hat_k"] == [0.9375, 0.9375]
+
+
+def test_every_check_left_out_costs_a_case_of_its_own(tmp_path):
+    """Else a newcomer who gives one back sees no difference."""
+    suite = demo.write(tmp_path)
+    document = yaml.safe_load(suite.read_text())
+    careful, hasty = document["systems"]
+    document["systems"] = [{**careful, "name": skip, "skips": [skip]} for skip in hasty["skips"]]
+    document["run"] = {}
+    suite.write_text(yaml.safe_dump(document))
+    summary = json.loads(evalwright(tmp_path, "run", suite, "--json").stdout)["summary"]
+    assert len(summary["variants"]) == 8
+    assert [v["name"] for v in summary["variants"] if v["cells"]["pass"] >= 30] == []
+
+
+def test_the_command_has_shown_what_it_should_and_ends_with_0(tmp_path):
+    done = evalwright(tmp_path, "demo", "--out", "shop")
+    assert done.returncode == 0, done.stderr
+    assert "shop-support  32 cases × 2 variants" in done.stdout
+
+
+def test_files_that_were_edited_stay_as_they_are(tmp_path):
+    suite = demo.write(tmp_path)
+    suite.write_text("mine")
+    demo.write(tmp_path)
+    assert suite.read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        demo.write(tmp_path / "taken" / "demo")
