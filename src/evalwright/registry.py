@@ -20,8 +20,10 @@ KINDS: dict[str, dict[str, str]] = {
         "evalh": "evalwright.dialects.evalh:Evalh",
     },
     "targets": {
+        "cli": "evalwright.targets.command:Command",
         "python_function": "evalwright.targets.python_function:PythonFunction",
         "replay": "evalwright.targets.replay:Replay",
+        "subprocess": "evalwright.targets.command:Command",
     },
     "evaluators": {
         "contains_text": "evalwright.evaluators.text:ContainsText",

@@ -1,0 +1,155 @@
+"""A command as the system under test: adapters `cli` and `subprocess` (specification evalh, d.1)."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Output
+from evalwright.targets.plain import plain
+from evalwright.targets.processes import Captured, Finished, run_command
+from evalwright.targets.templates import Template
+
+__all__ = ["Command"]
+
+_STDERR_TAIL = 2_000
+"""Characters of stderr in the error of a command that failed."""
+
+
+class Command:
+    """`command: [program, argument, ...]`, run once per cell without a shell; its stdout is the answer.
+
+    `env` is the whole environment: nothing is inherited, not even PATH. `cwd` is relative to the working directory.
+    `stdin_template` is filled in from the case. With `parse_stdout_as: json` an object is the structured answer, and
+    its `final_answer` and `thinking` are taken when they are texts.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        config = variant.config
+        problems = [Problem(file="", key=key, message=message) for key, message in _mistakes(config)]
+        if problems:
+            raise InputError(problems)
+        self._command: list[str] = config["command"]
+        self._cwd: str | None = config.get("cwd") or None
+        self._env: dict[str, str] = config.get("env") or {}
+        self._stdin = Template(config.get("stdin_template") or "")
+        self._as_json = config.get("parse_stdout_as") == "json"
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        stdin = self._stdin.render(case).encode(errors="replace")
+        try:
+            finished = await run_command(self._command, env=self._env, cwd=self._cwd, stdin=stdin)
+        except OSError as error:
+            raise TargetError(self._not_started(error)) from None
+        if finished.exit_code != 0:
+            raise TargetError(_failure(finished))
+        return self._answer(finished)
+
+    def _not_started(self, error: OSError) -> str:
+        program = self._command[0]
+        if self._cwd is not None and error.filename == self._cwd:
+            return f"the folder {self._cwd!r} in 'cwd' cannot be entered: {error.strerror}"
+        if error.errno == errno.ENOENT:
+            if "/" in program:
+                return f"command not found: {program!r} (or the interpreter that its first line names)"
+            return f"command not found: {program!r} in {os.pathsep.join(os.get_exec_path(self._env))}"
+        if error.errno == errno.EACCES:
+            return f"command {program!r} is not executable"
+        return f"command {program!r} cannot be started: {error.strerror or error}"
+
+    def _answer(self, finished: Finished) -> Answer:
+        notes: list[str] = []
+        stderr = _text(finished.stderr, "stderr", notes)
+        if self._as_json:
+            output = _structured(finished.stdout, notes)
+        else:
+            output = Output(final_answer=_text(finished.stdout, "stdout", notes).rstrip("\r\n"))
+        extra: dict[str, Any] = {"stderr": stderr} if stderr else {}
+        streams = {"stdout": finished.stdout, "stderr": finished.stderr}
+        if cut := {name: _sizes(stream) for name, stream in streams.items() if stream.cut}:
+            extra["truncated"] = cut
+        if notes:
+            extra["replaced"] = notes
+        return Answer(output=output, extra=extra)
+
+
+def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every mistake in the configuration as its key and what was expected."""
+    command = config.get("command")
+    if not isinstance(command, list) or not command or not all(map(_is_text, command)) or not command[0]:
+        yield "command", f"'command' must be a list of texts, the program first, found {_shown(command)}"
+    if not _is_text(config.get("cwd") or ""):
+        yield "cwd", f"'cwd' must be the path of a folder, found {_shown(config['cwd'])}"
+    yield from _environment_mistakes(config.get("env"))
+    if not isinstance(config.get("stdin_template") or "", str):
+        yield "stdin_template", f"'stdin_template' must be a text, found {_shown(config['stdin_template'])}"
+    if config.get("parse_stdout_as", "text") not in ("text", "json"):
+        yield "parse_stdout_as", f"'parse_stdout_as' must be text or json, found {_shown(config['parse_stdout_as'])}"
+
+
+def _environment_mistakes(env: Any) -> Iterator[tuple[str, str]]:
+    if env is None:
+        return
+    if not isinstance(env, dict):
+        yield "env", f"'env' must be a mapping of names to texts, found {_shown(env)}"
+        return
+    for name, value in env.items():
+        if not _is_text(name) or not name or "=" in name:
+            yield "env", f"'env' has the name {name!r}: expected a text that is not empty and has no '='"
+        elif not _is_text(value):
+            yield f"env.{name}", f"'env' must give {name} as a text, in quotes, found {type(value).__name__}"
+
+
+def _is_text(value: Any) -> bool:
+    """Whether the operating system takes it as an argument; NUL ends a text there."""
+    return isinstance(value, str) and "\0" not in value
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {value!r:.60}"
+
+
+def _failure(finished: Finished) -> str:
+    words = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
+    return f"the command ended with {finished.how()}" + (f"; stderr: {words}" if words else " and an empty stderr")
+
+
+def _text(stream: Captured, name: str, notes: list[str]) -> str:
+    kept = stream.kept
+    try:
+        return kept.decode()
+    except UnicodeDecodeError as error:
+        if not (stream.cut and error.reason == "unexpected end of data"):
+            notes.append(f"{name}: bytes that are not UTF-8 replaced by U+FFFD")
+        return kept.decode(errors="replace")
+
+
+def _structured(stream: Captured, notes: list[str]) -> Output:
+    if stream.cut:
+        raise TargetError(f"stdout has {stream.size} bytes, too many to be read as JSON (limit {len(stream.kept)})")
+    try:
+        parsed = json.loads(_text(stream, "stdout", notes))
+    except (ValueError, RecursionError) as error:
+        raise TargetError(f"stdout is not valid JSON: {error}") from None
+    structured = plain(parsed if isinstance(parsed, dict) else {"value": parsed}, "structured", notes)
+    if not isinstance(parsed, dict):
+        return Output(structured=structured)
+    return Output(
+        final_answer=_only_text(structured.get("final_answer")),
+        thinking=_only_text(structured.get("thinking")),
+        structured=structured,
+    )
+
+
+def _only_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _sizes(stream: Captured) -> dict[str, int]:
+    return {"bytes": stream.size, "kept": len(stream.kept)}

@@ -1,0 +1,268 @@
+"""Run a command so that it can neither flood us, nor outlive us, nor make us wait.
+
+Every command leads a session of its own. When it has ended, or the call is cancelled, the whole session is
+killed, and so is whoever fled from it with our pipes still open. Nothing but SIGKILL is used: what ignores SIGTERM
+would only cost time. A process that left the session and closed its pipes, as daemons do, is beyond reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["OUTPUT_LIMIT", "Captured", "Finished", "run_command"]
+
+OUTPUT_LIMIT = 10 * 2**20
+"""Bytes of each stream that are kept; the rest is read, counted and dropped."""
+_LAST_WORDS = 4_000
+_CHUNK = 65_536
+_MOMENT = 0.5
+"""Seconds that pipes may stay open once the session is dead: then somebody outside of it holds them."""
+_DEATH = 3.0
+"""Seconds to wait for a killed process; below the time after which the runner abandons a cancelled call."""
+
+
+@dataclass(slots=True)
+class Captured:
+    """What a command wrote to one stream."""
+
+    kept: bytearray = field(default_factory=bytearray)
+    """The beginning, as much as the limit allows."""
+    size: int = 0
+    """Bytes written in all."""
+    last: bytes = b""
+    """The end."""
+
+    @property
+    def cut(self) -> bool:
+        return self.size > len(self.kept)
+
+    def add(self, chunk: bytes, limit: int) -> None:
+        self.size += len(chunk)
+        self.kept += chunk[: limit - len(self.kept)]
+        self.last = (self.last + chunk[-_LAST_WORDS:])[-_LAST_WORDS:]
+
+
+@dataclass(slots=True)
+class Finished:
+    """How a command ended and what it wrote."""
+
+    exit_code: int
+    """Negative: the number of the signal that ended it."""
+    stdout: Captured
+    stderr: Captured
+
+    def how(self) -> str:
+        """`exit code 3` or `signal SIGSEGV`."""
+        if self.exit_code >= 0:
+            return f"exit code {self.exit_code}"
+        with suppress(ValueError):
+            return f"signal {signal.Signals(-self.exit_code).name}"
+        return f"signal {-self.exit_code}"
+
+
+async def run_command(
+    command: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str | None = None,
+    stdin: bytes = b"",
+    output_limit: int = OUTPUT_LIMIT,
+) -> Finished:
+    """Run `command`, found in the PATH of `env`, to its end. `env` is its whole environment.
+
+    Bound the time by cancelling the call: whatever the way out, nothing of the command is left. Raises OSError when it
+    cannot be started.
+    """
+    running = _Running(command, env, cwd, stdin, output_limit)
+    try:
+        await running.ended.wait()
+    finally:
+        running.kill()
+        ending = asyncio.create_task(running.clear_up())
+        _endings.add(ending)
+        ending.add_done_callback(_endings.discard)
+        await asyncio.shield(ending)
+    return Finished(running.exit_code(), running.stdout, running.stderr)
+
+
+_endings: set[asyncio.Task[None]] = set()
+"""Holds the tasks, which the event loop itself does not keep alive."""
+
+
+class _Running:
+    """A started command and our ends of its pipes."""
+
+    def __init__(
+        self, command: Sequence[str], env: Mapping[str, str], cwd: str | None, stdin: bytes, limit: int
+    ) -> None:
+        self._process = subprocess.Popen(
+            command,
+            env=env,
+            cwd=cwd,
+            bufsize=0,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        _die_first(self._process.pid)
+        self._loop = asyncio.get_running_loop()
+        self.stdout, self.stderr = Captured(), Captured()
+        self.ended, self._silent = asyncio.Event(), asyncio.Event()
+        self._stdin = memoryview(stdin)
+        self._watching: asyncio.Task[None] | None = None
+        self._pidfd: int | None = None
+        self._inputs, self._outputs = set[int](), set[int]()
+        try:
+            self._connect(limit)
+        except BaseException:
+            self.kill()
+            self._process.wait()
+            self._let_go()
+            raise
+
+    def _connect(self, limit: int) -> None:
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        for pipe, captured in ((self._process.stdout, self.stdout), (self._process.stderr, self.stderr)):
+            os.set_blocking(pipe.fileno(), False)
+            self._outputs.add(pipe.fileno())
+            self._loop.add_reader(pipe.fileno(), self._read, pipe.fileno(), captured, limit)
+        if self._process.stdin is not None:
+            descriptor = self._process.stdin.fileno()
+            os.set_blocking(descriptor, False)
+            self._inputs.add(descriptor)
+            self._loop.add_writer(descriptor, self._write, descriptor)
+        try:
+            self._pidfd = os.pidfd_open(self._process.pid)
+            self._loop.add_reader(self._pidfd, self._on_end)
+        except (AttributeError, OSError):  # not on Linux, or not on this kernel
+            self._watching = asyncio.create_task(self._poll())
+
+    def _read(self, descriptor: int, captured: Captured, limit: int) -> None:
+        try:
+            chunk = os.read(descriptor, _CHUNK)
+        except BlockingIOError:
+            return
+        if chunk:
+            captured.add(chunk, limit)
+            return
+        self._loop.remove_reader(descriptor)
+        self._outputs.discard(descriptor)
+        if not self._outputs:
+            self._silent.set()
+
+    def _write(self, descriptor: int) -> None:
+        try:
+            self._stdin = self._stdin[os.write(descriptor, self._stdin[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._stdin = self._stdin[:0]  # the command does not want the rest
+        if not self._stdin:
+            self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            self._loop.remove_writer(self._process.stdin.fileno())
+            self._process.stdin.close()
+
+    def _on_end(self) -> None:
+        assert self._pidfd is not None
+        self._loop.remove_reader(self._pidfd)
+        self.ended.set()
+
+    async def _poll(self) -> None:
+        while self._process.poll() is None:
+            await asyncio.sleep(0.01)
+        self.ended.set()
+
+    def kill(self) -> None:
+        """Kill the session. Its leader is not reaped before, so that no other process can have its number."""
+        leader = self._process.pid
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader, signal.SIGKILL)
+        _kill(pid for pid in _processes() if _session(pid) == leader)
+
+    async def clear_up(self) -> None:
+        """Reap the killed process, read what is left in its pipes and close them."""
+        try:
+            self._close_stdin()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.ended.wait(), _DEATH)
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(0)
+            await self._read_the_rest()
+        finally:
+            self._let_go()
+
+    async def _read_the_rest(self) -> None:
+        for attempt in range(2):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._silent.wait(), _MOMENT)
+                return
+            if attempt == 0:
+                _kill(_writers({os.fstat(descriptor).st_ino for descriptor in self._outputs}))
+
+    def _let_go(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+        if self._pidfd is not None:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+        self._close_stdin()
+        for pipe in (self._process.stdout, self._process.stderr):
+            if pipe is not None and not pipe.closed:
+                self._loop.remove_reader(pipe.fileno())
+                pipe.close()
+
+    def exit_code(self) -> int:
+        code = self._process.poll()
+        return -signal.SIGKILL if code is None else code
+
+
+def _die_first(pid: int) -> None:
+    """When memory runs out, Linux shall end this process and not us."""
+    with suppress(OSError):
+        Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+
+
+def _processes() -> Iterator[int]:
+    with suppress(FileNotFoundError), os.scandir("/proc") as entries:
+        yield from [int(entry.name) for entry in entries if entry.name.isdecimal()]
+
+
+def _session(pid: int) -> int | None:
+    with suppress(OSError):
+        return os.getsid(pid)
+    return None
+
+
+def _kill(pids: Iterator[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _writers(pipes: set[int]) -> Iterator[int]:
+    """Processes outside of our session that can write to pipes with these inode numbers."""
+    ours, names = os.getsid(0), {f"pipe:[{inode}]" for inode in pipes}
+    return (pid for pid in _processes() if _session(pid) != ours and _writes_to(pid, names))
+
+
+def _writes_to(pid: int, names: set[str]) -> bool:
+    with suppress(OSError):
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                if str(link.readlink()) in names and link.lstat().st_mode & stat.S_IWUSR:
+                    return True
+    return False
