@@ -18,6 +18,7 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+	MYPYPATH=src/evalwright/demo/suite $(BIN)/mypy --explicit-package-bases src/evalwright/demo/suite/agent.py
 
 check: lint types test
 

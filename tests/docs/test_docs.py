@@ -2,7 +2,7 @@
 
 A fenced block with `file=NAME` is a file of the page's own folder. A `console` block is run line by line: behind
 `$ ` stands a command (with `# exit N` when it ends with N), below it lines that its output must hold in this order,
-`...` standing for anything.
+`...` standing for anything; `runs/RUN` in a command is the newest run.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"file=([\w.-]+)")
 LINK = re.compile(r"\]\(([^)#\s]+)")
 EXIT = re.compile(r"\s+# exit (\d+)$")
 
@@ -62,23 +63,41 @@ def run(command, folder):
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
+def with_newest_run(command, folder):
+    """`runs/RUN` in a command is the run that was started last."""
+    if "runs/RUN" not in command:
+        return command
+    newest = max((folder / "runs").iterdir(), key=lambda run: run.name)
+    return command.replace("runs/RUN", f"runs/{newest.name}")
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if "```console" in p.read_text()], ids=lambda p: p.stem)
 def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
     for language, info, text in blocks(page):
-        name = re.search(r"file=(\S+)", info)
-        if name:
-            (tmp_path / name[1]).parent.mkdir(parents=True, exist_ok=True)
+        if name := FILE.search(info):
             (tmp_path / name[1]).write_text(text)
-        if language != "console":
-            continue
-        for command, code, expected in commands(text):
-            if "RUN" in command.split("/"):
-                newest = max((tmp_path / "runs").iterdir(), key=lambda p: p.stat().st_mtime_ns)
-                command = command.replace("runs/RUN", f"runs/{newest.name}")
-            done = run(command, tmp_path)
-            output = done.stdout + done.stderr
-            assert done.returncode == code, f"{command}\n{output}"
-            assert pattern(expected).match(output), f"{command} printed\n{output}"
+        elif language == "console":
+            for command, code, expected in commands(text):
+                done = run(with_newest_run(command, tmp_path), tmp_path)
+                output = done.stdout + done.stderr
+                ended = done.returncode if done.returncode >= 0 else 128 - done.returncode  # as a shell says it
+                assert ended == code, f"{command}\n{output}"
+                assert pattern(expected).match(output), f"{command} printed\n{output}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "fits"),
+    [
+        ("a  b", "a     b\n", True),
+        ("a ... c", "a b c\n", True),
+        ("one\n...\nfour", "one\ntwo\nthree\nfour\n", True),
+        ("one\nfour", "one\ntwo\nfour\n", False),
+        ("two\none", "one\ntwo\n", False),
+        ("on", "one\n", False),
+    ],
+)
+def test_shown_output_is_held_to_what_was_printed(shown, printed, fits):
+    assert bool(pattern(shown.splitlines()).match(printed)) is fits
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
