@@ -4,48 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evalwright.model.summary import ComparisonReport, VariantDelta
-from evalwright.statistics.paired import mcnemar_exact, paired_mean_interval
+from evalwright.model.summary import VariantDelta
+from evalwright.statistics.paired import mcnemar_exact, newcombe_paired, paired_t
+from evalwright.statistics.proportions import Interval
 
-__all__ = ["Shares", "delta", "variants_compared"]
+__all__ = ["Trials", "delta"]
 
-Shares = Mapping[str, float]
-"""Share of passed trials by case."""
-
-
-def variants_compared(
-    baseline: str, shares: Mapping[str, Shares], rates: Mapping[str, float], latencies: Mapping[str, float]
-) -> ComparisonReport:
-    """Every other variant of a run against its baseline variant, in their order (specification evalh, d.5)."""
-    deltas = [
-        delta(
-            name,
-            shares[baseline],
-            shares[name],
-            rates[name] - rates[baseline],
-            latencies[name] - latencies[baseline],
-        )
-        for name in shares
-        if name != baseline
-    ]
-    return ComparisonReport(
-        baseline,
-        deltas,
-        regressions_count=sum(len(delta.regressions) for delta in deltas),
-        improvements_count=sum(len(delta.improvements) for delta in deltas),
-    )
+Trials = Mapping[str, tuple[int, int]]
+"""Passed trials and judged trials (at least one) by case."""
 
 
-def delta(name: str, before: Shares, after: Shares, rate: float, latency: float) -> VariantDelta:
-    both = before.keys() & after.keys()
-    differences = [after[case] - before[case] for case in both]
-    return VariantDelta(
-        name,
-        rate,
-        latency,
-        sorted(case for case in both if after[case] < before[case]),
-        sorted(case for case in both if after[case] > before[case]),
-        len(both),
-        paired_mean_interval(differences),
-        mcnemar_exact(sum(d < 0 for d in differences), sum(d > 0 for d in differences)),
-    )
+def delta(name: str, before: Trials, after: Trials, rate: float, latency: float) -> VariantDelta:
+    """`after` against `before`; a case got worse when its share of passed trials is lower (specification evalh, d.5).
+
+    Interval and p look at the cases that both sides judged: Newcombe's paired interval and McNemar's exact test
+    where each ran once, else the paired t-test on the cases' shares (repeats of a case are not independent).
+    """
+    worse, better, differences = [], [], []
+    both_pass, repeated = 0, False
+    for case, (passed, judged) in before.items():
+        other = after.get(case)
+        if other is None:
+            continue
+        difference = other[0] / other[1] - passed / judged
+        differences.append(difference)
+        if difference < 0:
+            worse.append(case)
+        elif difference > 0:
+            better.append(case)
+        else:
+            both_pass += passed > 0
+        repeated = repeated or judged > 1 or other[1] > 1
+    interval, p = _surely(differences, both_pass, len(worse), len(better), repeated)
+    return VariantDelta(name, rate, latency, sorted(worse), sorted(better), len(differences), interval, p)
+
+
+def _surely(
+    differences: list[float], both_pass: int, worse: int, better: int, repeated: bool
+) -> tuple[Interval | None, float | None]:
+    n = len(differences)
+    if repeated:
+        test = paired_t(differences)
+        return test.ci, test.p_two_sided
+    interval = newcombe_paired(both_pass, worse, better, n - both_pass - worse - better)
+    return interval, mcnemar_exact(worse, better) if n else None

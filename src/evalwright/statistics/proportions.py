@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import beta_quantile, normal_quantile
+from evalwright.statistics.distributions import beta_quantile, two_sided_z
 
-__all__ = ["Interval", "ProportionInterval", "proportion_interval", "wilson"]
+__all__ = ["FailureBound", "Interval", "ProportionInterval", "proportion_interval", "wilson", "zero_failures_bound"]
 
 Interval = tuple[float, float]
 
 
-@cache
-def _z(confidence: float) -> float:
-    return normal_quantile(0.5 + confidence / 2)
+def wilson(successes: float, n: int, confidence: float = 0.95) -> Interval | None:
+    """Wilson's score interval (Wilson 1927), None without observations.
 
-
-def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | None:
-    """Wilson's score interval (Wilson 1927), None without observations; `successes` may be fractional."""
+    `successes` may be fractional: a mean of n shares, taken as n whole cases, gives an interval that is too wide
+    rather than too narrow, because shares vary less than zeros and ones with the same mean.
+    """
     if n <= 0:
         return None
-    z = _z(confidence)
+    z = two_sided_z(confidence)
     p = successes / n
     centre = p + z * z / (2 * n)
     half = z * sqrt(max(0.0, p * (1 - p)) / n + z * z / (4 * n * n))
@@ -58,7 +56,7 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Pro
         return ProportionInterval(None, None, None, None, None, None, None, None, mean)
     p, tail = successes / n, (1 - confidence) / 2
     error = sqrt(p * (1 - p) / n)
-    half = _z(confidence) * error
+    half = two_sided_z(confidence) * error
     k, rest = successes, n - successes
     return ProportionInterval(
         p,
@@ -78,10 +76,33 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Pro
 
 def _wilson_corrected(k: int, n: int, confidence: float) -> Interval:
     """Wilson's interval with continuity correction (Newcombe 1998, method 4)."""
-    z, p = _z(confidence), k / n
-    below = z * sqrt(z * z - 2 - 1 / n + 4 * p * (n * (1 - p) + 1))
-    above = z * sqrt(z * z + 2 - 1 / n + 4 * p * (n * (1 - p) - 1))
+    z, p = two_sided_z(confidence), k / n
+    below = z * sqrt(max(0.0, z * z - 2 - 1 / n + 4 * p * (n * (1 - p) + 1)))
+    above = z * sqrt(max(0.0, z * z + 2 - 1 / n + 4 * p * (n * (1 - p) - 1)))
     scale = 2 * (n + z * z)
     low = 0.0 if k == 0 else max(0.0, (2 * n * p + z * z - 1 - below) / scale)
     high = 1.0 if k == n else min(1.0, (2 * n * p + z * z + 1 + above) / scale)
     return low, high
+
+
+class FailureBound(NamedTuple):
+    """How high the rate of failures may still be."""
+
+    exact_upper: float | None
+    rule_of_three: float | None
+    """3/n, the rough form for no failures; None when there were some."""
+
+
+def zero_failures_bound(failures: int, n: int, confidence_one_sided: float = 0.95) -> FailureBound:
+    """One-sided exact upper bound of a rate of failures (Clopper and Pearson 1934), mostly used for none seen.
+
+    Raises ValueError unless 0 <= failures <= n.
+    """
+    if not 0 <= failures <= n:
+        raise ValueError(f"expected 0 <= failures <= n, found {failures} of {n}")
+    if n == 0:
+        return FailureBound(None, None)
+    if failures == 0:
+        return FailureBound(1 - (1 - confidence_one_sided) ** (1 / n), 3 / n)
+    upper = beta_quantile(confidence_one_sided, failures + 1, n - failures) if failures < n else 1.0
+    return FailureBound(upper, None)

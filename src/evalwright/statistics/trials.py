@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from math import comb, sqrt
 from typing import NamedTuple
 
+from evalwright.statistics.means import mean_of, variance_of
+
 __all__ = ["PassK", "pass_at_k", "pass_at_k_table", "pass_hat_k", "share_at_k", "share_hat_k"]
 
 
@@ -48,9 +50,9 @@ def pass_at_k_table(tasks_n_c: Sequence[tuple[int, int]], k: Iterable[int]) -> d
         for name, estimate, biased in (("at", share_at_k, _plugin_at), ("hat", share_hat_k, _plugin_hat)):
             values = [estimate(n, c, size) for n, c in enough]
             table[f"pass_{name}_{size}_per_task"] = [pass_at_k(n, c, size)[name == "hat"] for n, c in tasks_n_c]
-            table[f"pass_{name}_{size}"] = _mean(values)
+            table[f"pass_{name}_{size}"] = mean_of(values)
             table[f"pass_{name}_{size}_se_over_tasks"] = _standard_error(values)
-            table[f"plugin_pass_{name}_{size}_biased"] = _mean([biased(c / n, size) for n, c in enough])
+            table[f"plugin_pass_{name}_{size}_biased"] = mean_of([biased(c / n, size) for n, c in enough])
     return table
 
 
@@ -67,12 +69,6 @@ def _check(n: int, c: int, k: int) -> None:
         raise ValueError(f"expected 0 <= c <= n and k >= 1, found n={n}, c={c}, k={k}")
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
 def _standard_error(values: Sequence[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    mean = sum(values) / len(values)
-    return sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values))
+    variance = variance_of(values)
+    return None if variance is None else sqrt(variance / len(values))
