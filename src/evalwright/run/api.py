@@ -39,7 +39,7 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
     store = LocalFiles(options.out or suite.out or Path("runs"), masker)
     plan = plan_of(suite, options)
     with closing(store.create(plan, chosen_cases(suite, options), documents(suite, masker))) as writer:
-        tally = _new_tally(plan)
+        tally = Tally.of(plan)
         interrupted = _work(writer, plan, tally, None, frozenset(), watch)
         return _outcome(writer, plan, tally, interrupted)
 
@@ -51,7 +51,7 @@ def resume(run_dir: Path, watch: Watch | None = None) -> Outcome:
         finished = sum(map(history.finished, cells))
         if finished == len(cells):
             return _outcome(writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
-        interrupted = _work(writer, plan, _new_tally(plan), history, frozenset(), watch)
+        interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), watch)
         note = f"{finished} of {len(cells)} cells were finished already"
         return _outcome(writer, plan, fold(writer, plan), interrupted, note)
 
@@ -67,7 +67,7 @@ def retry(run_dir: Path, *, evaluator_failures: bool = False, watch: Watch | Non
         )
         if not again and all(map(history.finished, cells)):
             return _outcome(writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
-        interrupted = _work(writer, plan, _new_tally(plan), history, again, watch)
+        interrupted = _work(writer, plan, Tally.of(plan), history, again, watch)
         note = f"{len(again)} finished cells were run again"
         return _outcome(writer, plan, fold(writer, plan), interrupted, note)
 
@@ -98,7 +98,7 @@ def re_evaluate(
                 plan,
                 writer,
                 case_finder(writer, stored),
-                partial(_new_tally, plan),
+                partial(Tally.of, plan),
                 state,
                 processes or processors(),
                 add,
@@ -144,11 +144,6 @@ def _work(
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
     state = RunState(total=total, done=finished, already_done=finished)
     return work(plan, writer, tally, state, watch, history, again)
-
-
-def _new_tally(plan: Plan) -> Tally:
-    repeated = len(plan.variants) > 1 or any((v.trials or plan.run.trials) > 1 for v in plan.variants)
-    return Tally([v.name for v in plan.variants], [e.name for e in plan.evaluators], by_case=repeated)
 
 
 def _outcome(writer: RunWriter, plan: Plan, tally: Tally, interrupted: bool, *notes: str) -> Outcome:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import msgspec
 
-__all__ = ["CellKey", "ErrorFacts", "MetricFacts", "ResultFacts", "TraceFacts"]
+__all__ = ["CellKey", "MetricFacts", "ResultFacts", "ResultLike", "TraceFacts", "TraceLike"]
 
 CellKey = tuple[str, str, int]
 """Case id, variant name, trial."""
@@ -12,7 +14,6 @@ CellKey = tuple[str, str, int]
 
 class ErrorFacts(msgspec.Struct, gc=False):
     type: str = ""
-    message: str = ""
 
 
 class MetricFacts(msgspec.Struct, gc=False):
@@ -22,6 +23,8 @@ class MetricFacts(msgspec.Struct, gc=False):
 
 
 class TraceFacts(msgspec.Struct, gc=False):
+    """What is read of a stored trace; `trial` and `attempt` are missing in folders of other programs."""
+
     case_id: str
     variant_name: str
     latency_ms: int
@@ -30,12 +33,10 @@ class TraceFacts(msgspec.Struct, gc=False):
     error: ErrorFacts | None = None
     metrics: MetricFacts = msgspec.field(default_factory=MetricFacts)
 
-    @property
-    def key(self) -> CellKey:
-        return (self.case_id, self.variant_name, self.trial)
-
 
 class ResultFacts(msgspec.Struct, gc=False):
+    """What is read of a stored result."""
+
     case_id: str
     variant_name: str
     evaluator: str
@@ -44,5 +45,36 @@ class ResultFacts(msgspec.Struct, gc=False):
     attempt: int = 1
     skipped: bool = False
     score: float | None = None
-    reason: str = ""
     error: ErrorFacts | None = None
+
+
+class _MetricsLike(Protocol):
+    token_input: int | None
+    token_output: int | None
+    cost_usd: float | None
+
+
+class TraceLike(Protocol):
+    """What counting reads of a trace: `Trace` and `TraceFacts` both have it."""
+
+    case_id: str
+    variant_name: str
+    latency_ms: int
+
+    @property
+    def error(self) -> object | None: ...
+
+    @property
+    def metrics(self) -> _MetricsLike: ...
+
+
+class ResultLike(Protocol):
+    """What judging and counting read of a result: `EvaluationResult` and `ResultFacts` both have it."""
+
+    evaluator: str
+    passed: bool
+    skipped: bool
+    score: float | None
+
+    @property
+    def error(self) -> object | None: ...

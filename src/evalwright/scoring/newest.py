@@ -1,19 +1,90 @@
-"""The newest record of each cell, with what was said about it."""
+"""The cells of a stored run: the newest record of each, with what was said about it."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from array import array
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from itertools import islice
 
 from evalwright.model.protocols import RunReader
 from evalwright.scoring.facts import CellKey, ResultFacts, TraceFacts
 
-__all__ = ["newest_cells"]
+__all__ = ["Superseded", "newest_cells", "streamed_cells"]
+
+_CellFacts = tuple[TraceFacts, Collection[ResultFacts]]
 
 
-def newest_cells(reader: RunReader) -> Iterator[tuple[TraceFacts, list[ResultFacts]]]:
-    """The newest trace of each cell with its results, in the order in which cells first appear.
+class Superseded(Exception):
+    """Some record of the run is not the newest of its kind: its cells have to be looked at all together."""
+
+
+class _Cell:
+    """A cell of which something is still to be read."""
+
+    __slots__ = ("rows", "trace")
+
+    def __init__(self) -> None:
+        self.trace: TraceFacts | None = None
+        self.rows: dict[str, ResultFacts] = {}
+
+
+def streamed_cells(reader: RunReader, evaluators: int) -> Iterator[_CellFacts]:
+    """Every cell of a run in which nothing is superseded, in about the order of its traces.
+
+    Traces and results are read side by side, so that only cells in flight are held, and those that lack one of
+    their `evaluators` results; of all others eight bytes stay. Raises Superseded, maybe after the last cell.
+    """
+    seen = _Seen()
+    unread: dict[CellKey, _Cell] = {}
+    for record in _side_by_side(reader, evaluators):
+        key = (record.case_id, record.variant_name, record.trial)
+        cell = unread.get(key)
+        if cell is None:
+            cell = unread[key] = _Cell()
+        if isinstance(record, TraceFacts):
+            again, cell.trace = cell.trace is not None, record
+            seen.add(hash(key))
+        else:
+            again, cell.rows[record.evaluator] = record.evaluator in cell.rows, record
+        if again or record.attempt != 1:
+            raise Superseded
+        if cell.trace is not None and len(cell.rows) == evaluators:
+            del unread[key]
+            yield cell.trace, cell.rows.values()
+    for cell in unread.values():
+        if cell.trace is None:  # a late row of a cell that is through, or of a trace that cannot be read
+            raise Superseded
+        yield cell.trace, cell.rows.values()
+    if seen.twice():
+        raise Superseded
+
+
+def _side_by_side(reader: RunReader, evaluators: int) -> Iterator[TraceFacts | ResultFacts]:
+    """Each trace, followed by as many rows as a cell has: both files are written cell by cell."""
+    rows = reader.results(ResultFacts)
+    for trace in reader.traces(TraceFacts):
+        yield trace
+        yield from islice(rows, evaluators)
+    yield from rows
+
+
+class _Seen:
+    """Hashes, eight bytes each, in buckets of which only one at a time is ever made a set."""
+
+    def __init__(self) -> None:
+        self._buckets = [array("q") for _ in range(64)]
+
+    def add(self, value: int) -> None:
+        self._buckets[value & 63].append(value)
+
+    def twice(self) -> bool:
+        return any(len(set(bucket)) < len(bucket) for bucket in self._buckets)
+
+
+def newest_cells(reader: RunReader) -> Iterator[_CellFacts]:
+    """The newest trace of each cell with its results, in the order in which cells first appear; holds them all.
 
     The highest attempt wins, among equal ones the last in the file; of an evaluator's rows on it, the last.
     """
@@ -21,7 +92,7 @@ def newest_cells(reader: RunReader) -> Iterator[tuple[TraceFacts, list[ResultFac
         traces = _newest_traces(reader)
         rows = _rows_of(reader, traces)
     for key, trace in traces.items():
-        yield trace, list(rows.get(key, {}).values())
+        yield trace, rows.get(key, {}).values()
 
 
 def _newest_traces(reader: RunReader) -> dict[CellKey, TraceFacts]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict, EvaluationResult, Status, status_of
+from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
-from evalwright.scoring.facts import ResultFacts, TraceFacts
+from evalwright.scoring.facts import ResultLike
 
 __all__ = ["cell_status", "cell_verdict", "names_needed"]
-
-_Results = Sequence[EvaluationResult] | Sequence[ResultFacts]
 
 
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:
@@ -23,47 +21,56 @@ def names_needed(reader: RunReader, plan: Plan) -> list[str]:
     return [spec.name for spec in plan.evaluators] if reader.plan is not None else []
 
 
-def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, results: _Results) -> Status:
+def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, results: Collection[ResultLike]) -> Status:
     """`error` for a cell whose target errored, unless the criteria let its evaluators decide; else pass, fail or skip.
 
-    Without criteria every evaluator of the plan must pass; a missing or errored one counts as failed, a skipped one
-    does not count. A cell in which every evaluator was skipped is skipped.
+    `results` has at most one row of each evaluator. Without criteria every evaluator in `names` must pass; a missing
+    or errored one counts as failed, a skipped one does not count. A cell is skipped when all its checks were.
     """
-    if errored and criteria.errored_cases == "error":
+    if errored and (criteria.errored_cases == "error" or not results):
         return "error"
-    statuses = {row.evaluator: status_of(row.passed, row.skipped, row.error) for row in results}
-    if not statuses:
-        return "error" if errored else "fail"
-    if all(status == "skip" for status in statuses.values()):
+    passed = {row.evaluator for row in results if row.passed and not row.skipped and row.error is None}
+    if not criteria.all_required and not criteria.any_required and len(passed) == len(results):
+        return "pass" if passed and passed.issuperset(names) else "fail"
+    skipped = {row.evaluator for row in results if row.skipped and row.error is None}
+    status = _by_criteria(criteria, {row.evaluator for row in results}.union(names), passed, skipped)
+    return "error" if errored and status == "skip" else status
+
+
+def _by_criteria(criteria: PassCriteria, names: set[str], passed: set[str], skipped: set[str]) -> Status:
+    """Skipped evaluators are taken out of both lists; of `any_required` one must pass unless all were skipped."""
+    required, some = set(criteria.all_required), set(criteria.any_required)
+    if not required and not some:
+        required = names
+    if skipped and (required | some) <= skipped:
         return "skip"
-    passed = {name for name, status in statuses.items() if status in ("pass", "skip")}
-    if not criteria.all_required and not criteria.any_required:
-        return "pass" if passed.issuperset(statuses) and passed.issuperset(names) else "fail"
-    some = not criteria.any_required or not passed.isdisjoint(criteria.any_required)
-    return "pass" if passed.issuperset(criteria.all_required) and some else "fail"
+    enough = not some - skipped or not some.isdisjoint(passed)
+    return "pass" if enough and required - skipped <= passed else "fail"
 
 
 def cell_verdict(
-    criteria: PassCriteria, names: Sequence[str], trace: Trace | TraceFacts, results: _Results
+    criteria: PassCriteria, names: Sequence[str], trace: Trace, results: Sequence[EvaluationResult]
 ) -> CaseVerdict:
-    """The verdict record of a cell; its score is the mean of the scores that its results have."""
-    error = trace.error if isinstance(trace, Trace) else None
+    """The verdict record of a cell. Its score is the mean of the scores that its results have.
+
+    A cell that could not be judged has no score, whatever its evaluators said of what is left of it.
+    """
     status = cell_status(criteria, names, trace.error is not None, results)
-    scores = [row.score for row in results if row.score is not None]
+    scores = [row.score for row in results if row.score is not None and row.error is None]
     return CaseVerdict(
         trace.case_id,
         trace.variant_name,
         status,
-        trace.run_id if isinstance(trace, Trace) else "",
+        trace.run_id,
         trace.trial,
         trace.attempt,
-        sum(scores) / len(scores) if scores else None,
-        [] if status == "pass" else _reasons(trace, results),
-        error,
+        sum(scores) / len(scores) if scores and status != "error" else None,
+        [] if status == "pass" else _reasons(trace, names, results),
+        trace.error,
     )
 
 
-def _reasons(trace: Trace | TraceFacts, results: _Results) -> list[str]:
+def _reasons(trace: Trace, names: Sequence[str], results: Sequence[EvaluationResult]) -> list[str]:
     """One line for what went wrong with the target and with each evaluator."""
     lines = [f"{trace.error.type}: {trace.error.message}"] if trace.error is not None else []
     for row in results:
@@ -71,4 +78,6 @@ def _reasons(trace: Trace | TraceFacts, results: _Results) -> list[str]:
             lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
         elif not row.passed and not row.skipped:
             lines.append(f"{row.evaluator}: {row.reason}" if row.reason else row.evaluator)
-    return lines
+    known = {row.evaluator for row in results}
+    lines += [f"{name}: no result" for name in names if name not in known]
+    return lines or ["nothing judged this cell" if not results else "every check was skipped"]

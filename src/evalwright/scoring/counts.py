@@ -1,0 +1,167 @@
+"""What is counted of one variant of a run. Counts of shares of a run add up to those of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from evalwright.model.result import Status
+from evalwright.model.summary import EvaluatorRate
+from evalwright.scoring.facts import ResultLike, TraceLike
+from evalwright.statistics.proportions import wilson
+
+__all__ = ["CaseCounts", "EvaluatorCount", "Mean", "VariantCount"]
+
+_STATUSES: tuple[Status, ...] = ("pass", "borderline", "fail", "skip", "error")
+
+# A case is one number of four 16-bit counters, which add up without carrying over: 32 bytes instead of a list's 90.
+_BITS = 16
+_TRIAL, _PASSED, _SKIPPED, _ERRORED = (1 << _BITS * place for place in range(4))
+_MASK = (1 << _BITS) - 1
+_OF_STATUS = dict.fromkeys(_STATUSES, _TRIAL) | {"pass": _TRIAL + _PASSED, "skip": _TRIAL + _SKIPPED}
+
+
+class Mean:
+    """A sum and how many values are in it; sums of whole numbers are exact."""
+
+    __slots__ = ("n", "total")
+
+    def __init__(self) -> None:
+        self.n, self.total = 0, 0.0
+
+    def add(self, value: float) -> None:
+        self.n += 1
+        self.total += value
+
+    def merge(self, other: Mean) -> None:
+        self.n += other.n
+        self.total += other.total
+
+    @property
+    def mean(self) -> float | None:
+        return self.total / self.n if self.n else None
+
+
+class EvaluatorCount:
+    """Results of one evaluator on one variant."""
+
+    __slots__ = ("errors", "n", "passed", "score_total", "scored", "skipped")
+
+    def __init__(self) -> None:
+        self.n = self.passed = self.errors = self.skipped = self.scored = 0
+        self.score_total = 0.0
+
+    def merge(self, other: EvaluatorCount) -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+    def rate(self) -> EvaluatorRate:
+        """Passed without error among the results that were not skipped."""
+        judged = self.n - self.skipped
+        return EvaluatorRate(
+            self.passed / judged if judged else 0.0,
+            self.score_total / self.scored if self.scored else None,
+            judged,
+            wilson(self.passed, judged),
+            self.scored,
+            self.errors,
+            self.skipped,
+        )
+
+
+class CaseCounts(NamedTuple):
+    """A variant's cells seen as cases."""
+
+    cases: int
+    passed: int
+    """Cases whose every judged trial passed."""
+    errored: int
+    """Cases with a trial whose target errored."""
+    pass_rate: float
+    """Mean over judged cases of the share of passed trials: repeats are averaged inside their case."""
+    judged: int
+    """Cases with a trial that was not skipped; the n of `pass_rate`."""
+
+
+class VariantCount:
+    """Everything counted about one variant; per case only with `by_case`."""
+
+    __slots__ = ("cases", "cells", "cost", "errored", "evaluators", "latency", "tokens_input", "tokens_output")
+
+    def __init__(self, by_case: bool) -> None:
+        self.cells: dict[str, int] = dict.fromkeys(_STATUSES, 0)
+        self.errored = 0
+        self.latency, self.cost, self.tokens_input, self.tokens_output = Mean(), Mean(), Mean(), Mean()
+        self.evaluators: dict[str, EvaluatorCount] = {}
+        self.cases: dict[str, int] | None = {} if by_case else None
+
+    def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
+        """Count one cell."""
+        self.cells[status] += 1
+        errored = trace.error is not None
+        self.errored += errored
+        self.latency.add(trace.latency_ms)
+        metrics = trace.metrics
+        if (cost := metrics.cost_usd) is not None:
+            self.cost.add(cost)
+        if (tokens := metrics.token_input) is not None:
+            self.tokens_input.add(tokens)
+        if (tokens := metrics.token_output) is not None:
+            self.tokens_output.add(tokens)
+        if self.cases is not None:
+            value = _OF_STATUS[status] + (_ERRORED if errored else 0)
+            self.cases[trace.case_id] = self.cases.get(trace.case_id, 0) + value
+        self._add_results(results)
+
+    def _add_results(self, results: Collection[ResultLike]) -> None:
+        evaluators = self.evaluators
+        for row in results:
+            count = evaluators.get(row.evaluator)
+            if count is None:
+                count = evaluators[row.evaluator] = EvaluatorCount()
+            count.n += 1
+            if row.error is not None:
+                count.errors += 1
+            elif row.skipped:
+                count.skipped += 1
+            elif row.passed:
+                count.passed += 1
+            score = row.score
+            if score is not None:
+                count.scored += 1
+                count.score_total += score
+
+    def merge(self, other: VariantCount) -> None:
+        """Add the count of other cells of the same variant."""
+        for status, number in other.cells.items():
+            self.cells[status] += number
+        self.errored += other.errored
+        for name in ("latency", "cost", "tokens_input", "tokens_output"):
+            getattr(self, name).merge(getattr(other, name))
+        for name, count in other.evaluators.items():
+            self.evaluators.setdefault(name, EvaluatorCount()).merge(count)
+        if self.cases is not None and other.cases is not None:
+            for case, value in other.cases.items():
+                self.cases[case] = self.cases.get(case, 0) + value
+
+    def trials(self) -> dict[str, tuple[int, int]]:
+        """Passed and judged trials of each case that has any; an errored trial is judged and did not pass."""
+        unpacked = ((case, value >> _BITS & _MASK, value, value >> 2 * _BITS) for case, value in self._cases())
+        return {
+            case: (passed, (value & _MASK) - (skipped & _MASK))
+            for case, passed, value, skipped in unpacked
+            if value & _MASK > skipped & _MASK
+        }
+
+    def _cases(self) -> Collection[tuple[str, int]]:
+        return () if self.cases is None else self.cases.items()
+
+    def by_case(self) -> CaseCounts:
+        if self.cases is None:
+            total, passed = sum(self.cells.values()), self.cells["pass"]
+            judged = total - self.cells["skip"]
+            return CaseCounts(total, passed, self.errored, passed / judged if judged else 0.0, judged)
+        trials = self.trials().values()
+        errored = sum(value >= _ERRORED for value in self.cases.values())
+        share = sum(passed / judged for passed, judged in trials) / len(trials) if trials else 0.0
+        return CaseCounts(len(self.cases), sum(p == n for p, n in trials), errored, share, len(trials))
