@@ -1,8 +1,8 @@
 """Every example in the documentation is executed, page by page.
 
-A fenced block with `file=NAME` is a file of the page's own folder. A `console` block is run line by line: behind
-`$ ` stands a command (with `# exit N` when it ends with N), below it lines that its output must hold in this order,
-`...` standing for anything; `runs/RUN` in a command is the newest run.
+A fenced block with `file=NAME` is a file of the page's own folder, one with `append=NAME` more of it. A `console`
+block is run line by line: behind `$ ` stands a command (with `# exit N` when it ends with N), below it lines that its
+output must hold in this order, `...` standing for anything; `runs/RUN` in a command is the newest run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"file=([\w.-]+)")
+FILE = re.compile(r"(file|append)=([\w.-]+)")
 LINK = re.compile(r"\]\(([^)#\s]+)")
 EXIT = re.compile(r"\s+# exit (\d+)$")
 
@@ -74,8 +74,9 @@ def with_newest_run(command, folder):
 @pytest.mark.parametrize("page", [p for p in PAGES if "```console" in p.read_text()], ids=lambda p: p.stem)
 def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
     for language, info, text in blocks(page):
-        if name := FILE.search(info):
-            (tmp_path / name[1]).write_text(text)
+        if found := FILE.search(info):
+            with (tmp_path / found[2]).open("w" if found[1] == "file" else "a") as file:
+                file.write(text)
         elif language == "console":
             for command, code, expected in commands(text):
                 done = run(with_newest_run(command, tmp_path), tmp_path)
