@@ -90,6 +90,13 @@ def test_import_writes_a_suite_that_runs(tmp_path: Path) -> None:
     )
 
 
+def test_import_makes_a_folder_named_after_the_file(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}]
+    (tmp_path / "log.jsonl").write_text(json.dumps({"id": "x", "messages": messages}) + "\n")
+    ended = Project(tmp_path).evalwright("import", "log.jsonl", "--format", "openai-messages")
+    assert ended.out.endswith("Next: evalwright run log-suite/eval.yaml\n")
+
+
 def test_import_names_what_it_cannot_use(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"id": "x", "messages": "none"}\n')
     ended = Project(tmp_path).evalwright("import", "log.jsonl", "--format", "openai-messages", "--out", "imported")

@@ -62,7 +62,8 @@ def test_one_trial_has_no_table_of_trials() -> None:
 
 
 def test_a_partial_run_says_so_first() -> None:
-    assert "partial: 12 of 96 cells not run" in shown(cells_missing=12, status="partial").splitlines()[0]
+    text = shown(cells_total=84, cells_missing=12, status="partial")
+    assert "partial: 12 of 96 cells not run" in text.splitlines()[0]
 
 
 def test_a_rate_of_nothing_is_no_number() -> None:

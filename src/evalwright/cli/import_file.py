@@ -14,10 +14,12 @@ __all__ = ["command"]
 @click.command("import", short_help="Make a suite of recorded conversations.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--format", "format_", metavar="NAME", required=True, help="What FILE holds: openai-messages, ...")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", required=True, help="Where the suite goes.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the suite goes; default: FILE-suite."
+)
 @click.option("--map", "pairs", multiple=True, metavar="NAME=PATH", help="Where a part lies in a record; repeatable.")
 @click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same as a YAML file.")
-def command(file: Path, format_: str, out: Path, pairs: tuple[str, ...], mapping: Path | None) -> int:
+def command(file: Path, format_: str, out: Path | None, pairs: tuple[str, ...], mapping: Path | None) -> int:
     """Write a suite that replays and judges the recorded conversations in FILE.
 
     `evalwright list formats` names the formats. Parts that can be mapped: id, trial, messages, actions, reward,
@@ -31,10 +33,11 @@ def command(file: Path, format_: str, out: Path, pairs: tuple[str, ...], mapping
     from evalwright.reports.text import harmless
 
     stated = {**(read_mapping(mapping) if mapping else {}), **pairs_to_mapping(pairs)}
-    result = registry.load("formats", format_).import_file(file, out, stated)
+    folder = out or Path(f"{file.stem}-suite")
+    result = registry.load("formats", format_).import_file(file, folder, stated)
     trials = f", at most {counted(result.trials, 'trial')} each" if result.trials > 1 else ""
     say([f"{counted(result.cases, 'case')}, {counted(result.traces, 'recording')}{trials}", *result.notes])
     say(f"wrote {harmless(str(path))}" for path in result.files)
-    suite = next((path for path in result.files if path.suffix in (".yaml", ".yml")), out)
+    suite = next((path for path in result.files if path.suffix in (".yaml", ".yml")), folder)
     say(["", f"Next: evalwright run {harmless(shlex.quote(str(suite)))}"])
     return 0

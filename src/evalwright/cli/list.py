@@ -71,5 +71,5 @@ def _run_row(folder: Path) -> Iterator[str | Styled]:
     yield f"{summary.started_at:%Y-%m-%d %H:%M}"
     yield folder.name, "bold"
     yield summary.status
-    yield f"{summary.cells_total - summary.cells_missing:,}" if summary.cells_total else ""
+    yield f"{summary.cells_total:,}"
     yield ", ".join(f"{v.name} {100 * v.pass_rate:.1f}%" for v in summary.variants)

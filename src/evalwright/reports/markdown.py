@@ -50,7 +50,7 @@ def code(text: str, limit: int = 80) -> str:
 
 def _head(summary: RunSummary) -> list[str]:
     lines = [f"# Run {code(summary.run_id, 160)}", ""]
-    cells = numbers.counted(summary.cells_total, "cell")
+    cells = numbers.counted(summary.cells_total + summary.cells_missing, "cell")
     lines.append(f"{numbers.counted(summary.cases_total, 'case')}, {cells}; suite {code(summary.config_path, 200)}")
     lines.append(f"started {summary.started_at:%Y-%m-%d %H:%M:%S} UTC; rates with 95% Wilson intervals")
     if summary.cells_missing:

@@ -49,7 +49,8 @@ def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     line = paint(one_line(plan.name, 80), "bold") + paint("  " + " × ".join(sizes), "dim")
     if not summary.cells_missing:
         return [line]
-    missing = f"partial: {summary.cells_missing:,} of {numbers.counted(summary.cells_total, 'cell')} not run"
+    planned = numbers.counted(summary.cells_total + summary.cells_missing, "cell")
+    missing = f"partial: {summary.cells_missing:,} of {planned} not run"
     return [f"{line}   {paint(missing, 'error')}"]
 
 
