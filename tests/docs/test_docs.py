@@ -2,7 +2,7 @@
 
 A fenced block with `file=NAME` is a file of the page's own folder, one with `append=NAME` more of it. A `console`
 block is run line by line: behind `$ ` stands a command (with `# exit N` when it ends with N), below it lines that its
-output must hold in this order, `...` standing for anything; `runs/RUN` in a command is the newest run.
+output must hold in this order, `...` standing for anything; `runs/RUN` in a command is the newest run there.
 """
 
 from __future__ import annotations
@@ -64,11 +64,13 @@ def run(command, folder):
 
 
 def with_newest_run(command, folder):
-    """`runs/RUN` in a command is the run that was started last."""
-    if "runs/RUN" not in command:
-        return command
-    newest = max((folder / "runs").iterdir(), key=lambda run: run.name)
-    return command.replace("runs/RUN", f"runs/{newest.name}")
+    """`runs/RUN` in a command is the run in `runs` that was started last."""
+
+    def newest(found):
+        run = max((folder / found[1]).iterdir(), key=lambda run: run.name)
+        return f"{found[1]}/{run.name}"
+
+    return re.sub(r"(\w+)/RUN\b", newest, command)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if "```console" in p.read_text()], ids=lambda p: p.stem)
