@@ -70,9 +70,15 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
 
 def test_demo_writes_and_runs_the_example(tmp_path: Path) -> None:
     ended = Project(tmp_path).evalwright("demo", "--out", "example")
-    assert ended.code in (0, 1)
+    assert ended.code == 0
     assert (tmp_path / "example" / "eval.yaml").is_file()
     assert (tmp_path / ended.last_line / "traces.jsonl").is_file()
+
+
+def test_demo_is_not_disturbed_by_files_of_the_same_names(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("raise SystemExit('not this one')")
+    (tmp_path / "cases.yaml").write_text("not: this")
+    assert Project(tmp_path).evalwright("demo").code == 0
 
 
 def test_import_writes_a_suite_that_runs(tmp_path: Path) -> None:
