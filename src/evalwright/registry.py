@@ -94,9 +94,7 @@ def load(kind: str, name: str) -> Any:
     point = _plugins(kind).get(name)
     if point is None:
         known = names(kind)
-        raise InputError(
-            f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} (registered: {', '.join(known)})"
-        )
+        raise InputError(f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} (registered: {', '.join(known)})")
     try:
         return point.load()
     except Exception as error:

@@ -41,9 +41,7 @@ def a_plan(**fields: Any) -> Plan:
 
 
 def a_trace(**fields: Any) -> Trace:
-    return Trace(
-        **{**_cell(), **_times(), "input": {"user_message": "Hello"}, "output": Output("Hello!"), **fields}
-    )
+    return Trace(**{**_cell(), **_times(), "input": {"user_message": "Hello"}, "output": Output("Hello!"), **fields})
 
 
 def a_result(**fields: Any) -> EvaluationResult:

@@ -23,9 +23,7 @@ MASKED = "***MASKED***"
 _SHORTEST = 6
 _PIECE = 24
 _TAIL = 64
-_NAMES = re.compile(
-    "KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID"
-)
+_NAMES = re.compile("KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID")
 _HARMLESS_NAMES = re.compile("TOKENIZERS_|SSH_AUTH_SOCK|XAUTHORITY|OLDPWD|GPG_KEY")
 _HARMLESS_VALUES = re.compile(r"(?i)true|false|none|null|default|enabled|disabled|[0-9.]{1,7}")
 _CREDENTIAL_KEY = re.compile(
@@ -173,9 +171,7 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 def _without_credentials(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {
-            key: MASKED if _is_credential(key, item) else _without_credentials(item) for key, item in value.items()
-        }
+        return {key: MASKED if _is_credential(key, item) else _without_credentials(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_without_credentials(item) for item in value]
     return value

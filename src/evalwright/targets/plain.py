@@ -54,9 +54,7 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [
-            plain(item, f"{place}[{i}]" if depth < 8 else place, notes, depth + 1) for i, item in enumerate(value)
-        ]
+        return [plain(item, f"{place}[{i}]" if depth < 8 else place, notes, depth + 1) for i, item in enumerate(value)]
     return _from_object(value, place, notes, depth)
 
 

@@ -45,8 +45,6 @@ class Replay:
 def _recordings(case: Case) -> list[Trace]:
     raw = bytes(case.recorded)
     if raw == b"null":
-        raise TargetError(
-            f"case {case.id!r} has no recorded trace to replay: give it one (embed_full_trace: true)"
-        )
+        raise TargetError(f"case {case.id!r} has no recorded trace to replay: give it one (embed_full_trace: true)")
     many = raw if raw.startswith(b"[") else b"[" + raw + b"]"
     return msgspec.json.decode(many, type=list[Trace])
