@@ -16,6 +16,7 @@ from pydantic import ValidationError, field_validator
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml as yaml_files
 from evalwright.files.jsonl import lines_of
+from evalwright.files.repeats import Repeats
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace
 
@@ -36,11 +37,13 @@ class _FileCase(EvalCase):
     @field_validator("expected", "metadata", "tags", mode="before")
     @classmethod
     def _null_is_empty(cls, value: Any, info: Any) -> Any:
-        return cls.model_fields[info.field_name].default if value is None else value
+        return cls.model_fields[info.field_name].get_default(call_default_factory=True) if value is None else value
 
 
 class _Dataset:
     """Cases of one file, filtered and sampled."""
+
+    always_embeds = False
 
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         self._path = path
@@ -67,23 +70,31 @@ class _Dataset:
 
     def _fitting(self) -> Iterator[EvalCase]:
         problems: list[Problem] = []
-        seen: set[int] = set()
-        for case, wrong, place, line in self.found():
+        ids = Repeats()
+        for case, wrong, _, _ in self.found():
             problems += wrong
             if case is None:
                 continue
-            known = hash(case.id)
-            if known in seen:
-                problems.append(Problem(str(self._path), f"duplicate case id {case.id!r}", line, place))
-            seen.add(known)
+            ids.add(case.id)
             if not problems and all(_fits(case, key, value) for key, value in self._filter.items()):
                 yield case
+        if repeated := ids.hashes():
+            problems += self._duplicates(repeated)
         if problems:
             more = len(problems) - _MOST_PROBLEMS
             headline = f"{len(problems)} problems in {self._path}" + (
                 f", the first {_MOST_PROBLEMS}:" if more > 0 else ":"
             )
             raise InputError(problems[:_MOST_PROBLEMS], headline)
+
+    def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
+        """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
+        seen: set[str] = set()
+        for case, _, place, line in self.found():
+            if case is not None and hash(case.id) in hashes:
+                if case.id in seen:
+                    yield Problem(str(self._path), f"duplicate case id {case.id!r}", line, place)
+                seen.add(case.id)
 
     def _checked(self, raw: Any, place: str, line: Any) -> tuple[EvalCase | None, list[Problem]]:
         """A case from plain data."""
@@ -123,17 +134,15 @@ class _Dataset:
 
     def _with_recording(self, case: _FileCase, place: str, line: Any) -> tuple[EvalCase | None, list[Problem]]:
         given, case.embedded_trace = case.embedded_trace, None
-        if given is None or not self._embedded:
-            if self._embedded:
-                key = f"{place}.embedded_trace".lstrip(".")
-                return None, [
-                    Problem(str(self._path), "needs an embedded_trace (embed_full_trace is true)", line(()), key)
-                ]
+        key = f"{place}.embedded_trace".lstrip(".")
+        if given is None and self._embedded:
+            missing = "needs an embedded_trace (embed_full_trace is true)"
+            return None, [Problem(str(self._path), missing, line(()), key)]
+        if given is None or not (self._embedded or self.always_embeds):
             return case, []
         try:
             traces = msgspec.convert(given, list[Trace]) if isinstance(given, list) else msgspec.convert(given, Trace)
         except msgspec.ValidationError as error:
-            key = f"{place}.embedded_trace".lstrip(".")
             return None, [Problem(str(self._path), f"no trace: {error}", line(("embedded_trace",)), key)]
         case.recorded = msgspec.to_builtins(traces)
         return case, []
@@ -211,7 +220,9 @@ class Fixture(Yaml):
 
 
 class Jsonl(_Dataset):
-    """One case a line."""
+    """One case a line; a line that embeds a recorded trace needs no leave to do so."""
+
+    always_embeds = True
 
     def found(self) -> Iterator[_Found]:
         validate, has_recording = _FileCase.model_validate_json, b'"embedded_trace"'
@@ -221,8 +232,7 @@ class Jsonl(_Dataset):
             except ValidationError:
                 yield None, self._diagnosis(line, number), "", number
                 continue
-            if has_recording in line:
-                self._embedded = True
+            if self._embedded or has_recording in line:
                 kept, problems = self._with_recording(case, "", lambda _steps, number=number: number)
                 yield kept, problems, "", number
             else:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, StrictStr
+from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
 __all__ = ["EvalCase", "ExpectedBehavior"]
+
+# Factories, because pydantic would deep-copy a mutable default for every case that is read.
 
 
 class ExpectedBehavior(BaseModel):
@@ -14,14 +16,14 @@ class ExpectedBehavior(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    must_call_tools: list[StrictStr] = []
+    must_call_tools: list[StrictStr] = Field(default_factory=list)
     """Names of tools that must each be called at least once."""
-    answer_should_include: list[StrictStr] = []
-    answer_should_not_include: list[StrictStr] = []
-    facts: dict[StrictStr, Any] = {}
+    answer_should_include: list[StrictStr] = Field(default_factory=list)
+    answer_should_not_include: list[StrictStr] = Field(default_factory=list)
+    facts: dict[StrictStr, Any] = Field(default_factory=dict)
     """Ground truth by name."""
-    must_modify_files: list[StrictStr] = []
-    must_not_modify_files: list[StrictStr] = []
+    must_modify_files: list[StrictStr] = Field(default_factory=list)
+    must_not_modify_files: list[StrictStr] = Field(default_factory=list)
 
 
 class EvalCase(BaseModel):
@@ -32,9 +34,9 @@ class EvalCase(BaseModel):
     id: StrictStr
     input: Any
     """What the system is given; a mapping in eval.yaml datasets."""
-    expected: ExpectedBehavior = ExpectedBehavior()
-    metadata: dict[StrictStr, Any] = {}
-    tags: list[StrictStr] = []
+    expected: ExpectedBehavior = Field(default_factory=ExpectedBehavior)
+    metadata: dict[StrictStr, Any] = Field(default_factory=dict)
+    tags: list[StrictStr] = Field(default_factory=list)
     recorded: Any = None
     """A recorded trace of this case (mapping in the shape of a stored trace), for replay."""
     schema_version: StrictStr = "1.0"

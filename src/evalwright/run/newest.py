@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
 
+from evalwright.files.repeats import Repeats
 from evalwright.model.protocols import RunReader
 
 __all__ = ["Newest", "newest_of"]
-
-_BUCKETS = 64
-"""The hashes are looked through in this many shares, so that only one of them is ever in a set."""
 
 Key = tuple[str, str, int]
 
@@ -45,26 +41,17 @@ class Newest(msgspec.Struct):
 
 def newest_of(reader: RunReader) -> Newest:
     """Read the keys of all traces once, and those of repeated cells again."""
-    buckets = [array("q") for _ in range(_BUCKETS)]
+    repeats = Repeats()
     for mark in reader.traces(_Mark):
-        value = hash(mark.key)
-        buckets[value % _BUCKETS].append(value)
+        repeats.add(mark.key)
     winners: dict[Key, tuple[int, datetime | None]] = {}
     seen: Counter[Key] = Counter()
-    if repeated := {value for bucket in buckets for value in _repeated(bucket)}:
+    if repeated := repeats.hashes():
         for mark in reader.traces(_Mark):
             key = mark.key
             if hash(key) in repeated:
                 seen[key] += 1
                 if key not in winners or mark.attempt >= winners[key][0]:
                     winners[key] = (mark.attempt, mark.started_at)
-    count = sum(map(len, buckets)) - seen.total() + len(seen)
+    count = len(repeats) - seen.total() + len(seen)
     return Newest({key: winner for key, winner in winners.items() if seen[key] > 1}, count)
-
-
-def _repeated(hashes: array[int]) -> Iterator[int]:
-    once: set[int] = set()
-    for value in hashes if len(set(hashes)) < len(hashes) else ():
-        if value in once:
-            yield value
-        once.add(value)

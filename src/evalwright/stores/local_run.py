@@ -78,6 +78,7 @@ class LocalReader:
         self.location = str(folder)
         self._environ = environ
         self.damage: list[str] = []
+        self._cases_file = str(folder / CASES)
         self._cases: _CaseIndex | None = None
         self.plan, self._placeholders = _plan_from_json(folder / PLAN, environ)
         self.unresolved = sorted(self._placeholders)
@@ -99,7 +100,7 @@ class LocalReader:
         line = self._case_index().line(index)
         if line is None:
             raise IndexError(f"{self.location} has no case at position {index}")
-        return decoded_case(str(self.folder / CASES), line, index + 1, self._environ)
+        return decoded_case(self._cases_file, line, index + 1, self._environ)
 
     def _case_index(self) -> _CaseIndex:
         if self._cases is None:
@@ -141,9 +142,7 @@ class LocalReader:
                 return
             start, end = part
             file.seek(start)
-            yield from decoder.records(
-                kind, _lines_until(file, start, end), lambda: self._line_number(name, start)
-            )
+            yield from decoder.records(kind, _lines_until(file, start, end), lambda: self._line_number(name, start))
 
     def _line_number(self, name: str, position: int) -> int:
         """The number of the line that starts at a byte position: read again, which only damage asks for."""
@@ -223,9 +222,7 @@ def _lines_until(file: BinaryIO, position: int, end: int) -> Iterator[bytes]:
 class LocalWriter(LocalReader):
     """A run folder with the exclusive right to write."""
 
-    def __init__(
-        self, folder: Path, lock: RunLock, masker: Masker, environ: Mapping[str, str] = os.environ
-    ) -> None:
+    def __init__(self, folder: Path, lock: RunLock, masker: Masker, environ: Mapping[str, str] = os.environ) -> None:
         """Opening finishes what a crash left half done: a committed set of judgements, torn last lines."""
         self._lock = lock
         self._files: list[AppendFile] = []
