@@ -1,0 +1,80 @@
+"""The documentation leaves out nothing that a user can name: commands, options, keys, registered names."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from evalwright import registry
+from evalwright.cli import COMMANDS
+from evalwright.dialects.evalh_file import EvalFile
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGE_OF_KIND = {
+    "dialects": "eval-yaml.md",
+    "targets": "targets.md",
+    "evaluators": "evaluators.md",
+    "stores": "eval-yaml.md",
+    "datasets": "datasets.md",
+    "formats": "import.md",
+    "reports": "command-line.md",
+}
+
+
+def options(name: str) -> list[str]:
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    command = getattr(__import__(module, fromlist=[attribute]), attribute)
+    return [option for parameter in command.params for option in parameter.opts if option.startswith("--")]
+
+
+def keys(model: type[BaseModel]) -> set[str]:
+    """Names of all keys of a model and of the models inside it."""
+    found: set[str] = set()
+    for name, field in model.model_fields.items():
+        found.add(name)
+        for inner in (field.annotation, *_arguments(field.annotation)):
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                found |= keys(inner)
+    return found
+
+
+def _arguments(annotation: Any) -> list[Any]:
+    direct = list(getattr(annotation, "__args__", ()))
+    return direct + [deeper for argument in direct for deeper in _arguments(argument)]
+
+
+def in_code(page: str) -> str:
+    """What a page says in backticks and fenced blocks."""
+    return " ".join(re.findall(r"`[^`]+`", (DOCS / page).read_text()))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_is_documented(name: str) -> None:
+    said = in_code("command-line.md")
+    assert f"evalwright {name}" in said
+    assert [option for option in options(name) if option not in said] == []
+
+
+def test_every_key_of_a_suite_is_documented() -> None:
+    said = in_code("eval-yaml.md") + in_code("datasets.md")
+    assert [key for key in sorted(keys(EvalFile)) if not re.search(rf"\b{key}\b", said)] == []
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_every_registered_name_is_documented(kind: str) -> None:
+    said = (DOCS / PAGE_OF_KIND[kind]).read_text()
+    assert [name for name in registry.KINDS[kind] if name not in said] == []
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [name for names in project.get("optional-dependencies", {}).values() for name in names]
+    packages = [re.split(r"[<>=~!\[; ]", name)[0] for name in [*project["dependencies"], *extras]]
+    said = (DOCS / "DEPENDENCIES.md").read_text().lower()
+    assert [name for name in packages if name.lower().removeprefix("types-") not in said] == []
