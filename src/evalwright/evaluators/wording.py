@@ -22,6 +22,8 @@ def shorten(text: str, longest: int = LONGEST) -> str:
 
 def shown(value: object, longest: int = LONGEST) -> str:
     """A value as Python writes it, shortened; a huge value is not written out first."""
+    if isinstance(value, str):
+        return shorten(repr(value[: longest + 1]), longest)
     try:
         return shorten(_repr.repr(value), longest)
     except ValueError:  # an integer of more digits than Python writes

@@ -71,7 +71,10 @@ class VariantSummary(msgspec.Struct):
 
 
 class EvaluatorRate(msgspec.Struct):
-    """One evaluator on one variant; `n` counts results, `scored` those with a score behind `avg_score`."""
+    """One evaluator on one variant: `n` counts results, `scored` those with a score behind `avg_score`.
+
+    `cases` is the number of cases behind the interval: repeats of a case are not independent.
+    """
 
     pass_rate: float
     avg_score: float | None
@@ -80,6 +83,7 @@ class EvaluatorRate(msgspec.Struct):
     scored: int = 0
     errors: int = 0
     skipped: int = 0
+    cases: int = 0
 
 
 class EvaluatorRollup(msgspec.Struct):

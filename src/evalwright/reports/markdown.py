@@ -97,7 +97,7 @@ def _evaluators(summary: RunSummary) -> list[str]:
             code(variant),
             numbers.percent(rate.pass_rate) if rate.n else "–",
             numbers.interval(rate.pass_rate_ci95),
-            f"{rate.n:,}",
+            numbers.results(rate),
             "" if rate.avg_score is None else numbers.mean(f"{rate.avg_score:.3f}", rate.scored),
             f"{rate.errors:,}",
             f"{rate.skipped:,}",

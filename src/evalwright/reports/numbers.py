@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from evalwright.model.summary import EvaluatorRate
+
 __all__ = [
     "counted",
     "duration",
@@ -11,6 +13,7 @@ __all__ = [
     "percent",
     "points",
     "probability",
+    "results",
     "signed_duration",
 ]
 
@@ -22,6 +25,11 @@ def percent(rate: float) -> str:
 def interval(ends: tuple[float, float] | None) -> str:
     """A 95 % interval of a rate, `55.1–88.0%`; empty where there is none."""
     return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%" if ends else ""
+
+
+def results(rate: EvaluatorRate) -> str:
+    """How many results there are, and of how many cases where those ran several times."""
+    return f"{rate.n:,}" if rate.cases in (0, rate.n) else f"{rate.n:,} of {rate.cases:,} cases"
 
 
 def points(delta: float, ends: tuple[float, float] | None = None) -> str:

@@ -102,7 +102,7 @@ def _evaluators(rollups: Sequence[EvaluatorRollup], paint: Paint) -> list[str]:
                     variant if several else "",
                     numbers.percent(rate.pass_rate) if rate.n else "–",
                     numbers.interval(rate.pass_rate_ci95),
-                    f"{rate.n:,}",
+                    numbers.results(rate),
                     "" if score is None else numbers.mean(f"{score:.3f}", rate.scored),
                     (f"{rate.errors:,}", "error") if rate.errors else "",
                     f"{rate.skipped:,}" if rate.skipped else "",

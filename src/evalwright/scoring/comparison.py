@@ -118,7 +118,7 @@ def _rate_delta(before: Trials, after: Trials) -> float:
 def _evaluators(variant: str, a: VariantCount, b: VariantCount) -> list[EvaluatorComparison]:
     pairs = []
     for name in sorted(a.evaluators.keys() & b.evaluators.keys()):
-        before, after = a.evaluators[name].rate(), b.evaluators[name].rate()
-        side_a, side_b = (Side(rate.pass_rate, rate.n, rate.pass_rate_ci95) for rate in (before, after))
+        before, after = a.rate(name), b.rate(name)
+        side_a, side_b = (Side(rate.pass_rate, rate.cases, rate.pass_rate_ci95) for rate in (before, after))
         pairs.append(EvaluatorComparison(name, variant, side_a, side_b, after.pass_rate - before.pass_rate))
     return pairs

@@ -55,17 +55,24 @@ class EvaluatorCount:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def rate(self) -> EvaluatorRate:
-        """Passed without error among the results that were not skipped."""
+    def rate(self, repeats: float) -> EvaluatorRate:
+        """Passed without error among the results that were not skipped.
+
+        `repeats` is the mean number of trials of a case: its results are not independent, so that the interval is
+        that of as many cases.
+        """
         judged = self.n - self.skipped
+        cases = round(judged / repeats)
+        share = self.passed / judged if judged else 0.0
         return EvaluatorRate(
-            self.passed / judged if judged else 0.0,
+            share,
             self.score_total / self.scored if self.scored else None,
             judged,
-            wilson(self.passed, judged),
+            wilson(share * cases, cases),
             self.scored,
             self.errors,
             self.skipped,
+            cases,
         )
 
 
@@ -130,6 +137,11 @@ class VariantCount:
             if score is not None:
                 count.scored += 1
                 count.score_total += score
+
+    def rate(self, evaluator: str) -> EvaluatorRate:
+        """One evaluator's share of passed results."""
+        repeats = sum(self.cells.values()) / len(self.cases) if self.cases else 1.0
+        return self.evaluators[evaluator].rate(repeats)
 
     def merge(self, other: VariantCount) -> None:
         """Add the count of other cells of the same variant."""

@@ -89,7 +89,7 @@ class Tally:
         return [
             EvaluatorRollup(
                 name,
-                {v: c.evaluators[name].rate() for v, c in self._variants.items() if name in c.evaluators},
+                {v: c.rate(name) for v, c in self._variants.items() if name in c.evaluators},
             )
             for name in names
         ]
