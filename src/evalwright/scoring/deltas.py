@@ -45,6 +45,6 @@ def _surely(
     n = len(differences)
     if repeated:
         test = paired_t(differences)
-        return test.ci, test.p_two_sided
+        return test.ci and (max(-1.0, test.ci[0]), min(1.0, test.ci[1])), test.p_two_sided
     interval = newcombe_paired(both_pass, worse, better, n - both_pass - worse - better)
     return interval, mcnemar_exact(worse, better) if n else None

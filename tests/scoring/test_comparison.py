@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+
+from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.trace import Metrics
+from evalwright.scoring.comparison import RunComparison, compare
+from evalwright.testing import a_trace
+from scoring.histories import Record, histories, plan, row_of, stored
+
+PLAN = plan(variants=[Variant("v0", "replay")], evaluators=[EvaluatorSpec("e0", "contains_text")])
+
+
+def run(*outcomes: tuple[str, bool], variant: str = "v0", latency: int = 10, cost: float | None = None) -> list[Record]:
+    records: list[Record] = []
+    for trial, (case, passed) in enumerate(outcomes):
+        earlier = sum(other == case for other, _ in outcomes[:trial])
+        trace = a_trace(
+            case_id=case,
+            variant_name=variant,
+            trial=earlier,
+            latency_ms=latency,
+            metrics=Metrics(cost_usd=cost),
+        )
+        records += [trace, row_of(trace, "e0", passed=passed)]
+    return records
+
+
+def compared(a: list[Record], b: list[Record]) -> RunComparison:
+    return compare(stored(a, PLAN), PLAN, stored(b, PLAN), PLAN)
+
+
+def test_cases_of_both_runs_are_compared_one_by_one() -> None:
+    before = run(("same", True), ("worse", True), ("better", False), ("gone", True))
+    after = run(("same", True), ("worse", False), ("better", True), ("new", False))
+    found = compared(before, after).variants[0]
+    assert (found.delta.regressions, found.delta.improvements) == (["worse"], ["better"])
+    assert (found.a_only, found.b_only, found.delta.n) == (["gone"], ["new"], 3)
+    assert (found.a.rate, found.b.rate, found.delta.pass_rate_delta) == (0.75, 0.5, 0.0)
+    assert found.delta.p_value == 1.0
+
+
+def test_rates_carry_their_number_and_interval() -> None:
+    found = compared(run(("a", True), ("b", False), ("c", False)), run(("a", True)))
+    assert found.variants[0].a.n == 3
+    assert found.variants[0].a.ci95 == pytest.approx((0.0614919447204, 0.792340399198))
+    assert [(pair.evaluator, pair.a.n, pair.b.n) for pair in found.evaluators] == [("e0", 3, 1)]
+    assert found.evaluators[0].rate_delta == pytest.approx(2 / 3)
+
+
+def test_repeated_cases_get_worse_by_their_share() -> None:
+    before = run(("a", True), ("a", True), ("b", False), ("b", True), ("c", True), ("c", True))
+    after = run(("a", True), ("a", False), ("b", False), ("b", True), ("c", True), ("c", True))
+    delta = compared(before, after).variants[0].delta
+    assert (delta.regressions, delta.improvements, delta.n) == (["a"], [], 3)
+    assert delta.p_value == pytest.approx(0.4226497308104)
+
+
+def test_latency_and_cost_are_compared_by_their_means() -> None:
+    found = compared(run(("a", True), latency=30, cost=0.5), run(("a", True), latency=10, cost=0.125)).variants[0]
+    assert (found.delta.avg_latency_delta_ms, found.avg_cost_delta_usd) == (-20.0, -0.375)
+
+
+def test_no_cost_delta_when_one_side_has_no_cost() -> None:
+    assert compared(run(("a", True), cost=0.5), run(("a", True))).variants[0].avg_cost_delta_usd is None
+
+
+def test_variants_of_one_run_only_are_named() -> None:
+    found = compared(run(("a", True)), run(("a", True), variant="other"))
+    assert (found.variants, found.variants_a_only, found.variants_b_only) == ([], ["v0"], ["other"])
+
+
+@settings(deadline=None)
+@given(histories(), histories())
+def test_a_comparison_turns_round_with_its_sides(one: list[Record], other: list[Record]) -> None:
+    runs = [(stored(records, plan()), plan()) for records in (one, other)]
+    there, back = compare(*runs[0], *runs[1]), compare(*runs[1], *runs[0])
+    assert {v.variant for v in there.variants} == {v.variant for v in back.variants}
+    for found in there.variants:
+        mirrored = next(v for v in back.variants if v.variant == found.variant)
+        assert found.delta.regressions == mirrored.delta.improvements
+        assert (found.a, found.b, found.a_only) == (mirrored.b, mirrored.a, mirrored.b_only)
+        assert found.delta.p_value == pytest.approx(mirrored.delta.p_value)
+
+
+@given(histories())
+def test_a_run_does_not_differ_from_itself(records: list[Record]) -> None:
+    run = stored(records, plan())
+    for found in compare(run, plan(), run, plan()).variants:
+        assert (found.delta.regressions, found.delta.improvements, found.delta.pass_rate_delta) == ([], [], 0.0)
+        assert (found.a_only, found.b_only) == ([], [])

@@ -1,0 +1,161 @@
+"""Folding against a recomputation that holds everything and loops plainly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from statistics import fmean
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.model.plan import Plan, RunSettings
+from evalwright.model.result import EvaluationResult, Status
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Trace
+from evalwright.scoring.fold import fold
+from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
+from evalwright.scoring.verdict import cell_status
+from evalwright.testing import a_trace
+from scoring.histories import EVALUATORS, MOMENT, Record, histories, plan, plans, row_of, stored, tidy_runs
+
+Cell = tuple[Trace, list[EvaluationResult], Status]
+
+
+def cells_by_hand(records: list[Record], of: Plan) -> list[Cell]:
+    cells = []
+    traces = [record for record in records if isinstance(record, Trace)]
+    for key in dict.fromkeys(map(_key, traces)):
+        mine = [trace for trace in traces if _key(trace) == key]
+        best = max(trace.attempt for trace in mine)
+        trace = [trace for trace in mine if trace.attempt == best][-1]
+        rows = [r for r in records if isinstance(r, EvaluationResult) and _key(r) == key and r.attempt == trace.attempt]
+        last = list({row.evaluator: row for row in rows}.values())
+        names = [spec.name for spec in of.evaluators]
+        cells.append((trace, last, cell_status(of.pass_criteria, names, trace.error is not None, last)))
+    return cells
+
+
+def _key(record: Record) -> tuple[str, str, int]:
+    return record.case_id, record.variant_name, record.trial
+
+
+def check(summary: RunSummary, cells: list[Cell], of: Plan) -> None:
+    assert summary.cells_total == len(cells)
+    assert summary.cells_missing == max(0, 4 * 2 * of.run.trials - len(cells))
+    for variant in summary.variants:
+        mine = [cell for cell in cells if cell[0].variant_name == variant.name]
+        shares = list(_shares(mine).values())
+        assert variant.cases_total == len({trace.case_id for trace, _, _ in mine})
+        assert variant.cases_passed == sum(share == 1 for share in shares)
+        assert variant.cases_errored == len({trace.case_id for trace, _, _ in mine if trace.error})
+        assert variant.pass_rate == pytest.approx(fmean(shares) if shares else 0.0)
+        assert variant.pass_rate_n == len(shares)
+        assert {k: v for k, v in variant.cells.items() if v} == _counted(status for _, _, status in mine)
+        assert variant.avg_latency_ms == (_mean(trace.latency_ms for trace, _, _ in mine) or 0.0)
+        assert variant.avg_cost_usd == _mean(trace.metrics.cost_usd for trace, _, _ in mine)
+        assert variant.avg_tokens_input == _mean(trace.metrics.token_input for trace, _, _ in mine)
+        assert variant.avg_tokens_output == _mean(trace.metrics.token_output for trace, _, _ in mine)
+        for rollup in summary.by_evaluator:
+            rows = [row for _, rows, _ in mine for row in rows if row.evaluator == rollup.evaluator]
+            rate = rollup.by_variant.get(variant.name)
+            assert (rate is None) == (not rows)
+            if rate is not None:
+                asked = [row for row in rows if row.error or not row.skipped]
+                passed = sum(row.passed and not row.error for row in asked)
+                assert (rate.n, rate.errors) == (len(asked), sum(row.error is not None for row in rows))
+                assert rate.pass_rate == pytest.approx(passed / len(asked) if asked else 0.0)
+                assert rate.avg_score == _mean(row.score for row in rows)
+
+
+def _shares(cells: list[Cell]) -> dict[str, float]:
+    judged = sorted((trace.case_id, status == "pass") for trace, _, status in cells if status != "skip")
+    return {case: fmean(passed for _, passed in group) for case, group in groupby(judged, key=lambda pair: pair[0])}
+
+
+def _counted(statuses: Iterable[str]) -> dict[str, int]:
+    return {status: len(list(group)) for status, group in groupby(sorted(statuses))}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+@settings(deadline=None)
+@given(histories(), plans)
+def test_summary_of_any_history_is_that_of_its_newest_records(records: list[Record], of: Plan) -> None:
+    summary = fold(stored(records, of), of).summary(_of_four_cases(of), MOMENT)
+    check(summary, cells_by_hand(records, of), of)
+
+
+@settings(deadline=None)
+@given(tidy_runs(), plans)
+def test_summary_of_a_run_without_retries(records: list[Record], of: Plan) -> None:
+    summary = fold(stored(records, of), of).summary(_of_four_cases(of), MOMENT)
+    check(summary, cells_by_hand(records, of), of)
+
+
+@settings(deadline=None)
+@given(tidy_runs())
+def test_a_run_without_retries_is_streamed(records: list[Record]) -> None:
+    run = stored(records, plan())
+    streamed = {_facts(trace, rows) for trace, rows in streamed_cells(run, len(EVALUATORS))}
+    assert streamed == {_facts(trace, rows) for trace, rows in newest_cells(run)}
+
+
+def _facts(trace: object, rows: Iterable[object]) -> tuple[bytes, ...]:
+    return (msgspec.json.encode(trace), *sorted(map(msgspec.json.encode, rows)))
+
+
+@given(tidy_runs().filter(bool), st.data())
+def test_a_record_written_again_ends_the_stream(records: list[Record], data: st.DataObject) -> None:
+    again = data.draw(st.sampled_from(records))
+    run = stored([*records, again], plan())
+    with pytest.raises(Superseded):
+        list(streamed_cells(run, len(EVALUATORS)))
+
+
+def test_cells_come_in_the_order_of_their_first_trace() -> None:
+    first, second = a_trace(case_id="c1"), a_trace(case_id="c0")
+    retried = a_trace(case_id="c1", attempt=2, latency_ms=7)
+    run = stored([first, second, retried, row_of(retried, "e0", passed=True), row_of(first, "e1")], plan())
+    found = [(trace.case_id, trace.latency_ms, [row.evaluator for row in rows]) for trace, rows in newest_cells(run)]
+    assert found == [("c1", 7, ["e0"]), ("c0", 0, [])]
+
+
+def test_a_folder_of_another_program_has_neither_trials_nor_attempts() -> None:
+    old, new = a_trace(variant_name="v0"), a_trace(variant_name="v0", latency_ms=5)
+    run = stored([old, row_of(old, "e0", passed=False), new, row_of(new, "e0", passed=True)], plan())
+    run._traces = [_without(line, b',"trial":0,"attempt":1') for line in run._traces]
+    run._results = [_without(line, b',"trial":0,"attempt":1') for line in run._results]
+    run.plan = None
+    summary = fold(run, plan()).summary(plan(cases_total=1), MOMENT)
+    assert (summary.variants[0].cases_passed, summary.variants[0].avg_latency_ms) == (1, 5.0)
+
+
+def _without(line: bytes, part: bytes) -> bytes:
+    assert part in line
+    return line.replace(part, b"")
+
+
+def test_a_cell_of_ours_needs_every_result_and_one_of_upstream_what_is_there() -> None:
+    trace = a_trace(variant_name="v0")
+    run = stored([trace, row_of(trace, "e0", passed=True)], plan())
+    assert fold(run, plan()).variants["v0"].cells["fail"] == 1
+    run.plan = None
+    assert fold(run, plan()).variants["v0"].cells["pass"] == 1
+
+
+def test_by_case_can_be_asked_for() -> None:
+    of = plan(variants=plan().variants[:1], run=RunSettings())
+    run = stored([a_trace(variant_name="v0")], of)
+    assert fold(run, of).variants["v0"].cases is None
+    assert fold(run, of, by_case=True).variants["v0"].trials() == {"c1": (0, 1)}
+
+
+def _of_four_cases(of: Plan) -> Plan:
+    of.cases_total = 4
+    return of

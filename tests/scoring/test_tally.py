@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.model.plan import Plan, RunSettings, Variant
+from evalwright.model.result import Status
+from evalwright.model.summary import VariantDelta
+from evalwright.model.trace import Metrics, TraceError
+from evalwright.scoring.newest import newest_cells
+from evalwright.scoring.tally import Tally
+from evalwright.scoring.verdict import cell_status
+from evalwright.testing import a_result, a_trace, a_verdict
+from scoring.histories import MOMENT, Record, histories, plan, plans, stored
+
+
+def counted(cells: list[tuple[str, str, Status]], of: Plan, **trace: Any) -> Tally:
+    """A tally of cells given as case, variant and status."""
+    tally = Tally.of(of)
+    for case, variant, status in cells:
+        found = a_trace(case_id=case, variant_name=variant, **trace)
+        tally.add(found, [], a_verdict(case_id=case, variant_name=variant, status=status))
+    return tally
+
+
+def repeated(case: str, *statuses: Status, variant: str = "v0") -> list[tuple[str, str, Status]]:
+    return [(case, variant, status) for status in statuses]
+
+
+@settings(deadline=None)
+@given(histories(), plans, st.data())
+def test_shares_of_a_run_add_up_in_any_order(records: list[Record], of: Plan, data: st.DataObject) -> None:
+    cells = list(newest_cells(stored(records, of)))
+    names = [spec.name for spec in of.evaluators]
+    shares = [Tally.of(of) for _ in range(4)]
+    for cell in cells:
+        status = cell_status(of.pass_criteria, names, cell[0].error is not None, cell[1])
+        shares[0].count(*cell, status)
+    for trace, rows in data.draw(st.permutations(cells)):
+        status = cell_status(of.pass_criteria, names, trace.error is not None, rows)
+        shares[data.draw(st.integers(1, 3))].count(trace, rows, status)
+    whole, joined, *others = shares
+    for other in others:
+        joined.merge(pickle.loads(pickle.dumps(other)))  # noqa: S301
+    assert joined.summary(of, MOMENT) == whole.summary(of, MOMENT)
+
+
+def test_memory_holds_no_case_when_each_runs_once_in_one_variant() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=3)
+    tally = counted([("c0", "v0", "pass"), ("c1", "v0", "skip"), ("c2", "v0", "fail")], of)
+    variant = tally.summary(of, MOMENT).variants[0]
+    assert tally.variants["v0"].cases is None
+    assert (variant.cases_total, variant.cases_passed, variant.pass_rate, variant.pass_rate_n) == (3, 1, 0.5, 2)
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_target_errors_are_counted_whatever_the_verdict(trials: int) -> None:
+    of = plan(variants=[Variant("v0", "replay")], run=RunSettings(trials=trials))
+    tally = counted([("c0", "v0", "pass"), ("c1", "v0", "error")], of, error=TraceError("timeout", ""))
+    assert tally.summary(of, MOMENT).variants[0].cases_errored == 2
+
+
+def test_a_plan_is_partial_while_cells_are_missing() -> None:
+    of = plan(cases_total=2)
+    tally = counted([("c0", "v0", "pass")], of)
+    summary = tally.summary(of, MOMENT)
+    assert (summary.status, summary.cells_total, summary.cells_missing) == ("partial", 1, 3)
+
+
+def test_a_run_without_cells_has_rates_of_nothing() -> None:
+    of = plan(cases_total=0, run=RunSettings(baseline_variant="v0"))
+    summary = Tally.of(of).summary(of, MOMENT)
+    variant = summary.variants[0]
+    assert summary.status == "complete"
+    assert (variant.pass_rate, variant.pass_rate_ci95, variant.avg_cost_usd) == (0.0, None, None)
+    assert summary.comparison is not None
+    assert (summary.comparison.deltas[0].p_value, summary.comparison.deltas[0].n) == (None, 0)
+
+
+def test_trials_are_averaged_inside_their_case() -> None:
+    of = plan(run=RunSettings(trials=4))
+    cells = [*repeated("c0", "pass", "pass"), *repeated("c1", "pass", "fail", "fail", "fail")]
+    variant = counted(cells, of).summary(of, MOMENT).variants[0]
+    assert (variant.pass_rate, variant.pass_rate_n, variant.cases_passed) == (0.625, 2, 1)
+
+
+def test_a_skipped_trial_is_none_and_an_errored_one_did_not_pass() -> None:
+    of = plan(run=RunSettings(trials=3))
+    cells = [*repeated("c0", "pass", "pass", "skip"), *repeated("c1", "pass", "error", "pass")]
+    variant = counted(cells, of).summary(of, MOMENT).variants[0]
+    assert variant.trials is not None
+    assert variant.trials.pass_hat_k == pytest.approx([(1 + 2 / 3) / 2, (1 + 1 / 3) / 2, 0.0])
+    assert variant.trials.pass_at_k == pytest.approx([(1 + 2 / 3) / 2, 1.0, 1.0])
+
+
+def test_pass_hat_k_of_the_published_airline_tasks() -> None:
+    """tau-bench, airline, gpt-4o, 50 tasks of 4 trials: 0.420, 0.273, 0.220, 0.200 (Yao et al. 2024)."""
+    of = plan(run=RunSettings(trials=4))
+    passes = [4] * 10 + [3] * 4 + [2] * 10 + [1] * 12 + [0] * 14
+    cells = [
+        (f"task-{i}", "v0", status)
+        for i, c in enumerate(passes)
+        for status in ["pass"] * c + ["fail"] * (4 - c)  # type: ignore[operator]
+    ]
+    variant = counted(cells, of).summary(of, MOMENT).variants[0]
+    assert variant.trials is not None
+    assert [round(share or 0, 3) for share in variant.trials.pass_hat_k] == [0.42, 0.273, 0.22, 0.2]
+    assert variant.pass_rate == pytest.approx(0.42)
+
+
+def test_one_trial_has_no_trial_statistics() -> None:
+    assert counted([("c0", "v0", "pass")], plan()).summary(plan(), MOMENT).variants[0].trials is None
+
+
+def test_means_count_only_what_was_said() -> None:
+    of = plan()
+    tally = Tally.of(of)
+    for case, cost in (("c0", 0.5), ("c1", None), ("c2", 0.25)):
+        found = a_trace(case_id=case, variant_name="v0", latency_ms=10, metrics=Metrics(100, cost_usd=cost))
+        tally.add(found, [], a_verdict())
+    variant = tally.summary(of, MOMENT).variants[0]
+    assert (variant.avg_cost_usd, variant.cost_n, variant.cost_total_usd) == (0.375, 2, 0.75)
+    assert (variant.avg_tokens_output, variant.tokens_output_n, variant.avg_tokens_input) == (None, 0, 100)
+
+
+def test_rollups_are_sorted_and_leave_out_what_was_skipped() -> None:
+    of = plan()
+    tally = Tally.of(of)
+    rows = [a_result(evaluator="z", passed=True, score=1.0), a_result(evaluator="b", passed=True, skipped=True)]
+    tally.add(a_trace(variant_name="v0"), rows, a_verdict())
+    tally.add(a_trace(variant_name="v0", case_id="c2"), [a_result(evaluator="z", passed=False)], a_verdict())
+    rollups = tally.summary(of, MOMENT).by_evaluator
+    assert [rollup.evaluator for rollup in rollups] == ["b", "z"]
+    skipped, judged = (rollup.by_variant["v0"] for rollup in rollups)
+    assert (skipped.n, skipped.skipped, skipped.pass_rate_ci95) == (0, 1, None)
+    assert (judged.n, judged.pass_rate, judged.avg_score, judged.scored) == (2, 0.5, 1.0, 1)
+
+
+def compared(cells: list[tuple[str, str, Status]], trials: int = 1) -> VariantDelta:
+    of = plan(run=RunSettings(trials=trials, baseline_variant="v0"))
+    comparison = counted(cells, of).summary(of, MOMENT).comparison
+    assert comparison is not None
+    assert comparison.baseline == "v0"
+    assert comparison.regressions_count == len(comparison.deltas[0].regressions)
+    return comparison.deltas[0]
+
+
+def test_variants_are_compared_with_the_baseline_case_by_case() -> None:
+    before: list[tuple[str, str, Status]] = [(f"c{i}", "v0", "fail") for i in range(6)]
+    after: list[tuple[str, str, Status]] = [(f"c{i}", "v1", "pass") for i in range(6)]
+    found = compared(
+        [*before, *after, ("d", "v0", "pass"), ("d", "v1", "error"), ("s", "v0", "pass"), ("s", "v1", "skip")]
+    )
+    assert (found.regressions, found.improvements, found.n) == (["d"], [f"c{i}" for i in range(6)], 7)
+    assert found.p_value == pytest.approx(0.125)
+    assert found.pass_rate_delta == pytest.approx(6 / 7 - 2 / 8)
+
+
+def test_repeated_cases_are_compared_by_their_shares() -> None:
+    cells = [
+        *repeated("c0", "pass", "pass"),
+        *repeated("c0", "pass", "fail", variant="v1"),
+        *repeated("c1", "pass", "fail"),
+        *repeated("c1", "fail", "pass", variant="v1"),
+        *repeated("c2", "fail", "fail"),
+        *repeated("c2", "pass", "pass", variant="v1"),
+    ]
+    found = compared(cells, trials=2)
+    assert (found.regressions, found.improvements, found.n) == (["c0"], ["c2"], 3)
+    assert found.p_value == pytest.approx(0.7418011102528)
+    assert found.pass_rate_delta_ci95 == (-1.0, 1.0)
+
+
+def test_the_interval_of_repeated_cases_is_that_of_the_paired_t_test() -> None:
+    pairs = [(f"c{i}", 4, passed) for i, passed in enumerate([3, 3, 2, 4, 3])]
+    before = [cell for case, of, _ in pairs for cell in repeated(case, *["pass"] * of)]
+    after = [
+        cell for case, of, n in pairs for cell in repeated(case, *["pass"] * n, *["fail"] * (of - n), variant="v1")
+    ]
+    found = compared([*before, *after], trials=4)
+    assert found.pass_rate_delta == pytest.approx(-0.25)
+    assert found.pass_rate_delta_ci95 == pytest.approx((-0.46949725827, -0.03050274172))
+
+
+def test_equal_variants_differ_by_nothing_for_sure_only_within_an_interval() -> None:
+    found = compared([(f"c{i}", variant, "pass") for i in range(8) for variant in ("v0", "v1")])
+    assert (found.pass_rate_delta, found.p_value) == (0.0, 1.0)
+    assert found.pass_rate_delta_ci95 is not None
+    assert found.pass_rate_delta_ci95[0] < 0 < found.pass_rate_delta_ci95[1]
