@@ -3,6 +3,8 @@
 import ast
 import importlib
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,7 +26,7 @@ ROOMS = {
     "run": {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores",
     },
-    "reports": {"errors", "model", "files", "scoring", "statistics", "stores"},
+    "reports": {"errors", "model", "scoring"},
     "demo": {"errors"},
     "testing": {"errors", "model", "stores"},
 }  # fmt: skip
@@ -55,6 +57,12 @@ def imported_rooms(path):
                 yield name.split(".")[1], node.lineno
 
 
+def test_lazily_made_imports_are_seen(tmp_path):
+    source = "def f():\n    from evalwright import cli\n    if f:\n        import evalwright.stores.memory\n"
+    (tmp_path / "module.py").write_text(source)
+    assert list(imported_rooms(tmp_path / "module.py")) == [("cli", 2), ("stores", 4)]
+
+
 def test_every_module_is_in_a_known_room():
     assert {room for _, room in modules()} <= ROOMS.keys() | FREE
 
@@ -68,6 +76,27 @@ def test_rooms_import_only_what_they_may():
         if room != home and room not in ROOMS[home] and room != "__version__"
     ]
     assert wrong == []
+
+
+WITHOUT_PYDANTIC = ("evaluators", "files", "reports", "scoring", "statistics", "stores", "targets")
+"""Rooms on the way of judging again and comparing, which pydantic's import would slow down."""
+
+
+def test_rooms_that_read_what_machines_wrote_do_without_pydantic():
+    names = [name for name in public_modules() if name.split(".")[1] in WITHOUT_PYDANTIC]
+    script = f"import importlib, sys; [importlib.import_module(n) for n in {names}]; print('pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_functions_fit_on_a_screen():
+    long = [
+        f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}"
+        for path, _ in modules()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= 60
+    ]
+    assert long == []
 
 
 def public_modules():
