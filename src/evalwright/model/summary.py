@@ -42,8 +42,9 @@ class TrialStatistics(msgspec.Struct):
 class VariantSummary(msgspec.Struct):
     """One variant of a run.
 
-    `pass_rate` is the mean over cases of the share of passed trials: with one trial, passed / total.
-    `cases_passed` counts cases whose every trial passed, `cases_errored` cases with an errored trial.
+    `pass_rate` is the mean over cases of the share of passed trials, skipped ones left out: with one trial,
+    passed / judged. `cases_passed` counts cases whose every judged trial passed, `cases_errored` cases with a trial
+    whose target errored.
     """
 
     name: str
@@ -71,7 +72,7 @@ class VariantSummary(msgspec.Struct):
 
 
 class EvaluatorRate(msgspec.Struct):
-    """One evaluator on one variant: `n` counts results, `scored` those with a score behind `avg_score`.
+    """One evaluator on one variant: `n` counts results that were not skipped, `scored` those with a score behind `avg_score`.
 
     `cases` is the number of cases behind the interval: repeats of a case are not independent.
     """
@@ -96,7 +97,8 @@ class EvaluatorRollup(msgspec.Struct):
 class VariantDelta(msgspec.Struct):
     """One variant against the baseline: rates as fractions, latency in milliseconds, ids sorted.
 
-    `p_value` is that of the exact two-sided McNemar test on the cases that both sides judged.
+    Interval and `p_value` look at the cases that both sides judged: Newcombe's paired interval and the exact
+    two-sided McNemar test where each ran once, else the paired t-test on the cases' shares of passed trials.
     """
 
     variant: str
