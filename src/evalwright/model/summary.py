@@ -72,7 +72,7 @@ class VariantSummary(msgspec.Struct):
 
 
 class EvaluatorRate(msgspec.Struct):
-    """One evaluator on one variant: `n` counts results that were not skipped, `scored` those with a score behind `avg_score`.
+    """One evaluator on one variant: `n` counts results that were not skipped, `scored` the scores behind `avg_score`.
 
     `cases` is the number of cases behind the interval: repeats of a case are not independent.
     """
