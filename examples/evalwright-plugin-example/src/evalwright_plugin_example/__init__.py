@@ -27,7 +27,7 @@ class WordCount(msgspec.Struct, frozen=True):
         if self.minimum <= words <= self.maximum:
             return Evaluation(True, 1.0, detail={"words": words})
         expected = f"{self.minimum} to {self.maximum}"
-        return Evaluation(False, 0.0, f"{words} words, expected {expected}", {"words": words})
+        return Evaluation(False, 0.0, f"words: {words}, expected {expected}", {"words": words})
 
 
 class Canned:
