@@ -57,8 +57,7 @@ def _spaced(text):
 
 def run(command, folder):
     words = shlex.split(command)
-    if words[0] == "evalwright":
-        words[:1] = [sys.executable, "-m", "evalwright"]
+    words[:1] = {"evalwright": [sys.executable, "-m", "evalwright"], "python": [sys.executable]}[words[0]]
     environment = {**os.environ, "COLUMNS": "120"}
     return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
 

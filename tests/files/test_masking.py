@@ -120,9 +120,7 @@ def test_names_that_look_secret(name: str) -> None:
     assert looks_secret(name)
 
 
-@pytest.mark.parametrize(
-    "name", ["PATH", "HOME", "PWD", "OLDPWD", "LANG", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK"]
-)
+@pytest.mark.parametrize("name", ["PATH", "HOME", "PWD", "OLDPWD", "LANG", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK"])
 def test_names_that_do_not(name: str) -> None:
     assert not looks_secret(name)
 

@@ -508,9 +508,7 @@ def test_a_weak_secret_makes_no_record_unreadable(tmp_path: Path) -> None:
     writer.append_verdict(a_verdict(variant_name="production", status="borderline"))
     writer.close()
     reader = LocalFiles(tmp_path).read(writer.folder.name)
-    assert [(t.variant_name, t.output.final_answer) for t in reader.traces(Trace)] == [
-        ("production", f"in {MASKED}")
-    ]
+    assert [(t.variant_name, t.output.final_answer) for t in reader.traces(Trace)] == [("production", f"in {MASKED}")]
     assert [v.status for v in reader.verdicts(CaseVerdict)] == ["borderline"]
     assert reader.plan == plan
 

@@ -227,7 +227,5 @@ class Agreement(RuleBasedStateMachine):
 @pytest.mark.parametrize("harness", HARNESSES, ids=lambda harness: harness.__name__)
 def test_the_store_agrees_with_the_one_in_memory(harness: type[LocalHarness]) -> None:
     machine = type("Machine", (Agreement,), {"harness_type": harness})
-    quick = settings(
-        max_examples=25, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    quick = settings(max_examples=25, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(machine, settings=quick)

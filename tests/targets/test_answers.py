@@ -30,9 +30,7 @@ def test_structured_must_be_a_mapping():
 
 
 def test_null_lists_are_empty():
-    answer = answer_of(
-        {"tool_calls": None, "tool_results": None, "messages": None, "metrics": None, "extra": None}
-    )
+    answer = answer_of({"tool_calls": None, "tool_results": None, "messages": None, "metrics": None, "extra": None})
     assert answer == Answer(output=answer.output)
 
 
