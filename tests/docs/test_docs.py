@@ -112,6 +112,15 @@ def test_links_lead_somewhere(page):
     assert missing == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_files_of_the_repository_that_a_page_names_exist(page):
+    named = re.findall(
+        r"`((?:tests|scripts|files|dialects|stores|targets|cli|reports|model)/[\w./]*)`", page.read_text()
+    )
+    missing = [name for name in named if not any((root / name).exists() for root in (ROOT, ROOT / "src/evalwright"))]
+    assert missing == []
+
+
 def test_the_first_two_shell_blocks_of_the_readme_are_one_command_each():
     first, second = [text for language, _, text in blocks(ROOT / "README.md") if language == "sh"][:2]
     assert (first.strip(), second.strip()) == ("make demo", "make test")
