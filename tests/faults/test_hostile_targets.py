@@ -28,7 +28,7 @@ def statuses(project):
 )
 def test_every_kind_of_misbehaviour_is_held(tmp_path, target, isolation, modes):
     order = ["fine", *modes, "fine"]
-    project = make_project(tmp_path, order, target, timeout_seconds=5, isolation=isolation)
+    project = make_project(tmp_path, order, target, timeout_seconds=10, isolation=isolation)
     done = project.command("run", "eval.yaml", timeout=90)
     expected = {mode: "error" if mode in ERRORS else "pass" for mode in order}
     assert statuses(project) == expected, done.stderr

@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("evalwright.cli.inspect:command", "Show the traces of a run and what the evaluators said."),
     "report": ("evalwright.cli.report:command", "Write a report of a run: Markdown or JSON."),
     "validate": ("evalwright.cli.validate:command", "Check a suite and its dataset without running anything."),
-    "list": ("evalwright.cli.list:command", "List evaluators, targets, dialects, ... or stored runs."),
+    "list": ("evalwright.cli.listing:command", "List evaluators, targets, dialects, ... or stored runs."),
     "import": ("evalwright.cli.import_file:command", "Make a suite of recorded conversations."),
     "demo": ("evalwright.cli.demo:command", "Write the built-in example to a folder and run it."),
     "init": ("evalwright.cli.init:command", "Write a small suite to start from."),
