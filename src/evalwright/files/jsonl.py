@@ -13,12 +13,15 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Number (from 1) and content of each line that is not blank. Raises InputError."""
+    """Number (from 1) and content of each line that is not blank, a CR before its LF dropped. Raises InputError."""
     try:
         with path.open("rb", buffering=1 << 20) as file:
             for number, line in enumerate(file, 1):
-                content = line.removeprefix(_BOM).strip() if number == 1 else line.strip()
-                if content:
+                content = line.rstrip(b"\r\n")
+                if number == 1:
+                    content = content.removeprefix(_BOM)
+                if content and not content.isspace():
                     yield number, content
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(Problem(str(path), f"cannot be read: {reason}")) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 __all__ = ["named_in"]
@@ -9,8 +10,13 @@ __all__ = ["named_in"]
 
 def named_in(file: Path, name: str) -> Path:
     """The path `name` inside `file`: from the working directory if it is there, else from the file's folder."""
-    path = Path(name).expanduser()
-    if path.is_absolute() or path.exists():
-        return path
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises for an unknown user
     beside = file.parent / path
-    return beside if beside.exists() else path
+    return beside if not _exists(path) and _exists(beside) else path
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name too long for any file, or a folder that may not be entered
+        return False

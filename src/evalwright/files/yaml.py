@@ -6,9 +6,11 @@ Two flavours of plain scalars: `native` takes only true and false (three case fo
 
 from __future__ import annotations
 
+import gc
 import re
+import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -16,18 +18,27 @@ from typing import Any, ClassVar, Literal
 import yaml
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.places import Place
 
 __all__ = ["Document", "Flavour", "dump", "load", "parse"]
 
 Flavour = Literal["native", "yaml11"]
 
 _MAX_DEPTH = 100
-_MAX_NODES = 5_000_000
-"""Nodes after aliases are expanded; a few lines of nested aliases stand for billions."""
+_MAX_ALIASED = 1_000_000
+"""Nodes that are there only through aliases; a few lines of nested aliases stand for billions."""
+_MAX_DIGITS = 1000
+"""Characters of a number: time to read one in base 60 grows with their square."""
+
+_MAX_TOLD = 200
+_MOST_PROBLEMS = 100
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_BOOL = "tag:yaml.org,2002:bool"
+_TAG = "tag:yaml.org,2002:"
+_NUMBERS = (_TAG + "int", _TAG + "float")
+_MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What PyYAML lets through when a scalar is none of what its tag says."""
 
 
 @cache
@@ -37,130 +48,200 @@ def _loader(flavour: Flavour) -> Any:
 
     class Native(_Loader):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
-            first: [(tag, pattern) for tag, pattern in resolvers if tag != _BOOL]
+            first: [(tag, pattern) for tag, pattern in resolvers if tag not in (_TAG + "bool", _TAG + "value")]
             for first, resolvers in _Loader.yaml_implicit_resolvers.items()
         }
 
-    Native.add_implicit_resolver(_BOOL, re.compile(r"true|True|TRUE|false|False|FALSE"), list("tTfF"))
+    Native.add_implicit_resolver(_TAG + "bool", re.compile(r"(true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))
     return Native
 
 
-@dataclass(frozen=True, slots=True)
 class Document:
     """A YAML document: its value, and where each part of it stands."""
 
-    file: str
-    value: Any
-    root: yaml.Node | None
+    def __init__(self, file: str, value: Any, data: bytes = b"") -> None:
+        self.file = file
+        self.value = value
+        self._data = data
+        self._root: yaml.Node | None = None
 
-    def line(self, path: tuple[str | int, ...]) -> int | None:
+    def line(self, place: Place) -> int | None:
         """The 1-based line of the value at a key path, or of the deepest part of the path that is there."""
-        node, found = self.root, self.root
-        for step in path:
-            node = _child(node, step)
-            if node is None:
+        if self._root is None:
+            # Only a mistake asks for a line: keeping every node for it would cost more than reading again.
+            self._root = yaml.compose(self._data, Loader=_Loader)
+        node, line = self._root, None
+        for step in place:
+            child = None if node is None else _child(node, step)
+            if child is None:
                 break
-            found = node
-        return None if found is None else found.start_mark.line + 1
+            node, line = child
+        if line is None and self._root is not None:
+            return self._root.start_mark.line + 1
+        return line
 
 
-def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
+def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, int] | None:
+    """A part of a node and its line: that of the key, as the value of a block mapping starts one line below it."""
     if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        child: yaml.Node = node.value[step]
-        return child
+        return node.value[step], node.value[step].start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value == str(step):
-                # the line of the key: the value of a block mapping starts one line below it
-                return _at(value, key)
+                return value, key.start_mark.line + 1
     return None
-
-
-def _at(value: yaml.Node, key: yaml.Node) -> yaml.Node:
-    """The value's node, placed where its key is."""
-    return type(value)(value.tag, value.value, key.start_mark, value.end_mark)
 
 
 def load(path: Path, flavour: Flavour = "native") -> Document:
     """The YAML document in a file. Raises InputError with file and line."""
     try:
         data = path.read_bytes()
-    except OSError as error:
-        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(Problem(str(path), f"cannot be read: {reason}")) from error
     return parse(data, str(path), flavour)
 
 
 def parse(data: bytes, file: str, flavour: Flavour) -> Document:
     """The YAML document in some bytes; `file` is its name in messages. Raises InputError."""
-    loader = None
     try:
-        loader = _loader(flavour)(data)
-        root = loader.get_single_node()
-        if root is None:
-            return Document(file, None, None)
-        problems = list(_unsound(root, file))
-        if problems:
-            raise InputError(problems)
-        return Document(file, loader.construct_document(root), root)
+        with _collector_paused():
+            _refuse_depth(data)
+            root = yaml.compose(data, Loader=_loader(flavour))
+            problems = _Sound(file).problems(root)
+            if not problems:
+                return Document(file, _value(root, flavour), data)
+    except yaml.reader.ReaderError as error:
+        line = data.count(b"\n", 0, error.position) + 1
+        raise InputError(Problem(file, f"not valid YAML: {error.reason} (line {line})", line)) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise InputError(Problem(file, f"no YAML: {_told(error)}", mark.line + 1 if mark else None)) from error
-    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        raise InputError(Problem(file, f"no YAML: {str(error).splitlines()[0]}")) from error
+        raise InputError(Problem(file, f"not valid YAML: {_told(error)}", mark.line + 1 if mark else None)) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(Problem(file, f"not valid YAML: {error}")) from error
+    raise InputError(problems)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Building a large document is mostly the cyclic collector's time, and nothing in it is garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
-        if loader is not None:
-            loader.dispose()
+        if enabled:
+            gc.enable()
 
 
 def _told(error: yaml.MarkedYAMLError) -> str:
     """What the parser was doing and where it began, and what it met and where."""
     parts = ((error.context, error.context_mark), (error.problem, error.problem_mark))
-    return ", ".join(f"{what} (line {mark.line + 1})" if mark else what for what, mark in parts if what)
+    told = ((textwrap.shorten(what, _MAX_TOLD), mark) for what, mark in parts if what)
+    return ", ".join(f"{what} (line {mark.line + 1})" if mark else what for what, mark in told)
 
 
-def _unsound(root: yaml.Node, file: str) -> Iterator[Problem]:
-    """Duplicate keys, and nesting or aliases without bounds; looks at every node once."""
-    sizes: dict[int, int] = {}
-    problems: list[Problem] = []
+def _refused(message: str, node: yaml.Node | yaml.Event) -> yaml.MarkedYAMLError:
+    mark: Any = node.start_mark
+    return yaml.MarkedYAMLError(problem=message, problem_mark=mark)
 
-    def visit(node: yaml.Node, depth: int) -> int:
-        known = sizes.get(id(node))
+
+def _refuse_depth(data: bytes) -> None:
+    """Looks at the events first: the C composer recurses without a bound and would end the process."""
+    depth, loader = 0, _Loader(data)
+    try:
+        while (event := loader.get_event()) is not None:
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > _MAX_DEPTH:
+                    raise _refused(f"nested deeper than {_MAX_DEPTH} levels", event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+    finally:
+        loader.dispose()
+
+
+class _Sound:
+    """Looks at every node once for duplicate keys, endless numbers, and aliases without bounds."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._problems: list[Problem] = []
+        self._sizes: dict[int, int] = {}
+        self._visited = 0
+
+    def problems(self, root: yaml.Node | None) -> list[Problem]:
+        if root is not None:
+            self._size(root)
+        return self._problems
+
+    def _size(self, node: yaml.Node) -> int:
+        """How many nodes there are from here on when aliases are written out."""
+        known = self._sizes.get(id(node))
+        if known == 0:
+            raise _refused("an alias of the part that it stands in", node)
         if known is not None:
-            if known == 0:
-                raise ValueError("a part that contains itself")
             return known
-        if depth > _MAX_DEPTH:
-            raise ValueError(f"nested deeper than {_MAX_DEPTH} levels (line {node.start_mark.line + 1})")
+        self._visited += 1
         if isinstance(node, yaml.ScalarNode):
+            if len(node.value) > _MAX_DIGITS and node.tag in _NUMBERS:
+                raise _refused(f"a number of {len(node.value)} characters", node)
             return 1
-        sizes[id(node)], total = 0, 1
+        self._sizes[id(node)], total = 0, 1
         if isinstance(node, yaml.MappingNode):
-            problems.extend(_duplicates(node, file))
+            self._refuse_duplicates(node)
             for key, value in node.value:
-                total += visit(key, depth + 1) + visit(value, depth + 1)
+                total += self._size(key) + self._size(value)
         else:
             for item in node.value:
-                total += visit(item, depth + 1)
-        if total > _MAX_NODES:
-            raise ValueError(f"aliases stand for more than {_MAX_NODES} values")
-        sizes[id(node)] = total
+                total += self._size(item)
+        if total - self._visited > _MAX_ALIASED:
+            raise _refused(f"aliases stand for more than {_MAX_ALIASED} values", node)
+        self._sizes[id(node)] = total
         return total
 
-    visit(root, 0)
-    yield from problems
+    def _refuse_duplicates(self, node: yaml.MappingNode) -> None:
+        if len(node.value) < 2:
+            return
+        seen: dict[tuple[str, str], int] = {}
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            name, line = (key.tag, key.value), key.start_mark.line + 1
+            if name in seen and len(self._problems) < _MOST_PROBLEMS:
+                message = f"duplicate key {key.value!r}, first on line {seen[name]}"
+                self._problems.append(Problem(self._file, message, line))
+            seen.setdefault(name, line)
 
 
-def _duplicates(node: yaml.MappingNode, file: str) -> Iterator[Problem]:
-    if len(node.value) < 2:
+def _value(root: yaml.Node | None, flavour: Flavour) -> Any:
+    if root is None:
+        return None
+    loader = _loader(flavour)(b"")
+    try:
+        return loader.construct_document(root)
+    except _MISREAD as error:
+        node = next(_misread(root, flavour), root)
+        kind = node.tag.rpartition(":")[2]
+        raise _refused(f"{textwrap.shorten(str(node.value), _MAX_TOLD)!r} is no {kind}", node) from error
+    finally:
+        loader.dispose()
+
+
+def _misread(node: yaml.Node, flavour: Flavour) -> Iterator[yaml.Node]:
+    """Scalars that are none of what they look like, such as a thirteenth month."""
+    if isinstance(node, yaml.ScalarNode):
+        loader = _loader(flavour)(b"")
+        try:
+            loader.construct_object(node, deep=True)
+        except _MISREAD:
+            yield node
+        finally:
+            loader.dispose()
         return
-    seen: dict[tuple[str, str], int] = {}
-    for key, _ in node.value:
-        if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
-            continue
-        name, line = (key.tag, key.value), key.start_mark.line + 1
-        if name in seen:
-            yield Problem(file, f"duplicate key {key.value!r}, first on line {seen[name]}", line)
-        seen.setdefault(name, line)
+    for item in node.value:
+        for child in item if isinstance(node, yaml.MappingNode) else (item,):
+            yield from _misread(child, flavour)
 
 
 def dump(value: Any) -> str:

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.errors import InputError
+from evalwright.files.jsonl import lines_of
+
+
+def read(folder: Path, data: bytes) -> list[tuple[int, bytes]]:
+    file = folder / "lines.jsonl"
+    file.write_bytes(data)
+    return list(lines_of(file))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("jsonl")
+
+
+def test_blank_lines_count_but_are_not_there(folder: Path) -> None:
+    assert read(folder, b"1\n\n  \n2\n") == [(1, b"1"), (4, b"2")]
+
+
+def test_a_carriage_return_before_the_line_end_is_dropped(folder: Path) -> None:
+    assert read(folder, b"1\r\n2\r\n") == [(1, b"1"), (2, b"2")]
+
+
+def test_the_last_line_needs_no_end(folder: Path) -> None:
+    assert read(folder, b"1\n2") == [(1, b"1"), (2, b"2")]
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(folder: Path) -> None:
+    assert read(folder, b"\xef\xbb\xbf1\n") == [(1, b"1")]
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0c", "\x0b", "\x1c"])
+def test_only_a_line_feed_ends_a_line(folder: Path, mark: str) -> None:
+    line = f'"a{mark}b"'.encode()
+    assert read(folder, line + b"\n") == [(1, line)]
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "", "a" * 5000, "nul\0byte"])
+def test_what_cannot_be_read_is_named(folder: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        list(lines_of(folder / name))
+
+
+@given(data=st.binary())
+def test_no_byte_but_line_ends_and_blanks_is_lost(folder: Path, data: bytes) -> None:
+    kept = b"".join(line for _, line in read(folder, b"x" + data))
+    assert kept.translate(None, b"\r\n \t\x0b\x0c") == (b"x" + data).translate(None, b"\r\n \t\x0b\x0c")

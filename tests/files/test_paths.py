@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evalwright.files.paths import named_in
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A suite file in a folder of its own beside the working directory."""
+    for name in ("work", "suites"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path / "suites" / "eval.yaml"
+
+
+def test_the_working_directory_goes_first(suite: Path) -> None:
+    Path("cases.yaml").touch()
+    (suite.parent / "cases.yaml").touch()
+    assert named_in(suite, "cases.yaml") == Path("cases.yaml")
+
+
+def test_what_is_not_in_the_working_directory_is_looked_for_beside_the_suite(suite: Path) -> None:
+    (suite.parent / "cases.yaml").touch()
+    assert named_in(suite, "cases.yaml") == suite.parent / "cases.yaml"
+
+
+def test_what_is_nowhere_stays_as_it_is_named(suite: Path) -> None:
+    assert named_in(suite, "cases.yaml") == Path("cases.yaml")
+
+
+def test_an_absolute_path_stays(suite: Path) -> None:
+    assert named_in(suite, str(suite)) == suite
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "nul\0byte", "~nobody-has-this-name/x", ""])
+def test_a_name_that_no_file_can_have_is_only_a_name(suite: Path, name: str) -> None:
+    assert str(named_in(suite, name)) in (name, ".")

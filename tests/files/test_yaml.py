@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.errors import InputError, Problem
+from evalwright.files import yaml
+from evalwright.files.yaml import Flavour
+
+FLAVOURS: tuple[Flavour, ...] = ("native", "yaml11")
+
+
+def value_of(text: str, flavour: Flavour = "native") -> Any:
+    return yaml.parse(text.encode(), "x.yaml", flavour).value
+
+
+def problems_of(data: str | bytes, flavour: Flavour = "native") -> tuple[Problem, ...]:
+    with pytest.raises(InputError) as caught:
+        yaml.parse(data if isinstance(data, bytes) else data.encode(), "x.yaml", flavour)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize("word", ["on", "off", "yes", "no", "On", "YES", "y", "n"])
+def test_native_words_stay_words(word: str) -> None:
+    assert value_of(f"[{word}]") == [word]
+
+
+@pytest.mark.parametrize(("word", "meaning"), [("true", True), ("True", True), ("FALSE", False)])
+def test_native_booleans_are_true_and_false_in_three_forms(word: str, meaning: bool) -> None:
+    assert value_of(f"[{word}]") == [meaning]
+
+
+@pytest.mark.parametrize("text", ["[tRUE]", "[trueish]", "['true']", "[=]"])
+def test_what_only_looks_like_a_native_value_is_text(text: str) -> None:
+    assert isinstance(value_of(text)[0], str)
+
+
+def test_yaml11_has_more_booleans_and_dates() -> None:
+    assert value_of("[yes, off, 2026-05-01]", "yaml11") == [True, False, date(2026, 5, 1)]
+
+
+def test_nothing_at_all_is_none() -> None:
+    assert [value_of(text) for text in ("", "# only a comment\n", "---\n")] == [None, None, None]
+
+
+def test_lines_are_known_by_key_path() -> None:
+    document = yaml.parse(b"a: 1\nlist:\n  - x: 1\n  - x: 2\n    y:\n      z: 3\n", "x.yaml", "native")
+    places: list[tuple[str | int, ...]] = [(), ("a",), ("list",), ("list", 1), ("list", 1, "x"), ("list", 1, "y", "z")]
+    assert [document.line(place) for place in places] == [1, 1, 2, 4, 4, 6]
+
+
+def test_what_is_missing_has_the_line_of_what_it_is_missing_from() -> None:
+    document = yaml.parse(b"a: 1\nb:\n  c: 1\n", "x.yaml", "native")
+    assert document.line(("b", "d", "e")) == 2
+
+
+def test_a_document_without_content_has_no_lines() -> None:
+    assert yaml.parse(b"", "x.yaml", "native").line(("a",)) is None
+
+
+def test_duplicate_keys_are_all_told_with_both_lines() -> None:
+    problems = problems_of("a: 1\nb: 2\na: 3\nc: {d: 1, d: 2}\n")
+    assert [(p.line, p.message) for p in problems] == [
+        (3, "duplicate key 'a', first on line 1"),
+        (4, "duplicate key 'd', first on line 4"),
+    ]
+
+
+def test_a_merged_key_may_be_overridden() -> None:
+    assert value_of("a: &a {x: 1, y: 1}\nb:\n  <<: *a\n  y: 2\n")["b"] == {"x": 1, "y": 2}
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        ("a: 1\nb: [1\nc: 2\n", 3),
+        ("a: 1\n\tb: 2\n", 2),
+        ("a: 1\n---\nb: 1\n", 2),
+        ("a: 1\nb: !!python/object/apply:os.system [echo]\n", 2),
+        ("a: 1\nb: !mine x\n", 2),
+        ("a: 1\nb: 2026-13-45\n", 2),
+        ("a: 1\nb: *nowhere\n", 2),
+        (b"a: 1\nb: \xff\n", 2),
+        (b"a: 1\nb: \x00\n", 2),
+        ("a: 1\nb: " + "1" * 5000, 2),
+        ("a: 1\n? [b]\n: 1\n", 2),
+    ],
+)
+def test_what_is_no_yaml_is_told_with_its_line(data: str | bytes, line: int) -> None:
+    (problem,) = problems_of(data)
+    assert (problem.line, f"line {line}" in problem.message) == (line, True)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize(
+    "data",
+    ["[" * 100_000, "- " * 100_000, "{a: " * 100_000, "? " * 100_000, "[" * 100_000 + "]" * 100_000],
+)
+def test_deep_nesting_is_refused(data: str, flavour: Flavour) -> None:
+    assert "nested deeper" in problems_of(data, flavour)[0].message
+
+
+def test_aliases_that_stand_for_billions_are_refused() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10)]
+    assert "aliases stand for" in problems_of("\n".join(lines))[0].message
+
+
+def test_merges_that_stand_for_billions_are_refused() -> None:
+    lines = ["a0: &a0 {k: v}"]
+    lines += [f"a{i}: &a{i}\n  <<: [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
+    assert "aliases stand for" in problems_of("\n".join(lines))[0].message
+
+
+@pytest.mark.parametrize("data", ["a: &a [*a]", "&a {b: {c: *a}}", "a: &a\n  <<: *a\n"])
+def test_a_part_that_contains_itself_is_refused(data: str) -> None:
+    assert "alias of the part" in problems_of(data)[0].message
+
+
+def test_many_values_without_aliases_are_no_bomb() -> None:
+    assert len(value_of("[" + "1, " * 20_000 + "]")) == 20_000
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "", "a" * 5000, "nul\0byte"])
+def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        yaml.load(tmp_path / name)
+
+
+PARTS = st.sampled_from(
+    ["a", "b: ", "- ", "\n", "  ", "[", "]", "{", "}", "&a ", "*a", "<<: ", "'", '"', "|", ">", "? ", ": ", "!!int ",
+     "1:", "2026-", "0x", "~", "#", ",", "\t", "---\n", "%YAML 1.1\n", "!!binary ", "!!set ", "!!omap "]
+)  # fmt: skip
+
+
+@given(data=st.binary() | st.lists(PARTS).map(lambda parts: "".join(parts).encode()), flavour=st.sampled_from(FLAVOURS))
+def test_any_bytes_are_a_document_or_refused(data: bytes, flavour: Flavour) -> None:
+    problems: tuple[Problem, ...] = ()
+    try:
+        yaml.parse(data, "x.yaml", flavour).line(("a", 0))
+    except InputError as error:
+        problems = error.problems
+    assert all(problem.file == "x.yaml" and problem.message for problem in problems)
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(PLAIN)
+def test_what_is_dumped_is_read_back(value: Any) -> None:
+    assert value_of(yaml.dump(value), "yaml11") == value
+
+
+@pytest.mark.parametrize("text", ["yes", "on", "1", "1:30", "~", "2026-05-01", "a\u2028b", "a\x85b", "\0", "=", "<<"])
+def test_text_that_looks_like_something_else_is_read_back_by_every_flavour(text: str) -> None:
+    assert [value_of(yaml.dump([text]), flavour) for flavour in FLAVOURS] == [[text], [text]]
+
+
+def test_half_a_character_is_replaced_visibly() -> None:
+    assert value_of(yaml.dump({"a\ud800": "b\udfff"})) == {"a\ufffd": "b\ufffd"}
+
+
+def test_keys_keep_their_order_and_repeated_parts_are_written_out() -> None:
+    part = {"z": 1, "a": 2}
+    assert yaml.dump({"y": part, "b": part}) == "y:\n  z: 1\n  a: 2\nb:\n  z: 1\n  a: 2\n"
