@@ -40,7 +40,7 @@ def test_inspect_shows_every_cell_with_answer_and_reasons(made: Project) -> None
 def test_inspect_narrows_to_a_case_and_a_variant(made: Project) -> None:
     out = made.evalwright("inspect", run_of(made, "a"), "--case", "b1", "--variant", "w").out
     assert out.endswith("1 shown\n")
-    assert "answer    no" in out
+    assert "answer      no" in out
 
 
 def test_inspect_shows_failed_cells_only(made: Project) -> None:

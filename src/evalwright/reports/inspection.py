@@ -16,7 +16,7 @@ from evalwright.reports.text import Paint, block, one_line
 __all__ = ["cell_lines"]
 
 _MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~"}
-_LABEL = 10
+_LABEL = 12
 _INDENT = " " * (_LABEL + 2)
 
 
