@@ -21,6 +21,7 @@ __all__ = [
     "normal_quantile",
     "normal_two_sided",
     "root_of",
+    "t_cdf",
     "t_quantile",
     "t_two_sided",
     "two_sided_z",
@@ -114,6 +115,12 @@ def beta_quantile(p: float, a: float, b: float) -> float:
 def t_two_sided(t: float, df: float) -> float:
     """P(|T| >= |t|) for Student's T with `df` degrees of freedom."""
     return beta_cdf(df / (df + t * t), df / 2, 0.5)
+
+
+def t_cdf(t: float, df: float) -> float:
+    """P(T <= t) for Student's T with `df` degrees of freedom."""
+    tail = t_two_sided(t, df) / 2
+    return 1 - tail if t > 0 else tail
 
 
 def t_quantile(p: float, df: float) -> float:

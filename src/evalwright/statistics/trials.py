@@ -8,7 +8,16 @@ from typing import NamedTuple
 
 from evalwright.statistics.means import mean_of, variance_of
 
-__all__ = ["PassK", "pass_at_k", "pass_at_k_table", "pass_hat_k", "share_at_k", "share_hat_k"]
+__all__ = [
+    "PassK",
+    "RepeatedRuns",
+    "pass_at_k",
+    "pass_at_k_table",
+    "pass_hat_k",
+    "repeated_runs",
+    "share_at_k",
+    "share_hat_k",
+]
 
 
 class PassK(NamedTuple):
@@ -54,6 +63,51 @@ def pass_at_k_table(tasks_n_c: Sequence[tuple[int, int]], k: Iterable[int]) -> d
             table[f"pass_{name}_{size}_se_over_tasks"] = _standard_error(values)
             table[f"plugin_pass_{name}_{size}_biased"] = mean_of([biased(c / n, size) for n, c in enough])
     return table
+
+
+class RepeatedRuns(NamedTuple):
+    """Where the spread of a mean over repeated cases comes from."""
+
+    mean: float | None
+    se_over_case_means: float | None
+    within_case_variance: float | None
+    between_case_variance_unclipped: float | None
+    between_case_variance: float | None
+    share_of_se2_due_to_repeats: float | None
+    icc1: float | None
+    case_pass_share: list[float]
+    flaky_cases: list[int]
+    """Positions of the cases whose scores differ from trial to trial."""
+
+
+def repeated_runs(scores_by_case: Sequence[Sequence[float]]) -> RepeatedRuns:
+    """Repeats are averaged inside their case; case means are the observations (Miller 2024, section 3.1).
+
+    Var(mean) = (between + within/K)/N, K the harmonic mean of the numbers of trials. What needs repeats is None
+    unless every case has two. Raises ValueError for a case without scores.
+    """
+    if not all(scores_by_case):
+        raise ValueError("expected scores of every case, found a case without any")
+    means = [sum(scores) / len(scores) for scores in scores_by_case]
+    flaky = [i for i, scores in enumerate(scores_by_case) if min(scores) != max(scores)]
+    error, total = _standard_error(means), variance_of(means)
+    variances = [value for scores in scores_by_case if (value := variance_of(scores)) is not None]
+    if total is None or len(variances) < len(means):
+        return RepeatedRuns(mean_of(means), error, None, None, None, None, None, means, flaky)
+    within = sum(variances) / len(variances)
+    repeats = within * sum(1 / len(scores) for scores in scores_by_case) / len(means)
+    between = max(0.0, total - repeats)
+    return RepeatedRuns(
+        mean_of(means),
+        error,
+        within,
+        total - repeats,
+        between,
+        repeats / total if total else None,
+        between / (between + within) if between + within else None,
+        means,
+        flaky,
+    )
 
 
 def _plugin_at(p: float, k: int) -> float:

@@ -1,0 +1,50 @@
+"""Quantiles of latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor
+from typing import NamedTuple
+
+from evalwright.statistics.distributions import binomial_cdf
+from evalwright.statistics.proportions import Interval
+
+__all__ = ["Quantiles", "interpolated", "quantiles"]
+
+
+class Quantiles(NamedTuple):
+    """Quantiles; the median's interval makes no assumption and is None below six values."""
+
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    p99: float | None
+    median_ci_order_statistics_1based: tuple[int, int] | None
+    median_ci: Interval | None
+    median_ci_coverage: float | None
+
+
+def quantiles(latency_ms: Sequence[float]) -> Quantiles:
+    """Quantiles by linear interpolation between order statistics (Hyndman and Fan 1996, type 7).
+
+    The median's interval has ranks l and n - l + 1, l the largest with P(Bin(n, 1/2) < l) <= 0.025 (Hahn and Meeker).
+    """
+    ordered, n = sorted(latency_ms), len(latency_ms)
+    if not n:
+        return Quantiles(None, None, None, None, None, None, None)
+    p50, p90, p95, p99 = (interpolated(ordered, share) for share in (0.5, 0.9, 0.95, 0.99))
+    rank = 0
+    while rank < n / 2 and binomial_cdf(rank, n, 0.5) <= 0.025:
+        rank += 1
+    if not rank:
+        return Quantiles(p50, p90, p95, p99, None, None, None)
+    ends, interval = (rank, n - rank + 1), (float(ordered[rank - 1]), float(ordered[n - rank]))
+    return Quantiles(p50, p90, p95, p99, ends, interval, 1 - 2 * binomial_cdf(rank - 1, n, 0.5))
+
+
+def interpolated(ordered: Sequence[float], share: float) -> float:
+    """The quantile between the two order statistics that enclose it."""
+    place = share * (len(ordered) - 1)
+    below = floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

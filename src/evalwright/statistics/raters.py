@@ -1,0 +1,224 @@
+"""Does a judge agree with people? Agreement corrected for chance, in its usual forms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import permutations
+from math import fsum, sqrt
+from typing import Any, NamedTuple
+
+from evalwright.statistics.distributions import two_sided_z
+from evalwright.statistics.proportions import Interval, wilson
+from evalwright.statistics.ranks import kendall_tau_b, spearman
+
+__all__ = [
+    "Agreement",
+    "BinaryAgreement",
+    "FleissKappa",
+    "Krippendorff",
+    "agreement",
+    "agreement_binary",
+    "fleiss_kappa",
+    "krippendorff_alpha",
+]
+
+Table = list[list[float]]
+
+
+class Agreement(NamedTuple):
+    """Two raters. Kappa is None when chance alone agrees always; what needs numbers is None for other labels."""
+
+    n: int
+    percent_agreement: float | None
+    cohen_kappa: float | None
+    cohen_kappa_se: float | None
+    cohen_kappa_ci95: Interval | None
+    cohen_kappa_linear: float | None
+    cohen_kappa_quadratic: float | None
+    spearman: float | None
+    kendall_tau_b: float | None
+    mean_bias_judge_minus_human: float | None
+    krippendorff_nominal: float | None
+    krippendorff_ordinal: float | None
+    krippendorff_interval: float | None
+    gwet_ac1: float | None
+    pabak: float | None
+
+
+def agreement(human: Sequence[Any], judge: Sequence[Any], labels: Sequence[Any] | None = None) -> Agreement:
+    """Labels of a person and of a judge for the same items; `labels` lists them all in order, also unused ones.
+
+    Cohen 1960 and 1968 (weights by position) with the standard error of Fleiss, Cohen and Everitt 1969;
+    Krippendorff 2011; Gwet 2008; prevalence-adjusted kappa (q po - 1)/(q - 1).
+    Raises ValueError unless both are of one length.
+    """
+    if len(human) != len(judge):
+        raise ValueError(f"expected as many labels of both, found {len(human)} and {len(judge)}")
+    n = len(human)
+    names = list(labels) if labels is not None else sorted({*human, *judge})
+    if not n:
+        return Agreement(0, *[None] * 14)
+    counts = Counter(zip(human, judge, strict=True))
+    table: Table = [[counts[row, column] / n for column in names] for row in names]
+    po, q = fsum(table[i][i] for i in range(len(names))), len(names)
+    kappa, error = _kappa_with_error(table, n)
+    half = two_sided_z(0.95) * error if error is not None else 0.0
+    numeric = all(isinstance(label, int | float) for label in names)
+    alpha = krippendorff_alpha([list(human), list(judge)])
+    return Agreement(
+        n,
+        po,
+        kappa,
+        error,
+        (kappa - half, kappa + half) if kappa is not None and error is not None else None,
+        _kappa(table, lambda i, j: abs(i - j)),
+        _kappa(table, lambda i, j: (i - j) ** 2),
+        spearman(human, judge) if numeric else None,
+        kendall_tau_b(human, judge) if numeric else None,
+        fsum(y - x for x, y in zip(human, judge, strict=True)) / n if numeric else None,
+        alpha.nominal,
+        alpha.ordinal,
+        alpha.interval,
+        _gwet(table),
+        (q * po - 1) / (q - 1) if q > 1 else None,
+    )
+
+
+def _margins(table: Table) -> tuple[list[float], list[float]]:
+    return [fsum(row) for row in table], [fsum(column) for column in zip(*table, strict=True)]
+
+
+def _kappa(table: Table, weight: Callable[[int, int], float]) -> float | None:
+    """1 - seen disagreement / disagreement by chance, weighted."""
+    rows, columns = _margins(table)
+    places = [(i, j) for i in range(len(rows)) for j in range(len(columns))]
+    chance = fsum(weight(i, j) * rows[i] * columns[j] for i, j in places)
+    return 1 - fsum(weight(i, j) * table[i][j] for i, j in places) / chance if chance > 1e-15 else None
+
+
+def _kappa_with_error(table: Table, n: int) -> tuple[float | None, float | None]:
+    kappa = _kappa(table, lambda i, j: float(i != j))
+    if kappa is None:
+        return None, None
+    rows, columns = _margins(table)
+    places = range(len(rows))
+    chance = fsum(rows[i] * columns[i] for i in places)
+    same = fsum(table[i][i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in places)
+    other = fsum(table[i][j] * (columns[i] + rows[j]) ** 2 for i in places for j in places if i != j)
+    variance = same + (1 - kappa) ** 2 * other - (kappa - chance * (1 - kappa)) ** 2
+    return kappa, sqrt(max(0.0, variance) / n) / (1 - chance)
+
+
+def _gwet(table: Table) -> float | None:
+    rows, columns = _margins(table)
+    shares = [(row + column) / 2 for row, column in zip(rows, columns, strict=True)]
+    chance = fsum(p * (1 - p) for p in shares) / (len(shares) - 1) if len(shares) > 1 else 0.0
+    return (fsum(table[i][i] for i in range(len(rows))) - chance) / (1 - chance) if chance < 1 else None
+
+
+class BinaryAgreement(NamedTuple):
+    """A judge's passes and failures against a person's; kappa falls when one label is rare, AC1 does not."""
+
+    accuracy: float | None
+    sensitivity_tpr: float | None
+    specificity_tnr: float | None
+    precision: float | None
+    f1: float | None
+    mcc: float | None
+    cohen_kappa: float | None
+    gwet_ac1: float | None
+    balanced_accuracy: float | None
+    youden_j: float | None
+    tpr_ci_wilson: Interval | None
+    tnr_ci_wilson: Interval | None
+
+
+def agreement_binary(tp: int, fp: int, fn: int, tn: int) -> BinaryAgreement:
+    """The confusion table of a judge, the person's label being the reference and pass the positive one."""
+    n, positive, negative, said = tp + fp + fn + tn, tp + fn, tn + fp, tp + fp
+    if not n:
+        return BinaryAgreement(*[None] * 12)
+    tpr = tp / positive if positive else None
+    tnr = tn / negative if negative else None
+    both = None if tpr is None or tnr is None else tpr + tnr
+    table = [[tp / n, fn / n], [fp / n, tn / n]]
+    square = said * positive * negative * (n - said)
+    return BinaryAgreement(
+        (tp + tn) / n,
+        tpr,
+        tnr,
+        tp / said if said else None,
+        2 * tp / (2 * tp + fp + fn) if tp + fp + fn else None,
+        (tp * tn - fp * fn) / sqrt(square) if square else None,
+        _kappa(table, lambda i, j: float(i != j)),
+        _gwet(table),
+        None if both is None else both / 2,
+        None if both is None else both - 1,
+        wilson(tp, positive),
+        wilson(tn, negative),
+    )
+
+
+class Krippendorff(NamedTuple):
+    """Krippendorff's alpha by level of measurement; None without disagreement by chance."""
+
+    nominal: float | None
+    ordinal: float | None
+    interval: float | None
+
+
+def krippendorff_alpha(ratings: Sequence[Sequence[Any]]) -> Krippendorff:
+    """Raters in rows, units in columns, None where a rater said nothing (Krippendorff 2011).
+
+    Units with one rating do not count; the upper levels are None for labels that are no numbers.
+    """
+    seen: dict[tuple[Any, Any], float] = {}
+    for unit in zip(*ratings, strict=True):
+        given = [value for value in unit if value is not None]
+        for pair in permutations(given, 2):
+            seen[pair] = seen.get(pair, 0.0) + 1 / (len(given) - 1)
+    values = {x for x, _ in seen}
+    totals = {value: fsum(weight for (x, _), weight in seen.items() if x == value) for value in values}
+    nominal = _alpha(seen, totals, lambda x, y: float(x != y))
+    if not all(isinstance(value, int | float) for value in values):
+        return Krippendorff(nominal, None, None)
+    return Krippendorff(
+        nominal,
+        _alpha(seen, totals, lambda x, y: _ordinal_distance(totals, x, y)),
+        _alpha(seen, totals, lambda x, y: (x - y) ** 2),
+    )
+
+
+def _alpha(
+    seen: dict[tuple[Any, Any], float], totals: dict[Any, float], distance: Callable[[Any, Any], float]
+) -> float | None:
+    chance = fsum(totals[x] * totals[y] * distance(x, y) for x in totals for y in totals)
+    disagreement = fsum(weight * distance(x, y) for (x, y), weight in seen.items())
+    return 1 - (fsum(totals.values()) - 1) * disagreement / chance if chance else None
+
+
+def _ordinal_distance(totals: dict[Any, float], x: Any, y: Any) -> float:
+    low, high = min(x, y), max(x, y)
+    between = fsum(total for value, total in totals.items() if low <= value <= high)
+    return (between - (totals[x] + totals[y]) / 2) ** 2
+
+
+class FleissKappa(NamedTuple):
+    """Fleiss' kappa; None when chance alone agrees always."""
+
+    fleiss_kappa: float | None
+
+
+def fleiss_kappa(counts_by_unit: Sequence[Sequence[int]]) -> FleissKappa:
+    """Several raters: units in rows, how many chose each category in columns (Fleiss 1971).
+
+    Raises ValueError unless every unit has the same number of raters, at least two.
+    """
+    raters = {sum(unit) for unit in counts_by_unit}
+    if len(raters) != 1 or min(raters) < 2:
+        raise ValueError("expected units with the same number of raters, at least two")
+    n, m = len(counts_by_unit), raters.pop()
+    seen = fsum(sum(c * (c - 1) for c in unit) / (m * (m - 1)) for unit in counts_by_unit) / n
+    chance = fsum((sum(column) / (n * m)) ** 2 for column in zip(*counts_by_unit, strict=True))
+    return FleissKappa((seen - chance) / (1 - chance) if chance < 1 else None)

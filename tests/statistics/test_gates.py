@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from math import comb
+
+import pytest
+
+from evalwright.statistics import (
+    e_value,
+    flake_false_alarm,
+    gate_characteristic,
+    non_inferiority,
+    sprt,
+    wilson,
+)
+
+A = [0.62, 0.71, 0.55, 0.8, 0.45, 0.9, 0.33, 0.67, 0.74, 0.51]
+B = [0.7, 0.73, 0.61, 0.79, 0.58, 0.94, 0.36, 0.77, 0.69, 0.6]
+
+
+def test_non_inferiority_has_the_reference_numbers() -> None:
+    found = non_inferiority(A, B, 0.02)
+    assert found[:2] == pytest.approx((0.01755084754677, 0.001504759490282))
+    assert found[3:5] == pytest.approx((0.9373898810809, 0.9905501930198))
+    assert (found.non_inferior, found.regression_significant) == (True, False)
+
+
+def test_a_clear_regression_is_inferior() -> None:
+    found = non_inferiority(B, A, 0.02)
+    assert (found.non_inferior, found.regression_significant) == (False, True)
+
+
+def test_a_difference_without_spread_is_not_decided() -> None:
+    assert non_inferiority([0.5, 0.5], [0.5, 0.5], 0.1).non_inferior is None
+
+
+def test_gate_has_the_reference_characteristic() -> None:
+    found = gate_characteristic(50, 0.8, [0.8, 0.85, 0.9, 0.95, 0.98])
+    assert found.smallest_passing_count == 46
+    assert found.prob_gate_passes_at_true_rate == pytest.approx(
+        [0.01849601506021, 0.112105208055, 0.4311984068291, 0.8963831898559, 0.9967902579739]
+    )
+
+
+def test_the_smallest_passing_count_is_the_first_to_pass() -> None:
+    count = gate_characteristic(30, 0.6, []).smallest_passing_count
+    assert count is not None
+    passing, short = wilson(count, 30), wilson(count - 1, 30)
+    assert passing is not None
+    assert short is not None
+    assert short[0] < 0.6 <= passing[0]
+
+
+def test_too_few_cases_never_pass_a_gate() -> None:
+    assert gate_characteristic(3, 0.9, [1.0]) == (None, [0.0])
+
+
+def test_false_alarms_have_the_reference_numbers() -> None:
+    found = flake_false_alarm(0.95, 100, 3, 3)
+    assert found == pytest.approx((0.9940794707797, 0.999875, 0.99275, 0.5169527949477))
+
+
+@pytest.mark.parametrize(("successes", "decision"), [(46, "continue"), (49, "accept_h1"), (39, "accept_h0")])
+def test_sequential_test_decides_at_its_bounds(successes: int, decision: str) -> None:
+    assert sprt(0.8, 0.9, 0.05, 0.1, successes, 50).decision == decision
+
+
+def test_sequential_test_has_the_reference_numbers() -> None:
+    assert sprt(0.8, 0.9, 0.05, 0.1, 46, 50)[:3] == pytest.approx((2.645430917954, 2.890371757896, -2.251291798606))
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.9), (0.8, 1.0)])
+def test_certain_rates_are_refused(rates: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        sprt(*rates, 0.05, 0.1, 1, 2)
+    with pytest.raises(ValueError, match="expected 0 < p0 < 1"):
+        e_value(1, 2, round(rates[1]))
+
+
+def test_e_value_has_the_reference_numbers() -> None:
+    assert e_value(46, 50, 0.8) == pytest.approx((0.4233912916569, 1.527131732979, 0.6548223564508))
+
+
+def test_e_values_mean_at_most_one_where_the_rate_is_true() -> None:
+    mean = sum(comb(20, s) * 0.7**s * 0.3 ** (20 - s) * (e_value(s, 20, 0.7).e_value or 0) for s in range(21))
+    assert mean == pytest.approx(1.0)
+
+
+def test_overwhelming_evidence_has_no_number() -> None:
+    found = e_value(10_000, 10_000, 0.5)
+    assert (found.e_value, found.anytime_p) == (None, pytest.approx(0.0))

@@ -1,0 +1,50 @@
+"""Reference numbers: Miller 2024; statsmodels TTestPower and NormalIndPower."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.statistics import power_paired_difference, power_paired_t, power_proportions
+
+
+def test_cases_for_a_paired_difference() -> None:
+    found = power_paired_difference(0.05, 0.8, 1 / 9, 1 / 6, 1 / 6, 1, 1, 0.03, 198)
+    assert found == pytest.approx((3875.989992271, 3876, 0.132733327874))
+
+
+def test_spread_of_differences_stands_in_for_its_parts() -> None:
+    whole = power_paired_difference(sd_diff=0.5, delta=0.1)
+    assert whole.n_required_exact == pytest.approx(power_paired_difference(omega2=0.25, delta=0.1).n_required_exact)
+    assert whole.mde_at_n is None
+
+
+def test_more_trials_need_fewer_cases() -> None:
+    one, four = (power_paired_difference(omega2=0.1, sigma2_a=0.2, k_a=k, delta=0.1) for k in (1, 4))
+    assert (one.n_required_ceil or 0) > (four.n_required_ceil or 0)
+
+
+def test_power_without_a_spread_is_refused() -> None:
+    with pytest.raises(ValueError, match="found neither"):
+        power_paired_difference(delta=0.1)
+    with pytest.raises(ValueError, match=r"found 0\.0 and 1\.0"):
+        power_paired_t(0.0, 1.0)
+
+
+def test_pairs_for_the_t_test() -> None:
+    found = power_paired_t(0.03, 0.45)
+    assert found == pytest.approx((1767.915305236, 1768, 1765.997940229), rel=1e-6)
+
+
+def test_few_pairs_need_more_than_the_normal_approximation() -> None:
+    found = power_paired_t(1.0, 1.0)
+    assert found.n_required_exact == pytest.approx(9.93785, rel=1e-4)
+
+
+def test_cases_for_two_shares() -> None:
+    found = power_proportions(0.78, 0.84, 0.14)
+    assert found == pytest.approx((669.8990711351, 667.2937621581, 0.1533768346589, 302.8655954799), rel=1e-5)
+
+
+def test_equal_shares_and_impossible_pairs_have_no_number() -> None:
+    assert power_proportions(0.5, 0.5, 0.1)[:2] == (None, None)
+    assert power_proportions(0.5, 0.8, 0.1).n_pairs_mcnemar is None
