@@ -21,6 +21,7 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "targets": {
         "cli": "evalwright.targets.command:Command",
+        "http": "evalwright.targets.http:Http",
         "python_function": "evalwright.targets.python_function:PythonFunction",
         "replay": "evalwright.targets.replay:Replay",
         "subprocess": "evalwright.targets.command:Command",

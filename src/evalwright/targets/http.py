@@ -1,0 +1,168 @@
+"""An HTTP endpoint as the system under test (specification evalh, d.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing, suppress
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import httpx
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.files.masking import Masker, looks_secret
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer
+from evalwright.targets.http_body import Interrupted, json_of, pieces, shortened
+from evalwright.targets.http_config import mistakes, place_of, unknown_mapping_keys
+from evalwright.targets.http_mapping import ResponseMapping
+from evalwright.targets.http_presets import PRESETS
+from evalwright.targets.http_request import RequestBody
+from evalwright.targets.http_streaming import EventReader, StreamedAnswer, event_paths
+
+__all__ = ["Http"]
+
+_HEADERS = {"Accept-Encoding": "gzip", "Content-Type": "application/json", "User-Agent": "evalwright"}
+_CAP = 10 * 2**20
+_ERROR_CAP, _ERROR_SECONDS = 4_000, 2.0
+"""How much of an error's body is read for the message, and for how long."""
+_IDLE_SECONDS = 2.0
+"""Servers close idle connections after 5 seconds or more; using one just then would fail a cell for nothing."""
+
+
+class Http:
+    """`endpoint`, called once per cell with JSON; `response_mapping` or `provider` says where its answer is.
+
+    No redirect is followed, nothing is retried, no cookie is kept from cell to cell, and proxies and `.netrc` of the
+    environment are not used. A response may have `max_response_bytes` (10 MiB), counted after decompression.
+    The runner bounds the time of a call as a whole.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        config = variant.config
+        problems = [Problem(file="", key=key, message=message) for key, message in mistakes(config)]
+        if problems:
+            raise InputError(problems)
+        preset = PRESETS.get(config.get("provider") or "")
+        template = config.get("request_template") or (preset and preset.request_template)
+        mapping = {**(preset.response_mapping if preset else {}), **(config.get("response_mapping") or {})}
+        self._strip_think: bool = config.get("strip_think", True)
+        self._body = RequestBody(config.get("body") or {}, template)
+        self._mapping = ResponseMapping(mapping, self._strip_think)
+        self._stream_format: str | None = config["stream_format"] if config.get("stream") else None
+        self._event_paths = event_paths(config) if self._stream_format else {}
+        self._method: str = config.get("method", "POST").upper()
+        self._url = httpx.URL(config["endpoint"]).copy_merge_params(config.get("query_params") or {})
+        self._headers = httpx.Headers(_HEADERS)
+        self._headers.update(config.get("headers") or {})
+        self._cap: int = config.get("max_response_bytes", _CAP)
+        self._masker = Masker(dict(_secrets(config.get("headers") or {}, self._url)))
+        self._malformed = self._mapping.problems + [p.problem for p in self._event_paths.values() if p.problem]
+        self.warnings = [Problem(file="", key=key, message=message) for key, message in unknown_mapping_keys(config)]
+        self._client: httpx.AsyncClient | None = None
+
+    async def open(self) -> None:
+        """Connections are opened as calls need them and shared by calls that follow: never more than calls at once."""
+        self._client = httpx.AsyncClient(
+            timeout=None,
+            trust_env=False,
+            event_hooks={"response": [_refuse_redirect]},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            limits=httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_SECONDS),
+        )
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        if self._malformed:
+            raise TargetError("; ".join(self._malformed))
+        content = self._body.content(case)
+        started = time.monotonic()
+        try:
+            response = await self._send(content)
+            try:
+                return await self._read(response, started)
+            finally:
+                await response.aclose()
+        except TargetError as error:
+            message = self._masker.mask_text(f"{self._method} {place_of(self._url)}: {error}")
+            raise TargetError(message, error.type) from None
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _send(self, content: bytes) -> httpx.Response:
+        assert self._client is not None, "open() comes first"
+        request = self._client.build_request(self._method, self._url, headers=self._headers, content=content)
+        try:
+            return await self._client.send(request, stream=True)
+        except httpx.TimeoutException as error:
+            raise TargetError(f"no connection or answer in time: {type(error).__name__}", "timeout") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise TargetError(f"no answer: {type(error).__name__}: {shortened(str(error))}".rstrip(": ")) from None
+
+    async def _read(self, response: httpx.Response, started: float) -> Answer:
+        if not response.is_success:
+            raise await _failure(response)
+        if self._stream_format is not None:
+            return await self._streamed(self._stream_format, response, started)
+        async with aclosing(pieces(response, self._cap)) as body:
+            received = b"".join([piece async for piece in body])
+        return self._mapping.answer(json_of(received, response))
+
+    async def _streamed(self, form: str, response: httpx.Response, started: float) -> Answer:
+        reader, whole, interruption = EventReader(form, self._event_paths), StreamedAnswer(), None
+        try:
+            async with aclosing(pieces(response, self._cap)) as body:
+                async for piece in body:
+                    now = time.monotonic() - started
+                    if any(whole.add(event, now) for event in reader.feed(piece)):
+                        return whole.answer(self._strip_think, None)
+        except Interrupted as error:
+            if not whole.chunks:
+                raise
+            interruption = str(error)
+        any(whole.add(event, time.monotonic() - started) for event in reader.end())
+        return whole.answer(self._strip_think, interruption)
+
+
+async def _refuse_redirect(response: httpx.Response) -> None:
+    """Called before httpx looks at where a redirect leads."""
+    if response.has_redirect_location:
+        raise TargetError(f"HTTP {response.status_code}, a redirect to {_location(response)}, which is not followed")
+
+
+async def _failure(response: httpx.Response) -> TargetError:
+    """What a response that is no success says, as far as it says it soon."""
+    status = response.status_code
+    received = bytearray()
+    with suppress(TargetError, TimeoutError):
+        async with asyncio.timeout(_ERROR_SECONDS), aclosing(pieces(response, _CAP)) as body:
+            async for piece in body:
+                received += piece[:_ERROR_CAP]
+                if len(received) >= _ERROR_CAP:
+                    break
+    said = shortened(received.decode(errors="replace"))
+    message = f"HTTP {status}: {said}" if said else f"HTTP {status} with an empty body"
+    return TargetError(message, "http_5xx" if status >= 500 else "adapter_error")
+
+
+def _location(response: httpx.Response) -> str:
+    try:
+        return shortened(place_of(response.url.join(response.headers["location"])))
+    except (httpx.InvalidURL, ValueError):
+        return "what is not a URL"
+
+
+def _secrets(headers: Mapping[str, str], url: httpx.URL) -> Iterator[tuple[str, Any]]:
+    """What a server may repeat in its errors and no record may show."""
+    for name, value in headers.items():
+        if looks_secret(name):
+            yield f"{name} (whole)", value
+            yield name, value.split(" ")[-1]
+    yield "password", url.password
+    for name, value in url.params.multi_items():
+        if looks_secret(name):
+            yield f"?{name}", value

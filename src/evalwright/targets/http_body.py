@@ -1,0 +1,136 @@
+"""The body of a response, decompressed piece by piece and bounded while it is read."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import zlib
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Any, cast
+
+import httpx
+
+from evalwright.errors import TargetError
+
+__all__ = ["Interrupted", "json_of", "pieces", "shortened"]
+
+_PIECE = 65_536
+"""Bytes that are decompressed at a time: what a bomb can take beyond the cap."""
+_EXCERPT = 300
+
+
+class Interrupted(TargetError):
+    """The connection failed before the response was complete."""
+
+
+async def pieces(response: httpx.Response, cap: int) -> AsyncGenerator[bytes, None]:
+    """The decompressed body in pieces. Raises TargetError beyond `cap` bytes, Interrupted when it breaks off."""
+    inflation = _inflation(response)
+    received = size = 0
+    try:
+        async with aclosing(_raw(response)) as raw:
+            async for data in raw:
+                received += len(data)
+                for piece in (data,) if inflation is None else inflation.pieces(data):
+                    size += len(piece)
+                    if max(size, received) > cap:
+                        raise TargetError(f"the response has more than {cap} bytes")
+                    yield piece
+                if received > cap:
+                    raise TargetError(f"the response has more than {cap} bytes")
+    except httpx.TimeoutException as error:
+        raise Interrupted(f"the response stopped: {_named(error)}", "timeout") from None
+    except httpx.HTTPError as error:
+        raise Interrupted(f"the response is incomplete: {_named(error)}") from None
+    except zlib.error as error:
+        raise TargetError(f"the response cannot be decompressed: {error}") from None
+    if inflation is not None and not inflation.whole:
+        raise Interrupted("the response is incomplete: it cannot be decompressed to its end")
+
+
+def _raw(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """The bytes as they come. httpx calls the type an iterator; it is a generator, and must be closed when left."""
+    return cast("AsyncGenerator[bytes, None]", response.aiter_raw())
+
+
+def json_of(body: bytes, response: httpx.Response) -> Any:
+    """The document in a body. Raises TargetError with the start of what is there instead."""
+    if not body.strip():
+        raise TargetError(f"expected JSON, found an empty body (HTTP {response.status_code})")
+    try:
+        return json.loads(_text(body, response))
+    except RecursionError:
+        raise TargetError("the JSON of the response is nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise TargetError(f"the response is not valid JSON: not {error.encoding} at byte {error.start}") from None
+    except ValueError as error:
+        found = shortened(body.decode(errors="replace"))
+        raise TargetError(f"the response is not valid JSON ({error}): {found}") from None
+
+
+def _text(body: bytes, response: httpx.Response) -> str:
+    """JSON is UTF-8; another declared encoding counts only where the body is not that."""
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        declared = response.charset_encoding
+        if declared is None or not _is_text_encoding(declared):
+            raise
+        return body.decode(declared)
+
+
+def _is_text_encoding(name: str) -> bool:
+    try:
+        return codecs.lookup(name)._is_text_encoding
+    except (LookupError, ValueError):
+        return False
+
+
+def shortened(text: str) -> str:
+    """The start of foreign text in one printable line."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _EXCERPT]).split())
+    return line if len(line) <= _EXCERPT else line[:_EXCERPT] + "..."
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _inflation(response: httpx.Response) -> _Inflation | None:
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return None
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return _Inflation()
+    raise TargetError(f"the response has the content-encoding {shortened(encoding)!r}, expected gzip or none")
+
+
+class _Inflation:
+    """gzip or zlib, several members too, never more than a piece at a time."""
+
+    def __init__(self) -> None:
+        self._member = _new_member()
+        self._begun = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing or everything has come."""
+        return self._member.eof or not self._begun
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        more = self._begun = True
+        while more:
+            if self._member.eof:
+                if not data:
+                    return
+                self._member = _new_member()
+            piece = self._member.decompress(data, _PIECE)
+            data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+            more = bool(data) or len(piece) == _PIECE
+            if piece:
+                yield piece
+
+
+def _new_member() -> Any:
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)

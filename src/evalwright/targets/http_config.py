@@ -1,0 +1,137 @@
+"""The configuration of an http system: every mistake in it, and what needs a warning only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import AddressValueError, IPv4Address
+from typing import Any
+
+import httpx
+
+from evalwright.errors import did_you_mean
+from evalwright.targets.http_mapping import MAPPING_KEYS
+from evalwright.targets.http_presets import PRESETS
+from evalwright.targets.http_streaming import FORMATS
+
+__all__ = ["mistakes", "place_of", "unknown_mapping_keys"]
+
+_WORD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_TEXTS = ("request_template", "stream_event_field", "stream_done_field", "stream_tool_call_field")
+_SWITCHES = ("stream", "strip_think")
+_MAPPINGS = ("body", "headers", "query_params", "response_mapping", "stream_event_mapping")
+
+
+def place_of(url: httpx.URL) -> str:
+    """A URL as messages show it: without its user, password and query, where secrets are."""
+    port = "" if url.port is None else f":{url.port}"
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    return f"{url.scheme}://{host}{port}{url.path}"
+
+
+def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Every mistake as its key and what was found and expected. Values of headers are never shown."""
+    yield from _endpoint_mistakes(config.get("endpoint"))
+    yield from _type_mistakes(config)
+    method = config.get("method", "POST")
+    if not isinstance(method, str) or not _WORD.fullmatch(method):
+        yield "method", f"'method' must be the name of an HTTP method, found {_shown(method)}"
+    yield from _header_mistakes(config.get("headers"))
+    yield from _query_mistakes(config.get("query_params"))
+    yield from _mapping_mistakes(config)
+    cap = config.get("max_response_bytes", 1)
+    if not isinstance(cap, int) or isinstance(cap, bool) or cap < 1:
+        yield "max_response_bytes", f"'max_response_bytes' must be a number of bytes above 0, found {_shown(cap)}"
+    if config.get("stream") is True:
+        yield from _stream_mistakes(config)
+
+
+def unknown_mapping_keys(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Entries of `response_mapping` that nothing reads: allowed by the format, but most likely mistyped."""
+    for name in config.get("response_mapping") or {}:
+        if name not in MAPPING_KEYS:
+            near = did_you_mean(str(name), MAPPING_KEYS)
+            yield f"response_mapping.{name}", f"nothing reads {name!r}{near} (known: {', '.join(MAPPING_KEYS)})"
+
+
+def _endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(endpoint, str) or not endpoint:
+        yield "endpoint", f"'endpoint' must be a URL, found {_shown(endpoint)}"
+        return
+    try:
+        url = httpx.URL(endpoint)
+    except (httpx.InvalidURL, ValueError) as error:
+        yield "endpoint", f"'endpoint' is not a URL: {error}"
+        return
+    if not url.host:
+        yield "endpoint", f"'endpoint' must be a URL with a host, https://..., found {place_of(url)!r}"
+    elif url.scheme != "https" and not (url.scheme == "http" and _is_local(url.host)):
+        yield "endpoint", f"'endpoint' must be https, or http to localhost or 127.*, found {place_of(url)}"
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return host == "localhost" or IPv4Address(host).is_loopback
+    except AddressValueError:
+        return False
+
+
+def _type_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key in _TEXTS:
+        if not isinstance(config.get(key) or "", str):
+            yield key, f"{key!r} must be a text, found {_shown(config[key])}"
+    for key in _SWITCHES:
+        if not isinstance(config.get(key, False), bool):
+            yield key, f"{key!r} must be true or false, found {_shown(config[key])}"
+    for key in _MAPPINGS:
+        if not isinstance(config.get(key) or {}, dict):
+            yield key, f"{key!r} must be a mapping, found {type(config[key]).__name__}"
+
+
+def _header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
+    for name, value in _pairs(headers):
+        if not _WORD.fullmatch(str(name)):
+            yield f"headers.{name}", f"{name!r} cannot be the name of a header"
+        elif not isinstance(value, str):
+            yield f"headers.{name}", f"the header {name} must be a text, in quotes, found {type(value).__name__}"
+        elif not _VALUE.fullmatch(value):
+            yield f"headers.{name}", f"the header {name} has characters that no header may have, such as line ends"
+
+
+def _query_mistakes(params: Any) -> Iterator[tuple[str, str]]:
+    for name, value in _pairs(params):
+        if not isinstance(value, str | int | float):
+            yield f"query_params.{name}", f"{name!r} must be a text or a number, found {type(value).__name__}"
+
+
+def _mapping_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    provider = config.get("provider")
+    if provider is not None and (not isinstance(provider, str) or provider not in PRESETS):
+        near = did_you_mean(str(provider), PRESETS)
+        yield "provider", f"'provider' is unknown: {_shown(provider)}{near} (there are: {', '.join(PRESETS)})"
+    mapping = config.get("response_mapping")
+    if not mapping and provider is None and not config.get("stream"):
+        yield "response_mapping", "'response_mapping' is missing: say where the answer is, or name a 'provider'"
+    for key in ("response_mapping", "stream_event_mapping"):
+        for name, path in _pairs(config.get(key)):
+            if not isinstance(path, str | None):
+                yield f"{key}.{name}", f"{name!r} must be a JSONPath, found {_shown(path)}"
+
+
+def _stream_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    form = config.get("stream_format")
+    if not isinstance(form, str) or form not in FORMATS:
+        yield "stream_format", f"'stream_format' must be one of {', '.join(FORMATS)}, found {_shown(form)}"
+    mapping = config.get("stream_event_mapping")
+    token = mapping.get("token") if isinstance(mapping, dict) else None
+    if form != "raw_chunks" and not (token or config.get("stream_event_field")):
+        yield "stream_event_field", "'stream_event_field' is missing: say where the text of an event is"
+
+
+def _pairs(mapping: Any) -> list[tuple[Any, Any]]:
+    return list(mapping.items()) if isinstance(mapping, dict) else []
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"

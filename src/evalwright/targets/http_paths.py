@@ -1,0 +1,43 @@
+"""JSONPaths of a configuration, each parsed once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from evalwright.errors import TargetError
+
+__all__ = ["JsonPath"]
+
+
+class JsonPath:
+    """A path and the configuration key it stands under.
+
+    A malformed path is the error of each call and not of the whole file (specification evalh: the other systems of the
+    suite still run), so it is kept in `problem` until the path is needed.
+    """
+
+    def __init__(self, key: str, path: str) -> None:
+        self._key = key
+        parsed = _parsed(path)
+        self.problem = f"{key}: {path!r:.80} is not a JSONPath: {parsed}" if isinstance(parsed, str) else None
+        self._parsed = parsed
+
+    def find(self, document: Any) -> Any:
+        """None without a match, the value of a single one, a list of several."""
+        try:
+            values = [match.value for match in self._parsed.find(document)]
+        except (Exception, RecursionError) as error:
+            raise TargetError(f"{self._key} cannot be followed: {type(error).__name__}: {error}") from None
+        return values if len(values) > 1 else next(iter(values), None)
+
+
+@cache
+def _parsed(path: str) -> Any:
+    """The parsed path, or what is wrong with it."""
+    from jsonpath_ng.ext import parse  # type: ignore[attr-defined]
+
+    try:
+        return parse(path)
+    except Exception as error:
+        return str(error) or type(error).__name__

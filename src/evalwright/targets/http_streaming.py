@@ -1,0 +1,206 @@
+"""Streamed answers in three formats, and what their tokens and times tell (specification evalh, d.1)."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from evalwright.errors import TargetError
+from evalwright.model.trace import Answer
+from evalwright.targets.http_mapping import answer_of_parts, text_of, tool_call_items
+from evalwright.targets.http_paths import JsonPath
+
+__all__ = ["FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
+
+_FIELDS = {"token": "stream_event_field", "done": "stream_done_field", "tool_call": "stream_tool_call_field"}
+
+
+@dataclass(slots=True, frozen=True)
+class Event:
+    """One message of a stream."""
+
+    token: str | None = None
+    done: bool = False
+    tool_calls: Any = None
+    """What `tool_call` found: an item, a list of them, or None."""
+
+
+def event_paths(config: Mapping[str, Any]) -> dict[str, JsonPath]:
+    """The paths to `token`, `done` and `tool_call` in an event; `stream_event_mapping` goes before single keys."""
+    mapping = config.get("stream_event_mapping") or {}
+    found = {}
+    for name, key in _FIELDS.items():
+        if mapping.get(name):
+            found[name] = JsonPath(f"stream_event_mapping.{name}", mapping[name])
+        elif config.get(key):
+            found[name] = JsonPath(key, config[key])
+    return found
+
+
+class EventReader:
+    """Events in the bytes of a stream, however they are cut into pieces."""
+
+    def __init__(self, form: str, paths: Mapping[str, JsonPath]) -> None:
+        self._form, self._paths = form, paths
+        self._by_line = FORMATS[form]
+        self._rest = bytearray()
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """The events that `piece` completes."""
+        if self._by_line is None:
+            yield Event(token=self._decoded(piece))
+            return
+        *lines, rest = piece.split(b"\n")
+        for line in lines:
+            self._rest += line
+            text = _utf8(bytes(self._rest))
+            self._rest.clear()
+            if event := self._by_line(self, text.removesuffix("\r")):
+                yield event
+        self._rest += rest
+
+    def end(self) -> Iterator[Event]:
+        """The event in a last line without its end, unless that was cut off in its middle."""
+        line = self._rest.decode(errors="ignore")
+        if self._by_line is None or self._is_cut(line.removeprefix("data:").strip()):
+            return
+        if event := self._by_line(self, line):
+            yield event
+
+    def _is_cut(self, text: str) -> bool:
+        """Whether JSON began here and did not end; of text that need not be JSON only its start tells."""
+        if text == "[DONE]":
+            return False
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError):
+            return self._form == "json_lines" or text.startswith(("{", "[", '"'))
+        return False
+
+    def _decoded(self, piece: bytes) -> str:
+        try:
+            return self._decoder.decode(piece)
+        except UnicodeDecodeError:
+            raise TargetError("the stream is not valid UTF-8") from None
+
+    def sse(self, line: str) -> Event | None:
+        """`data:` lines count, one event each; what is not JSON is text."""
+        if not line.startswith("data:"):
+            return None
+        data = line[5:].removeprefix(" ")
+        if not data.strip():
+            return None
+        if data.strip() == "[DONE]":
+            return Event(done=True)
+        try:
+            document = json.loads(data)
+        except (ValueError, RecursionError):
+            return Event(token=data)
+        event = self._event(document)
+        if event.token is None and isinstance(document, str | int | float):
+            return Event(token=data)
+        return event
+
+    def json_line(self, line: str) -> Event | None:
+        """One document a line."""
+        if not line.strip():
+            return None
+        try:
+            return self._event(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise TargetError(f"a line of the stream is not valid JSON: {error}") from None
+
+    def _event(self, document: Any) -> Event:
+        found = {name: path.find(document) for name, path in self._paths.items()}
+        done = found.get("done")
+        return Event(
+            token=text_of(found.get("token")),
+            done=not (done is None or done is False or done == ""),
+            tool_calls=found.get("tool_call"),
+        )
+
+
+FORMATS: dict[str, Callable[[EventReader, str], Event | None] | None] = {
+    "json_lines": EventReader.json_line,
+    "raw_chunks": None,
+    "sse": EventReader.sse,
+}
+"""How a line becomes an event; None where each piece is one, as it arrives."""
+
+
+def _utf8(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        raise TargetError("the stream is not valid UTF-8") from None
+
+
+class StreamedAnswer:
+    """Adds up events; times are seconds since the request was sent."""
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self._tokens: list[str] = []
+        self._calls: list[dict[str, Any]] = []
+        self._indexed: dict[int, dict[str, Any]] = {}
+        self._first = self._last = self._ended = 0.0
+        self._completed = False
+
+    def add(self, event: Event, seconds: float) -> bool:
+        """Take one event; whether it was the last one."""
+        self.chunks += 1
+        self._ended = seconds
+        if event.token:
+            self._first = self._first if self._tokens else seconds
+            self._last = seconds
+            self._tokens.append(event.token)
+        if event.tool_calls is not None:
+            self._add_calls(event.tool_calls)
+        self._completed = event.done
+        return event.done
+
+    def _add_calls(self, found: Any) -> None:
+        """Tool calls; those with an `index` come in fragments whose argument texts follow each other."""
+        for item in found if isinstance(found, list) else [found]:
+            index = item.get("index") if isinstance(item, dict) else None
+            fragment = _argument_text(item)
+            if isinstance(index, int) and index in self._indexed:
+                earlier = self._indexed[index]
+                if isinstance(earlier["arguments"], str | None):
+                    earlier["arguments"] = (earlier["arguments"] or "") + fragment
+                continue
+            calls = list(tool_call_items(item))
+            self._calls += calls
+            if isinstance(index, int) and calls:
+                self._indexed[index] = calls[0]
+
+    def answer(self, strip_think: bool, interruption: str | None) -> Answer:
+        """The whole; `interruption` says why the connection failed before its end."""
+        tokens = len(self._tokens)
+        return answer_of_parts(
+            "".join(self._tokens) if tokens else None,
+            None,
+            strip_think,
+            {
+                "tool_calls": self._calls,
+                "metrics": {
+                    "token_output": tokens or None,
+                    "latency_first_token_ms": int(self._first * 1000) if tokens else None,
+                    "latency_last_token_ms": int(self._last * 1000) if tokens else None,
+                    "tokens_per_second": tokens / self._ended if tokens and self._ended > 0 else None,
+                    "stream_chunks": self.chunks,
+                    "stream_completed": self._completed,
+                },
+                "extra": {"stream_interrupted": interruption} if interruption else {},
+            },
+        )
+
+
+def _argument_text(item: Any) -> str:
+    function = item.get("function") if isinstance(item, dict) else None
+    arguments = function.get("arguments") if isinstance(function, dict) else None
+    return arguments if isinstance(arguments, str) else ""

@@ -1,0 +1,277 @@
+"""What an http system is sent, what becomes of its response, and which configurations are refused."""
+
+import json
+
+import pytest
+
+from evalwright.errors import InputError, TargetError
+from evalwright.model.snapshot import Case
+from targets.loopback import CASE, ask, build, reply, sent
+
+MAPPED = {"endpoint": "https://example.org/x", "response_mapping": {"final_answer": "$.a"}}
+
+
+def body_of(**config):
+    return json.loads(sent(**config)["body"])
+
+
+def mapped(document, **mapping):
+    mapping = {name.replace("__", "."): path for name, path in mapping.items()}
+    return ask(reply(document), response_mapping=mapping)
+
+
+def test_the_input_overlays_the_body():
+    assert body_of(body={"model": "m", "n": 1}) == {"model": "m", "n": 3, "user_message": 'say "hi"'}
+
+
+def test_a_template_overlays_the_body_instead_of_the_input():
+    template = (
+        '{"id": "{{ case_id }}", "q": {{ input.user_message | json }}, "k": {{ case.metadata.k }}, "no": "{{x}}"}'
+    )
+    expected = {"model": "m", "id": "c1", "q": 'say "hi"', "k": [1, 2], "no": ""}
+    assert body_of(body={"model": "m", "id": "other"}, request_template=template) == expected
+
+
+def test_method_query_and_headers_are_sent():
+    request = sent(
+        endpoint="http://localhost:{port}/ask?a=1&b=2",
+        method="put",
+        query_params={"b": "x y", "n": 5},
+        headers={"x-key": "k1", "content-type": "application/vnd.x+json"},
+    )
+    assert (request["method"], request["path"]) == ("PUT", "/ask?a=1&b=x+y&n=5")
+    assert request["headers"]["x-key"] == "k1"
+    assert request["headers"]["content-type"] == "application/vnd.x+json"
+
+
+def test_texts_beyond_ascii_and_lone_surrogates_are_sent_as_json():
+    case = Case(id="c", input={"t": "ä\u2028\ud800"})
+    assert json.loads(sent(case=case)["body"]) == {"t": "ä\u2028\ud800"}
+
+
+@pytest.mark.parametrize("provider", ["openai_chat", "anthropic_messages", "deepseek_r1"])
+def test_chat_presets_send_the_user_message(provider):
+    expected = {"model": "m", "messages": [{"role": "user", "content": 'say "hi"'}]}
+    assert body_of(provider=provider, body={"model": "m"}) == expected
+
+
+@pytest.mark.parametrize("provider", ["langserve_invoke", "simple"])
+def test_plain_presets_wrap_the_input(provider):
+    assert body_of(provider=provider) == {"input": CASE.input}
+    assert ask(reply({"output": "o"}), provider=provider, response_mapping={}).output.final_answer == "o"
+
+
+def test_an_openai_response():
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    message = {"content": "hello", "reasoning_content": "hm", "tool_calls": [call]}
+    usage = {"prompt_tokens": 5, "completion_tokens": 6, "completion_tokens_details": {"reasoning_tokens": 2}}
+    answer = ask(
+        reply({"choices": [{"message": message}], "usage": usage}), provider="openai_chat", response_mapping={}
+    )
+    assert (answer.output.final_answer, answer.output.thinking) == ("hello", "hm")
+    assert [(c.id, c.name, c.arguments) for c in answer.tool_calls] == [("c1", "f", {"a": 1})]
+    metrics = answer.metrics
+    assert (metrics.token_input, metrics.token_output, metrics.token_thinking) == (5, 6, 2)
+
+
+def test_an_anthropic_response():
+    content = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "a"},
+        {"type": "tool_use", "id": "u", "name": "f", "input": {"q": 1}},
+        {"type": "text", "text": "b"},
+    ]
+    answer = ask(reply({"content": content}), provider="anthropic_messages", response_mapping={})
+    assert (answer.output.final_answer, answer.output.thinking) == ("a\nb", "hm")
+    assert [(c.id, c.name, c.arguments) for c in answer.tool_calls] == [("u", "f", {"q": 1})]
+
+
+def test_own_entries_override_single_ones_of_a_preset():
+    document = {"choices": [{"message": {"content": "theirs"}}], "mine": "ours", "usage": {"prompt_tokens": 4}}
+    answer = ask(reply(document), provider="openai_chat", response_mapping={"final_answer": "$.mine"})
+    assert (answer.output.final_answer, answer.metrics.token_input) == ("ours", 4)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("x", "x"),
+        (None, None),
+        (5, "5"),
+        (1.5, "1.5"),
+        (True, "True"),
+        (["a", "b"], "a\nb"),
+        (["a", 1], "['a', 1]"),
+        ({"k": 1}, "{'k': 1}"),
+    ],
+)
+def test_any_value_becomes_a_text(value, text):
+    assert mapped({"v": value}, final_answer="$.v").output.final_answer == text
+
+
+@pytest.mark.parametrize(("parts", "text"), [([], None), (["a"], "a"), (["a", "b"], "a\nb")])
+def test_no_match_is_null_one_the_value_and_more_a_list(parts, text):
+    document = {"parts": [{"type": "text", "text": part} for part in parts] + [{"type": "image"}]}
+    assert mapped(document, final_answer='$.parts[?(@.type=="text")].text').output.final_answer == text
+
+
+@pytest.mark.parametrize(
+    ("item", "call"),
+    [
+        ({"name": "f", "arguments": {"a": 1}}, (None, "f", {"a": 1})),
+        ({"name": "f", "input": {"a": 1}, "id": "i"}, ("i", "f", {"a": 1})),
+        ({"function": {"name": "f", "arguments": '{"a": 1}'}}, (None, "f", {"a": 1})),
+        ({"name": "f", "arguments": ""}, (None, "f", {})),
+        ({"name": "f"}, (None, "f", {})),
+        ({"name": "f", "arguments": "not json"}, (None, "f", {"_raw": "not json"})),
+        ({"name": "f", "arguments": [1]}, (None, "f", {"_raw": [1]})),
+    ],
+)
+@pytest.mark.parametrize("path", ["$.calls", "$.calls[*]", "$.calls[0]"])
+def test_a_tool_call_in_any_shape_alone_or_in_a_list(item, call, path):
+    answer = mapped({"calls": [item]}, tool_calls=path)
+    assert [(c.id, c.name, c.arguments) for c in answer.tool_calls] == [call]
+
+
+def test_what_is_no_tool_call_is_left_out():
+    answer = mapped({"calls": ["text", None, {"no": "name"}, {"name": "f"}]}, tool_calls="$.calls")
+    assert [c.name for c in answer.tool_calls] == ["f"]
+
+
+def test_all_the_other_entries():
+    document = {
+        "s": {"a": 1}, "m": [{"role": "tool", "name": "f", "content": "r"}], "r": {"name": "f", "content": "r"},
+        "t": "tr-1", "u": {"i": "10", "o": 5.7, "k": "many", "c": "0.25"},
+    }  # fmt: skip
+    answer = mapped(
+        document, structured="$.s", messages="$.m", tool_results="$.r", trace_id="$.t",
+        tokens__input="$.u.i", tokens__output="$.u.o", tokens__thinking="$.u.k", cost_usd="$.u.c",
+    )  # fmt: skip
+    assert answer.output.structured == {"a": 1}
+    assert [(m.role, m.content) for m in answer.messages] == [("tool", "r")]
+    assert [(r.name, r.content) for r in answer.tool_results] == [("f", "r")]
+    assert answer.extra == {"trace_id": "tr-1"}
+    metrics = answer.metrics
+    assert (metrics.token_input, metrics.token_output, metrics.token_thinking) == (10, 5, None)
+    assert metrics.cost_usd == 0.25
+
+
+def test_structured_data_that_is_no_mapping_is_wrapped():
+    assert mapped([1, 2], structured="$").output.structured == {"value": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "thinking"),
+    [
+        ("<think>\nhm\n</think>\n\nyes", "yes", "hm"),
+        ("<think>a</think>x<think> b </think>y", "xy", "a\n\nb"),
+        ("x<think>never closed", "x", "never closed"),
+        ("<think>\n\n</think>yes", "yes", None),
+        (" no thinking ", " no thinking ", None),
+    ],
+)
+def test_inline_thinking_is_not_part_of_the_answer(text, answer, thinking):
+    output = mapped({"v": text}, final_answer="$.v").output
+    assert (output.final_answer, output.thinking) == (answer, thinking)
+
+
+def test_inline_thinking_stays_when_told():
+    answer = ask(reply({"answer": "<think>a</think>b"}), strip_think=False)
+    assert (answer.output.final_answer, answer.output.thinking) == ("<think>a</think>b", None)
+
+
+def test_inline_thinking_follows_mapped_thinking():
+    output = mapped({"v": "<think>b</think>c", "t": "a"}, final_answer="$.v", thinking="$.t").output
+    assert (output.final_answer, output.thinking) == ("c", "a\n\nb")
+
+
+def test_a_success_with_an_error_in_it_is_an_answer_like_any_other():
+    assert ask(reply({"error": {"message": "hidden"}})).output.final_answer is None
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        ({"request_template": '{"q": {{ input.user_message }}}'}, "request_template"),
+        ({"request_template": "[1]"}, "request_template"),
+        ({"response_mapping": {"final_answer": "$.[[["}}, "response_mapping.final_answer"),
+    ],
+)
+def test_a_bad_template_or_path_is_the_error_of_a_call_that_is_not_made(config, key):
+    with pytest.raises(TargetError) as raised:
+        ask(reply({"answer": "x"}), endpoint="http://127.0.0.1:1/nobody-listens", **config)
+    assert raised.value.type == "adapter_error"
+    assert key in str(raised.value)
+
+
+def refused(**config):
+    with pytest.raises(InputError) as raised:
+        build(**config)
+    return {problem.key: problem.message for problem in raised.value.problems}
+
+
+def test_an_empty_configuration_names_everything_that_is_missing():
+    problems = refused()
+    assert problems.keys() == {"endpoint", "response_mapping"}
+    assert "'endpoint'" in problems["endpoint"]
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [
+        ({"endpoint": "http://example.com/x"}, "endpoint"),
+        ({"endpoint": "http://127.evil.example/x"}, "endpoint"),
+        ({"endpoint": "http://localhost.evil.example/x"}, "endpoint"),
+        ({"endpoint": "http://localhost@evil.example/x"}, "endpoint"),
+        ({"endpoint": "http://127.1/x"}, "endpoint"),
+        ({"endpoint": "http://10.0.0.1/x"}, "endpoint"),
+        ({"endpoint": "ftp://localhost/x"}, "endpoint"),
+        ({"endpoint": "file:///etc/passwd"}, "endpoint"),
+        ({"endpoint": "example.com/x"}, "endpoint"),
+        ({"endpoint": "https://"}, "endpoint"),
+        ({"endpoint": "https://[::1"}, "endpoint"),
+        ({"endpoint": "https://a:b\u0000c/"}, "endpoint"),
+        ({"endpoint": 5}, "endpoint"),
+        ({"method": "GET / HTTP/1.1"}, "method"),
+        ({"headers": ["x"]}, "headers"),
+        ({"headers": {"a b": "x"}}, "headers.a b"),
+        ({"headers": {"X-Key": 5}}, "headers.X-Key"),
+        ({"headers": {"X-Key": "a\r\nX-Other: b"}}, "headers.X-Key"),
+        ({"query_params": {"q": [1]}}, "query_params.q"),
+        ({"body": "x"}, "body"),
+        ({"request_template": {"a": 1}}, "request_template"),
+        ({"response_mapping": "$.a"}, "response_mapping"),
+        ({"response_mapping": {"final_answer": 5}}, "response_mapping.final_answer"),
+        ({"provider": "nope"}, "provider"),
+        ({"provider": ["openai_chat"]}, "provider"),
+        ({"strip_think": "yes"}, "strip_think"),
+        ({"max_response_bytes": 0}, "max_response_bytes"),
+        ({"stream": "yes"}, "stream"),
+        ({"stream": True}, "stream_format"),
+        ({"stream": True, "stream_format": "xml", "stream_event_field": "$.t"}, "stream_format"),
+        ({"stream": True, "stream_format": "sse"}, "stream_event_field"),
+    ],
+)
+def test_each_mistake_is_named_by_its_key(change, key):
+    assert key in refused(**{**MAPPED, **change})
+
+
+@pytest.mark.parametrize("endpoint", ["https://example.com/x", "http://localhost:1/x", "http://127.8.9.10/x"])
+def test_endpoints_that_are_allowed(endpoint):
+    assert build(**{**MAPPED, "endpoint": endpoint}).warnings == []
+
+
+def test_an_unknown_provider_is_told_the_known_ones():
+    assert "openai_chat" in refused(**{**MAPPED, "provider": "openai"})["provider"]
+
+
+def test_secrets_are_not_in_the_messages_about_mistakes():
+    problems = refused(endpoint="http://user:hush-hush@example.com/x?key=hush-hush", headers={"X-Key": "hush-hush\n"})
+    assert problems.keys() == {"endpoint", "headers.X-Key", "response_mapping"}
+    assert "hush-hush" not in str(problems)
+
+
+def test_an_unknown_mapping_entry_is_a_warning_with_the_nearest_name():
+    warnings = build(**{**MAPPED, "response_mapping": {"final_anser": "$.a"}}).warnings
+    assert [warning.key for warning in warnings] == ["response_mapping.final_anser"]
+    assert '"final_answer"' in warnings[0].message

@@ -1,0 +1,190 @@
+"""Streamed answers: events, their end, their counts, and streams that break off."""
+
+import asyncio
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.errors import TargetError
+from evalwright.targets.http_streaming import FORMATS, EventReader, event_paths
+from targets.loopback import ask, chunked, reply
+
+FIELDS = {"stream_event_field": "$.t", "stream_done_field": "$.done", "stream_tool_call_field": "$.call"}
+
+
+def streamed(*pieces, form="sse", end=True, **config):
+    pieces = [piece.encode() if isinstance(piece, str) else piece for piece in pieces]
+    return ask(chunked(*pieces, end=end), response_mapping={}, stream=True, stream_format=form, **{**FIELDS, **config})
+
+
+def facts(answer):
+    """Answer, chunks, tokens, whether it was completed."""
+    metrics = answer.metrics
+    return (answer.output.final_answer, metrics.stream_chunks, metrics.token_output, metrics.stream_completed)
+
+
+def sse(*events):
+    return [f"data: {e if isinstance(e, str) else json.dumps(e)}\n\n" for e in events]
+
+
+@pytest.mark.parametrize("done", [True, "stop", 0, 1])
+def test_nothing_is_read_after_the_event_that_says_done(done):
+    answer = streamed(*sse({"t": "a"}, {"t": "b", "done": done}, {"t": "never"}))
+    assert facts(answer) == ("ab", 2, 2, True)
+
+
+@pytest.mark.parametrize("done", [False, None, ""])
+def test_these_values_do_not_say_done(done):
+    assert facts(streamed(*sse({"t": "a", "done": done}, {"t": "b"}))) == ("ab", 2, 2, False)
+
+
+def test_the_done_marker_counts_as_a_chunk():
+    assert facts(streamed(*sse({"t": "a"}, "[DONE]", {"t": "never"}))) == ("a", 2, 1, True)
+
+
+def test_comments_names_and_ids_are_no_events():
+    assert facts(streamed(": ping\n\nevent: m\nid: 1\nretry: 5\n", *sse({"t": "a"}))) == ("a", 1, 1, False)
+
+
+def test_data_that_is_not_json_is_text():
+    assert facts(streamed(*sse("hello", " world", "42", "[DONE]"))) == ("hello world42", 4, 3, True)
+
+
+def test_an_event_without_text_is_a_chunk_and_no_token():
+    assert facts(streamed(*sse({"x": 1}, {"t": ""}, {"t": None}))) == (None, 3, None, False)
+
+
+def test_lines_of_json():
+    pieces = ['{"t": "a"}\n\n', '{"t"', ': "b"}\r\n{"done": 1}\n{"t": "never"}\n']
+    assert facts(streamed(*pieces, form="json_lines")) == ("ab", 3, 2, True)
+
+
+def test_a_line_that_is_not_json_is_an_error():
+    with pytest.raises(TargetError, match="JSON"):
+        streamed('{"t": "a"}\n', "{bad\n", form="json_lines")
+
+
+def test_raw_chunks_are_the_answer_even_when_a_character_is_split():
+    assert facts(streamed(b"a\xc3", b"\xa4", b"b", form="raw_chunks")) == ("aäb", 3, 3, False)
+
+
+def test_text_that_is_not_utf8_is_an_error():
+    for form in FORMATS:
+        with pytest.raises(TargetError, match="UTF-8"):
+            streamed(b"data: \xff\xfe\n\n", b"\n", form=form)
+
+
+def test_times_follow_the_order_of_the_stream():
+    metrics = streamed(*sse({"t": "a"}, {"t": "b"}, "[DONE]")).metrics
+    assert 0 <= metrics.latency_first_token_ms <= metrics.latency_last_token_ms
+    assert metrics.tokens_per_second > 0
+
+
+def test_there_are_no_times_without_tokens():
+    metrics = streamed(*sse({"x": 1})).metrics
+    times = (metrics.latency_first_token_ms, metrics.latency_last_token_ms, metrics.tokens_per_second)
+    assert times == (None, None, None)
+
+
+def test_tool_calls_come_with_events():
+    call = {"name": "f", "arguments": '{"a": 1}'}
+    answer = streamed(*sse({"t": "a", "call": call}, {"call": [{"name": "g", "input": {}}]}))
+    assert [(c.name, c.arguments) for c in answer.tool_calls] == [("f", {"a": 1}), ("g", {})]
+
+
+def test_tool_calls_in_fragments_are_put_together_by_their_index():
+    def fragment(index, arguments, **more):
+        return {"call": [{"index": index, **more, "function": {"arguments": arguments, **more}}]}
+
+    events = [
+        fragment(0, "", name="f"), fragment(1, '{"b"', name="g"), fragment(0, '{"a": '), fragment(0, "1}"),
+        fragment(1, ": 2}"),
+    ]  # fmt: skip
+    answer = streamed(*sse(*events))
+    assert [(c.name, c.arguments) for c in answer.tool_calls] == [("f", {"a": 1}), ("g", {"b": 2})]
+
+
+def test_the_event_mapping_goes_before_the_single_keys():
+    mapping = {"token": "$.x", "done": "$.fin"}
+    assert facts(streamed(*sse({"t": "no", "x": "yes"}, {"fin": 1}), stream_event_mapping=mapping))[0] == "yes"
+
+
+def test_inline_thinking_is_taken_out_of_a_stream():
+    output = streamed(*sse({"t": "<thi"}, {"t": "nk>hm</think> yes"})).output
+    assert (output.final_answer, output.thinking) == ("yes", "hm")
+
+
+@pytest.mark.parametrize(("last", "text"), [('data: {"t": "b"}', "ab"), ('data: {"t": "b', "a"), ("data: b", "ab")])
+def test_a_last_line_without_its_end_counts_if_it_is_whole(last, text):
+    assert facts(streamed(*sse({"t": "a"}), last))[0] == text
+
+
+@pytest.mark.parametrize("last", ['{"t": "b', "nul"])
+def test_a_last_line_of_json_may_be_cut(last):
+    assert facts(streamed('{"t": "a"}\n', last, form="json_lines")) == ("a", 1, 1, False)
+
+
+def test_a_stream_that_breaks_off_keeps_what_came_and_says_so():
+    async def breaks(writer):
+        writer.write(chunked(*[event.encode() for event in sse({"t": "a"}, {"t": "b"})], end=False))
+        await writer.drain()
+
+    answer = ask(breaks, response_mapping={}, stream=True, stream_format="sse", **FIELDS)
+    assert facts(answer) == ("ab", 2, 2, False)
+    assert "incomplete" in answer.extra["stream_interrupted"]
+
+
+def test_a_stream_that_breaks_off_before_its_first_event_is_an_error():
+    async def breaks(writer):
+        writer.write(chunked(end=False))
+        await writer.drain()
+
+    with pytest.raises(TargetError, match="incomplete"):
+        ask(breaks, response_mapping={}, stream=True, stream_format="sse", **FIELDS)
+
+
+def test_a_stream_is_left_at_its_end_although_the_server_goes_on():
+    async def endless(writer):
+        writer.write(chunked(*[event.encode() for event in sse({"t": "a"}, "[DONE]")], end=False))
+        while True:
+            writer.write(b"2\r\n: \r\n")
+            await writer.drain()
+            await asyncio.sleep(0)
+
+    assert facts(ask(endless, response_mapping={}, stream=True, stream_format="sse", **FIELDS))[0] == "a"
+
+
+def test_a_stream_has_a_largest_size():
+    with pytest.raises(TargetError, match="more than 1000 bytes"):
+        streamed(*sse(*[{"t": "x" * 100}] * 20), max_response_bytes=1000)
+
+
+@pytest.mark.parametrize(("status", "type"), [(404, "adapter_error"), (500, "http_5xx")])
+def test_a_status_that_is_no_success_is_an_error(status, type):
+    with pytest.raises(TargetError, match=str(status)) as raised:
+        ask(reply({}, status), response_mapping={}, stream=True, stream_format="sse", **FIELDS)
+    assert raised.value.type == type
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ['data: {"t": "ä"}', "data: text\u2028\x85more", "data: [DONE]", 'data: {"t": "b", "done": 0}', ": ping", ""]
+    ),
+    max_size=8,
+)
+
+
+@given(LINES, st.sampled_from(["\n", "\r\n"]), st.lists(st.integers(0, 200), max_size=6))
+def test_events_do_not_depend_on_how_the_bytes_are_cut(lines, end, cuts):
+    data = "".join(line + end for line in lines).encode()
+    places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
+    parts = [data[a:b] for a, b in pairwise(places)]
+
+    def events(pieces):
+        reader = EventReader("sse", event_paths(FIELDS))
+        return [e for piece in pieces for e in reader.feed(piece)] + list(reader.end())
+
+    assert events(parts) == events([data])
