@@ -8,7 +8,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import VariantDelta
 from evalwright.scoring.counts import VariantCount
-from evalwright.scoring.deltas import Trials, delta
+from evalwright.scoring.deltas import delta
 from evalwright.scoring.fold import fold
 from evalwright.statistics.proportions import wilson
 
@@ -80,7 +80,6 @@ def _variants(reader: RunReader, plan: Plan) -> dict[str, VariantCount]:
 
 
 def _compared(name: str, a: VariantCount, b: VariantCount) -> VariantComparison:
-    before, after = a.trials(), b.trials()
     latency = (b.latency.mean or 0.0) - (a.latency.mean or 0.0)
     cost_a, cost_b = a.cost.mean, b.cost.mean
     cases_a, cases_b = (a.cases or {}).keys(), (b.cases or {}).keys()
@@ -88,7 +87,8 @@ def _compared(name: str, a: VariantCount, b: VariantCount) -> VariantComparison:
         name,
         _side(a),
         _side(b),
-        delta(name, before, after, _rate_delta(before, after), latency),
+        # Of the cases of both, as interval and p are: other cases would make it a difference of datasets.
+        delta(name, a.trials(), b.trials(), latency),
         sorted(cases_a - cases_b),
         sorted(cases_b - cases_a),
         None if cost_a is None or cost_b is None else cost_b - cost_a,
@@ -106,13 +106,6 @@ def _side(count: VariantCount) -> Side:
         count.cost.mean,
         count.cost.n,
     )
-
-
-def _rate_delta(before: Trials, after: Trials) -> float:
-    """Over the cases of both sides, as its interval and p are: other cases would make it a difference of datasets."""
-    both = before.keys() & after.keys()
-    total = sum(after[case][0] / after[case][1] - before[case][0] / before[case][1] for case in both)
-    return total / len(both) if both else 0.0
 
 
 def _evaluators(variant: str, a: VariantCount, b: VariantCount) -> list[EvaluatorComparison]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -158,22 +159,27 @@ class VariantCount:
 
     def trials(self) -> dict[str, tuple[int, int]]:
         """Passed and judged trials of each case that has any; an errored trial is judged and did not pass."""
-        unpacked = ((case, value >> _BITS & _MASK, value, value >> 2 * _BITS) for case, value in self._cases())
-        return {
-            case: (passed, (value & _MASK) - (skipped & _MASK))
-            for case, passed, value, skipped in unpacked
-            if value & _MASK > skipped & _MASK
-        }
-
-    def _cases(self) -> Collection[tuple[str, int]]:
-        return () if self.cases is None else self.cases.items()
+        cases = self.cases or {}
+        unpacked = {value: _unpacked(value) for value in set(cases.values())}
+        return {case: unpacked[value] for case, value in cases.items() if unpacked[value][1]}
 
     def by_case(self) -> CaseCounts:
         if self.cases is None:
             total, passed = sum(self.cells.values()), self.cells["pass"]
             judged = total - self.cells["skip"]
             return CaseCounts(total, passed, self.errored, passed / judged if judged else 0.0, judged)
-        trials = self.trials().values()
-        errored = sum(value >= _ERRORED for value in self.cases.values())
-        share = sum(passed / judged for passed, judged in trials) / len(trials) if trials else 0.0
-        return CaseCounts(len(self.cases), sum(p == n for p, n in trials), errored, share, len(trials))
+        always = errored = judged = 0
+        share = 0.0
+        for value, number in sorted(Counter(self.cases.values()).items()):
+            passed, of = _unpacked(value)
+            errored += number * (value >= _ERRORED)
+            if of:
+                judged += number
+                always += number * (passed == of)
+                share += number * (passed / of)
+        return CaseCounts(len(self.cases), always, errored, share / judged if judged else 0.0, judged)
+
+
+def _unpacked(value: int) -> tuple[int, int]:
+    """Passed and judged trials of a case."""
+    return value >> _BITS & _MASK, (value & _MASK) - (value >> 2 * _BITS & _MASK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import fsum
 
 from evalwright.model.summary import VariantDelta
 from evalwright.statistics.paired import mcnemar_exact, newcombe_paired, paired_t
@@ -14,8 +15,10 @@ Trials = Mapping[str, tuple[int, int]]
 """Passed trials and judged trials (at least one) by case."""
 
 
-def delta(name: str, before: Trials, after: Trials, rate: float, latency: float) -> VariantDelta:
+def delta(name: str, before: Trials, after: Trials, latency: float, rate: float | None = None) -> VariantDelta:
     """`after` against `before`; a case got worse when its share of passed trials is lower (specification evalh, d.5).
+
+    The difference of rates is `rate` where given, else the mean over the cases that both sides judged.
 
     Interval and p look at the cases that both sides judged: Newcombe's paired interval and McNemar's exact test
     where each ran once, else the paired t-test on the cases' shares (repeats of a case are not independent).
@@ -36,6 +39,8 @@ def delta(name: str, before: Trials, after: Trials, rate: float, latency: float)
             both_pass += passed > 0
         repeated = repeated or judged > 1 or other[1] > 1
     interval, p = _surely(differences, both_pass, len(worse), len(better), repeated)
+    if rate is None:
+        rate = fsum(differences) / len(differences) if differences else 0.0
     return VariantDelta(name, rate, latency, sorted(worse), sorted(better), len(differences), interval, p)
 
 

@@ -101,7 +101,7 @@ class Tally:
             return None
         rate, latency, trials = before.by_case().pass_rate, before.latency.mean or 0.0, before.trials()
         deltas = [
-            delta(name, trials, after.trials(), after.by_case().pass_rate - rate, (after.latency.mean or 0.0) - latency)
+            delta(name, trials, after.trials(), (after.latency.mean or 0.0) - latency, after.by_case().pass_rate - rate)
             for name, after in self._variants.items()
             if name != baseline
         ]
