@@ -37,6 +37,13 @@ def test_every_kind_of_misbehaviour_is_held(tmp_path, target, isolation, modes):
     assert len(lines(project.run_dir() / "results.jsonl")) == 3 * len(order)
 
 
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_what_one_call_closes_is_open_for_the_next(tmp_path, isolation):
+    project = make_project(tmp_path, ["close_stdout", "print"], concurrency=1, isolation=isolation)
+    project.command("run", "eval.yaml", timeout=60)
+    assert statuses(project) == {"close_stdout": "pass", "print": "pass"}
+
+
 def test_a_call_that_ignores_its_cancellation_is_left_behind(tmp_path):
     project = make_project(
         tmp_path, ["stubborn", "fine", "fine"], "hostile:ignores_cancellation", timeout_seconds=1, concurrency=1

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import io
-import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +16,7 @@ from evalwright.run.clock import Clock
 from evalwright.run.history import History
 from evalwright.run.judging import Judge
 from evalwright.run.limits import Watchdog, exits_refused
+from evalwright.run.prints import prints_to_stderr
 from evalwright.run.runner import Runner
 from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
@@ -62,7 +60,7 @@ def work(
     judge = Judge(plan, watchdog, clock)
     runner = Runner(plan, writer, targets_of(plan), judge, watchdog, clock, state, tally)
     display = watch(state) if watch else contextlib.nullcontext()
-    with watchdog, exits_refused(), _prints_to_stderr(), display, _interruptible(runner, watchdog, state):
+    with watchdog, exits_refused(), prints_to_stderr(), display, _interruptible(runner, watchdog, state):
         _run_loop(runner, history, again)
     return runner.stopping and state.done < state.total
 
@@ -79,24 +77,6 @@ def _run_loop(runner: Runner, history: History | None, again: frozenset[int]) ->
                 task.cancel()
             loop.run_until_complete(asyncio.wait(leftover, timeout=_LAST_SECONDS))
         loop.close()
-
-
-class _Unclosable(io.TextIOWrapper):
-    """Text that several callers write to: one of them closing it must not take it from the others."""
-
-    def close(self) -> None:
-        self.flush()
-
-
-@contextlib.contextmanager
-def _prints_to_stderr() -> Iterator[None]:
-    """What user code prints must not mix with our own output, which others parse."""
-    sys.stderr.flush()
-    with io.BufferedWriter(io.FileIO(os.dup(2), "wb")) as raw:
-        prints = _Unclosable(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
-        with contextlib.redirect_stdout(prints):
-            yield
-        prints.detach()
 
 
 @contextlib.contextmanager

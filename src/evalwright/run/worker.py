@@ -15,6 +15,7 @@ import msgspec
 from evalwright.model.plan import Variant
 from evalwright.run.failures import target_failure
 from evalwright.run.isolation import Request
+from evalwright.run.prints import prints_to_stderr
 from evalwright.targets.build import build_target
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
@@ -27,7 +28,7 @@ class _Hello(msgspec.Struct):
 
 def main(descriptor: int) -> None:
     _end_with_parent()
-    with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests:
+    with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests, prints_to_stderr():
         connection.set_inheritable(False)
         hello = msgspec.json.decode(_frame(requests), type=_Hello)
         target = build_target(hello.variant, hello.import_paths)
