@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,8 @@ def load_suite(
     """
     from evalwright import registry
 
-    if not path.is_file():
-        what = "is a folder, expected a file" if path.is_dir() else "does not exist"
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
+        what = "is a folder, expected a file" if os.path.isdir(path) else "there is no such file"  # noqa: PTH112
         raise InputError(Problem(str(path), what))
     name = dialect or _detected(path)
     suite: Suite = registry.load("dialects", name)().load(path, variables or {}, to_run=to_run)

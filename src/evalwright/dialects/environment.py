@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from evalwright.files.masking import looks_secret
+from evalwright.files.masking import is_credential, is_secret, looks_secret
+from evalwright.files.places import Place
 
 __all__ = ["Expansion"]
 
 _REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}")
-
-Place = tuple[str | int, ...]
 
 
 class Expansion:
@@ -24,14 +23,15 @@ class Expansion:
     def __init__(self, environment: Mapping[str, str] | None) -> None:
         self._environment = environment
         self._secrets: dict[str, str] = {}
-        self.problems: list[tuple[Place, str, str]] = []
+        self.unset: list[tuple[Place, str]] = []
+        """Where a variable stands that is not set and has no default, and its name."""
 
     def expanded(self, value: Any, place: Place = ()) -> Any:
         if isinstance(value, dict):
             return {key: self.expanded(item, (*place, key)) for key, item in value.items()}
         if isinstance(value, list):
             return [self.expanded(item, (*place, i)) for i, item in enumerate(value)]
-        if isinstance(value, str) and self._environment is not None:
+        if isinstance(value, str) and self._environment is not None and "${" in value:
             return _REFERENCE.sub(lambda match: self._value(match, place), value)
         return value
 
@@ -40,34 +40,47 @@ class Expansion:
         name, default = match[1], match[2]
         value = self._environment.get(name, default)
         if value is None:
-            key = _bracketed(place)
-            self.problems.append((place, f"the environment variable {name!r} is not set and has no default", key))
+            self.unset.append((place, name))
             return match[0]
-        if name in self._environment and looks_secret(name):
+        if name in self._environment and (looks_secret(name) or is_secret(name, value)):
             self._secrets[name] = value
         return value
 
     def secrets(self, document: Any) -> dict[str, str]:
-        """Values that must be masked: of secret variables, and of keys that hold credentials."""
-        return {**_credentials(document), **self._secrets}
+        """Values that must be masked, by name: of secret variables, and of keys that hold credentials."""
+        found = dict(self._secrets)
+        for key, value in _credentials(document):
+            # What holds the value of a variable is masked with it, and stays readable around it.
+            if not any(secret and secret in value for secret in found.values()):
+                found[_unused(key, found)] = value
+        return found
 
 
-def _bracketed(place: Place) -> str:
-    """`systems[0].target`"""
-    text = ""
-    for step in place:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
-
-
-def _credentials(value: Any, name: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
-    if isinstance(value, dict):
-        for key, item in value.items():
-            found |= _credentials(item, str(key))
-    elif isinstance(value, list):
+def _credentials(value: Any) -> Iterator[tuple[str, str]]:
+    """Keys that hold credentials, and the texts in their values."""
+    if isinstance(value, list):
         for item in value:
-            found |= _credentials(item, name)
-    elif isinstance(value, str) and looks_secret(name.replace("-", "_")) and not name.lower().startswith("max_"):
-        found[name] = value
-    return found
+            yield from _credentials(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if is_credential(key, item):
+                yield from ((str(key), text) for text in _texts(item))
+            else:
+                yield from _credentials(item)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def _unused(name: str, taken: Mapping[str, str]) -> str:
+    """The name, with a number when two systems have different keys."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free

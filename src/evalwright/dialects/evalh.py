@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from evalwright.dialects.environment import Expansion
-from evalwright.dialects.evalh_file import EvalFile, problems_of
+from evalwright.dialects.evalh_checks import ill_named, not_built
+from evalwright.dialects.evalh_file import EvalFile, SystemSection, sound_parts
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.paths import named_in
+from evalwright.files.places import Place, bracketed, dotted, steps_of
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings, Variant
 from evalwright.model.suite import Suite
@@ -21,8 +24,7 @@ from evalwright.registry import load, names
 
 __all__ = ["Evalh", "plan_of_foreign"]
 
-_OWN_SYSTEM_KEYS = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
-_OWN_DATASET_KEYS = {"type", "path"}
+_NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
 
 
 class Evalh:
@@ -49,22 +51,20 @@ class _Reading:
         self._problems: list[Problem] = []
         self._expansion = Expansion(environment)
 
-    def _problem(self, place: tuple[str | int, ...], message: str, key: str | None = None) -> None:
-        dotted = ".".join(map(str, place)) if key is None else key
-        self._problems.append(Problem(str(self._path), message, self._document.line(place), dotted))
-
-    def _refuse(self) -> None:
-        if self._problems:
-            raise InputError(self._problems, f"Invalid config {self._path}")
-
-    def suite(self, to_run: bool = True) -> Suite:
-        file = self._file()
-        self._check_names(file)
-        variants = self._variants(file, to_run)
+    def suite(self, to_run: bool) -> Suite:
+        raw = self._expanded()
+        file = sound_parts(raw, self._complain)
+        for place, message in ill_named(file, raw):
+            self._complain(place, message)
+        self._check_stores(file)
+        variants = [self._variant(system, to_run) for system in file.systems]
         evaluators = self._evaluators(file)
+        if to_run:
+            for place, message in not_built(file):
+                self._complain(place, message)
         cases = self._cases(file, to_run)
-        self._refuse()
-        document = file.model_dump(mode="json", by_alias=True)
+        self._refuse(cases)
+        document = _plain(file.model_dump())
         return Suite(
             name=file.eval.name,
             dialect="evalh",
@@ -77,132 +77,108 @@ class _Reading:
             out=Path(str(file.output[0].path)),
             document=document,
             secrets=self._expansion.secrets(document),
-            metadata=file.metadata,
+            metadata=document["metadata"],
         )
 
-    def _file(self) -> EvalFile:
-        """The file's shape checked; every problem of shape and environment is told at once."""
+    def _complain(self, place: Place, message: str) -> None:
+        unset = any(place[: len(where)] == where for where, _ in self._expansion.unset)
+        if not unset:  # whatever else is wrong there follows from the missing variable
+            self._problems.append(Problem(str(self._path), message, self._document.line(place), dotted(place)))
+
+    def _refuse(self, cases: Iterable[EvalCase] = ()) -> None:
+        """Raise what was found; the mistakes of the dataset are told with those of the configuration."""
+        if not self._problems:
+            return
+        try:
+            for _ in cases:
+                pass
+        except InputError as error:
+            self._problems += error.problems
+        raise InputError(self._problems, f"Invalid config {self._path}")
+
+    def _expanded(self) -> dict[Any, Any]:
         raw = self._document.value
-        if raw is None:
-            self._problem((), "the file is empty, expected a mapping with eval, dataset, systems, evaluators, output")
-            self._refuse()
         if not isinstance(raw, dict):
-            self._problem((), f"expected a mapping, found {type(raw).__name__}")
+            found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
+            self._complain((), f"{found}, expected a mapping with eval, dataset, systems, evaluators and output")
             self._refuse()
-        expanded = self._expansion.expanded(raw)
-        for place, message, key in self._expansion.problems:
-            self._problem(place, message, key)
+        expanded: dict[Any, Any] = self._expansion.expanded(raw)
+        for place, name in self._expansion.unset:
+            message = f"the environment variable {name!r} is not set and has no default"
+            line = self._document.line(place)
+            self._problems.append(Problem(str(self._path), message, line, bracketed(place)))
         if isinstance(expanded.get("output"), dict):
             expanded["output"] = [expanded["output"]]
-        try:
-            file = EvalFile.model_validate(expanded)
-        except ValidationError as error:
-            for place, message in problems_of(error, expanded):
-                self._problem(place, message)
-            file = None
-        self._refuse()
-        assert file is not None
-        return file
+        return expanded
 
-    def _check_names(self, file: EvalFile) -> None:
-        for section, named in (
-            ("systems", [s.name for s in file.systems]),
-            ("evaluators", [e.name for e in file.evaluators]),
-        ):
-            for i, name in enumerate(named):
-                if name in named[:i]:
-                    self._problem((section, i, "name"), f"duplicate name {name!r}")
-        known = [e.name for e in file.evaluators]
-        for label in ("all_required", "any_required"):
-            for i, name in enumerate(getattr(file.pass_criteria, label)):
-                if name not in known:
-                    self._problem(
-                        ("pass_criteria", label, i), f"unknown evaluator {name!r} (there are: {_listed(known)})"
-                    )
-        systems = [s.name for s in file.systems]
-        baseline = file.run.baseline_variant
-        if baseline is not None and baseline not in systems:
-            self._problem(("run", "baseline_variant"), f"unknown system {baseline!r} (there are: {_listed(systems)})")
-        for i, store in enumerate(file.output):
-            if store.type not in names("stores"):
-                self._unknown(("output", i, "type"), "stores", store.type)
-        if file.output and file.output[0].path is None:
-            self._problem(("output", 0), "the first store needs 'path'")
-        executor = file.run.executor.type
-        if executor != "local":
-            self._problem(
-                ("run", "executor", "type"),
-                f"run.executor.type: unknown executor {executor!r} (registered: local)",
-            )
-
-    def _unknown(self, place: tuple[str | int, ...], kind: str, name: str) -> bool:
-        """Whether a name is not registered, told as a problem."""
+    def _known(self, place: Place, kind: str, name: str) -> bool:
+        """Whether a name is registered; told as a problem if not."""
         if name in names(kind):
-            return False
-        try:
-            load(kind, name)
-        except InputError as error:
-            self._problem(place, error.headline)
-        return True
+            return True
+        self._take(place, partial(load, kind, name))
+        return False
 
-    def _variants(self, file: EvalFile, to_run: bool) -> list[Variant]:
-        from evalwright.targets.build import build_target
-
-        variants = []
-        for i, system in enumerate(file.systems):
-            config = {k: v for k, v in system.model_dump().items() if k not in _OWN_SYSTEM_KEYS and v is not None}
-            variant = Variant(
-                system.name,
-                system.adapter,
-                config,
-                system.metadata,
-                system.timeout_seconds,
-                system.concurrency,
-                system.isolation,
-                system.trials,
-            )
-            variants.append(variant)
-            if to_run and not self._unknown(("systems", i, "adapter"), "targets", system.adapter):
-                self._take(("systems", i), lambda v=variant: build_target(v, self._import_paths()))
-        return variants
-
-    def _import_paths(self) -> list[str]:
-        return [str(Path.cwd()), str(self._path.resolve().parent)]
-
-    def _evaluators(self, file: EvalFile) -> list[EvaluatorSpec]:
-        from evalwright.evaluators.build import build_evaluator
-
-        for i, spec in enumerate(file.evaluators):
-            if not self._unknown(("evaluators", i, "type"), "evaluators", spec.type):
-                self._take(("evaluators", i, "config"), lambda s=spec: build_evaluator(s.type, s.config))
-        return [EvaluatorSpec(spec.name, spec.type, spec.config) for spec in file.evaluators]
-
-    def _take(self, place: tuple[str | int, ...], build: Any) -> None:
+    def _take(self, place: Place, build: Callable[[], object]) -> None:
         """Build something; its problems become problems of this file at `place`."""
         try:
             build()
         except InputError as error:
             for problem in error.problems or [Problem("", error.headline)]:
-                steps = tuple(
-                    int(s) if s.isdigit() else s for s in problem.key.replace("[", ".").replace("]", "").split(".") if s
-                )
-                self._problem((*place, *steps), problem.message)
+                self._complain((*place, *steps_of(problem.key)), problem.message)
 
-    def _cases(self, file: EvalFile, needed: bool) -> Any:
+    def _check_stores(self, file: EvalFile) -> None:
+        for store in file.output:
+            self._known(store.at("type"), "stores", store.type)
+            if store.at() == ("output", 0) and store.path is None:
+                self._complain(store.at(), "the first store needs 'path'")
+
+    def _variant(self, system: SystemSection, to_run: bool) -> Variant:
+        from evalwright.targets.build import build_target
+
+        given = {name for name, value in system if value is not None} | system.model_fields_set
+        variant = Variant(
+            name=system.name,
+            adapter=system.adapter,
+            config=_plain(system.model_dump(include=given - _NO_CONFIG)),
+            metadata=_plain(system.metadata),
+            timeout_seconds=system.timeout_seconds,
+            concurrency=system.concurrency,
+            isolation=system.isolation,
+            trials=system.trials,
+        )
+        if to_run and self._known(system.at("adapter"), "targets", system.adapter):
+            paths = [str(Path.cwd()), str(self._path.resolve().parent)]
+            self._take(system.at(), partial(build_target, variant, paths))
+        return variant
+
+    def _evaluators(self, file: EvalFile) -> list[EvaluatorSpec]:
+        from evalwright.evaluators.build import build_evaluator
+
+        specs = []
+        for section in file.evaluators:
+            spec = EvaluatorSpec(section.name, section.type, _plain(section.config))
+            if self._known(section.at("type"), "evaluators", spec.type):
+                self._take(section.at("config"), partial(build_evaluator, spec.type, spec.config))
+            specs.append(spec)
+        return specs
+
+    def _cases(self, file: EvalFile, to_run: bool) -> Iterable[EvalCase]:
+        if "dataset" not in file.model_fields_set:
+            return ()
         dataset = file.dataset
-        if self._unknown(("dataset", "type"), "datasets", dataset.type):
-            return []
-        config = {k: v for k, v in dataset.model_dump().items() if k not in _OWN_DATASET_KEYS}
-        path = named_in(self._path, str(dataset.path)) if dataset.path is not None else None
-        if path is None or not path.is_file():
-            message = f"there is no dataset file {dataset.path!r}" if path else "'path' is missing"
-            if not needed:
-                return _Missing(
-                    Problem(str(self._path), message, self._document.line(("dataset", "path")), "dataset.path")
-                )
-            self._problem(("dataset", "path"), message)
-            return []
-        return load("datasets", dataset.type)(path, file.eval.name, config)
+        if not self._known(("dataset", "type"), "datasets", dataset.type):
+            return ()
+        path = named_in(self._path, dataset.path or "")
+        if not dataset.path or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
+            message = f"there is no dataset file {dataset.path!r}" if dataset.path else "'path' is missing"
+            if to_run:
+                self._complain(("dataset", "path"), message)
+                return ()
+            line = self._document.line(("dataset", "path"))
+            return _Missing(Problem(str(self._path), message, line, "dataset.path"))
+        name = file.eval.name if "eval" in file.model_fields_set else ""
+        cases: Iterable[EvalCase] = load("datasets", dataset.type)(path, name, dataset.model_dump())
+        return cases
 
 
 class _Missing:
@@ -215,6 +191,11 @@ class _Missing:
         raise InputError(self._problem)
 
 
+def _plain(value: Any) -> Any:
+    """The value as JSON holds it: a run that is resumed from its stored plan gets the same."""
+    return to_jsonable_python(value, bytes_mode="base64")
+
+
 def _settings(file: EvalFile) -> RunSettings:
     run = file.run
     return RunSettings(
@@ -225,7 +206,3 @@ def _settings(file: EvalFile) -> RunSettings:
         baseline_variant=run.baseline_variant,
         evaluator_timeout_seconds=run.evaluator_timeout_seconds,
     )
-
-
-def _listed(known: list[str]) -> str:
-    return ", ".join(known)

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StrictStr,
+    ValidationError,
+)
 
 from evalwright.errors import did_you_mean
+from evalwright.files.places import Place
 
-__all__ = ["EvalFile", "problems_of"]
+__all__ = ["EvalFile", "EvaluatorSection", "OutputSection", "SystemSection", "sound_parts"]
+
+Complain = Callable[[Place, str], None]
 
 
-def _whole(value: Any) -> Any:
-    """Whole numbers as they are or as digits (an expanded `${N}`); booleans and fractions are none."""
-    if isinstance(value, (bool, float)):
-        raise ValueError("expected a whole number")
+def _number(value: Any) -> Any:
+    """Numbers as they are or as text (an expanded `${N}`), but no booleans."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number")
     return value
 
 
-def _seconds(value: Any) -> Any:
-    """A number as it is, or as text (an expanded `${N}`)."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
-    try:
-        return float(value) if isinstance(value, str) and "." in value else int(value if isinstance(value, str) else "")
-    except ValueError:
-        raise ValueError("expected a number of seconds") from None
+def _major_one(value: str) -> str:
+    if not value.startswith("1."):
+        raise ValueError("expected a version 1.x")
+    return value
 
 
-Count = Annotated[int, BeforeValidator(_whole)]
-Seconds = Annotated[int | float, BeforeValidator(_seconds), Field(gt=0)]
+Text = Annotated[StrictStr, Field(min_length=1)]
+Count = Annotated[int, BeforeValidator(_number), Field(ge=1)]
+Seed = Annotated[int, BeforeValidator(_number)]
+Amount = Annotated[float, BeforeValidator(_number), Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)]
 
 
 class _Strict(BaseModel):
@@ -38,38 +49,65 @@ class _Strict(BaseModel):
 
 
 class _Open(BaseModel):
+    """Other keys belong to the type that the section names."""
+
     model_config = ConfigDict(extra="allow")
 
 
+class _Item(BaseModel):
+    """One of a list: it remembers where, as its neighbours may be left out."""
+
+    section: ClassVar[str]
+    _position: int = PrivateAttr(0)
+
+    def at(self, *steps: str | int) -> Place:
+        return (self.section, self._position, *steps)
+
+    def placed(self, position: int) -> _Item:
+        self._position = position
+        return self
+
+
 class EvalSection(_Strict):
-    name: Annotated[StrictStr, Field(min_length=1)]
+    name: Text
     description: StrictStr | None = None
     owner: StrictStr | None = None
     tags: list[StrictStr] = []
 
 
 class DatasetSection(_Open):
-    type: StrictStr
+    type: Text
     path: StrictStr | None = None
-    filter: dict[str, Any] = {}
-    sample: Annotated[Count, Field(ge=0)] | None = None
-    seed: Count | None = None
+    filter: dict[StrictStr, Any] = {}
+    sample: Annotated[int, BeforeValidator(_number), Field(ge=0)] | None = None
+    seed: Seed | None = None
+    embed_full_trace: bool = False
 
 
-class SystemSection(_Open):
-    name: StrictStr
-    adapter: StrictStr
-    metadata: dict[str, Any] = {}
-    timeout_seconds: Seconds = 120
-    concurrency: Annotated[Count, Field(ge=1)] | None = None
+class SystemSection(_Item, _Open):
+    section = "systems"
+
+    name: Text
+    adapter: Text
+    metadata: dict[StrictStr, Any] = {}
+    timeout_seconds: Count = 120
+    concurrency: Count | None = None
+    enrich_trace_from: list[Any] = []
+    pool: StrictStr | None = None
     isolation: Literal["none", "process"] = "none"
-    trials: Annotated[Count, Field(ge=1)] | None = None
+    trials: Count | None = None
 
 
-class EvaluatorSection(_Strict):
-    name: StrictStr
-    type: StrictStr
-    config: dict[str, Any] = {}
+class WorkspaceSection(_Open):
+    type: Text
+
+
+class EvaluatorSection(_Item, _Strict):
+    section = "evaluators"
+
+    name: Text
+    type: Text
+    config: dict[StrictStr, Any] = {}
 
 
 class CriteriaSection(_Strict):
@@ -79,22 +117,24 @@ class CriteriaSection(_Strict):
 
 
 class RetrySection(_Strict):
-    max_attempts: Annotated[Count, Field(ge=1)] = 1
+    max_attempts: Count = 1
     on: list[Literal["timeout", "http_5xx", "adapter_error"]] = []
-    backoff_seconds: Annotated[float, Field(ge=0)] = 0.0
+    backoff_seconds: Amount = 0.0
 
 
 class ExecutorSection(_Open):
-    type: StrictStr = "local"
+    type: Text = "local"
+    pools: dict[StrictStr, Count] = {}
 
 
 class RunSection(_Strict):
-    max_concurrency: Annotated[Count, Field(ge=1)] = 4
-    per_variant_concurrency: Annotated[Count, Field(ge=1)] | None = None
+    max_concurrency: Count = 4
+    per_variant_concurrency: Count | None = None
     retry: RetrySection = RetrySection()
     baseline_variant: StrictStr | None = None
+    cost_limit_usd: Amount | None = None
     executor: ExecutorSection = ExecutorSection()
-    trials: Annotated[Count, Field(ge=1)] = 1
+    trials: Count = 1
     evaluator_timeout_seconds: Seconds = 60.0
 
 
@@ -102,30 +142,39 @@ class TraceSection(_Strict):
     capture: list[StrictStr] = []
 
 
-class OutputSection(_Open):
-    type: StrictStr
+class MetricsSection(_Strict):
+    price_table_path: StrictStr | None = None
+
+
+class OutputSection(_Item, _Open):
+    section = "output"
+
+    type: Text
     path: StrictStr | None = None
 
 
 class EvalFile(_Strict):
-    """The whole file."""
+    """The whole file; the parts that are wrong are not among `model_fields_set`."""
 
-    schema_version: Annotated[StrictStr, Field(pattern=r"^1\.")] = "1.0"
+    schema_version: Annotated[StrictStr, AfterValidator(_major_one)] = "1.0"
     eval: EvalSection
-    metadata: dict[str, Any] = {}
+    metadata: dict[StrictStr, Any] = {}
     dataset: DatasetSection
-    systems: Annotated[list[SystemSection], Field(min_length=1)]
-    evaluators: Annotated[list[EvaluatorSection], Field(min_length=1)]
+    systems: list[SystemSection]
+    workspace: WorkspaceSection | None = None
+    evaluators: list[EvaluatorSection]
     pass_criteria: CriteriaSection = CriteriaSection()
     trace: TraceSection = TraceSection()
     run: RunSection = RunSection()
-    output: Annotated[list[OutputSection], Field(min_length=1)]
+    metrics: MetricsSection = MetricsSection()
+    output: list[OutputSection]
 
 
-_SECTIONS: dict[str, type[BaseModel]] = {
-    "": EvalFile,
+_ITEMS: dict[str, type[_Item]] = {kind.section: kind for kind in (SystemSection, EvaluatorSection, OutputSection)}
+_STRICT: dict[str, type[BaseModel]] = {
     "eval": EvalSection,
     "evaluators": EvaluatorSection,
+    "metrics": MetricsSection,
     "pass_criteria": CriteriaSection,
     "run": RunSection,
     "run.retry": RetrySection,
@@ -133,22 +182,54 @@ _SECTIONS: dict[str, type[BaseModel]] = {
 }
 
 
-def problems_of(error: ValidationError, document: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Place and message of each mistake that pydantic found."""
-    for item in error.errors(include_url=False):
-        place = tuple(step for step in item["loc"] if not (isinstance(step, str) and "[" in step))
-        kind = item["type"]
-        if kind == "extra_forbidden":
-            section = ".".join(step for step in place[:-1] if isinstance(step, str))
-            known = _SECTIONS[section].model_fields if section in _SECTIONS else ()
-            yield place, f"unknown key{did_you_mean(str(place[-1]), known)}"
-        elif kind == "missing":
-            yield place, f"the key {place[-1]!r} is missing"
+def sound_parts(raw: dict[Any, Any], complain: Complain) -> EvalFile:
+    """What is right in a file, part by part, so that one mistake does not hide those in other parts."""
+    nothing: dict[str, Any] = {name: [] for name in _ITEMS}
+    file = EvalFile.model_construct(**nothing)
+    for name in raw:
+        if name not in EvalFile.model_fields:
+            complain((name,), f"unknown key{did_you_mean(str(name), EvalFile.model_fields)}")
+    for name, field in EvalFile.model_fields.items():
+        if name not in raw:
+            if field.is_required():
+                complain((name,), f"the key {name!r} is missing")
+        elif name in _ITEMS:
+            setattr(file, name, list(_sound_items(name, raw[name], complain)))
         else:
-            message = item["msg"].removeprefix("Value error, ")
-            yield place, f"{message[0].lower()}{message[1:]}, found {_shown(item['input'])}"
+            try:
+                EvalFile.__pydantic_validator__.validate_assignment(file, name, raw[name])
+            except ValidationError as error:
+                _tell(error, (), complain)
+    return file
+
+
+def _sound_items(name: str, raw: Any, complain: Complain) -> Iterator[_Item]:
+    if not isinstance(raw, list):
+        complain((name,), f"expected a list, found {_shown(raw)}")
+        return
+    if not raw:
+        complain((name,), "expected at least one, found an empty list")
+    for position, item in enumerate(raw):
+        try:
+            yield _ITEMS[name].model_validate(item).placed(position)
+        except ValidationError as error:
+            _tell(error, (name, position), complain)
+
+
+def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
+    """Each mistake that pydantic found."""
+    for item in error.errors(include_url=False):
+        place = (*prefix, *(step for step in item["loc"] if step != "[key]"))
+        if item["type"] == "extra_forbidden":
+            section = ".".join(step for step in place[:-1] if isinstance(step, str))
+            complain(place, f"unknown key{did_you_mean(str(place[-1]), _STRICT[section].model_fields)}")
+        elif item["type"] == "missing":
+            complain(place, f"the key {place[-1]!r} is missing")
+        else:
+            message = item["msg"].removeprefix("Value error, ").replace("dictionary", "mapping")
+            complain(place, f"{message[0].lower()}{message[1:]}, found {_shown(item['input'])}")
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-__all__ = ["MASKED", "Masker", "expand", "looks_secret"]
+__all__ = ["MASKED", "Masker", "expand", "is_credential", "is_secret", "looks_secret"]
 
 MASKED = "***MASKED***"
 
@@ -43,6 +43,17 @@ def looks_secret(name: str) -> bool:
     return _NAMES.search(upper) is not None and _HARMLESS_NAMES.match(upper) is None
 
 
+def is_secret(name: str, value: str) -> bool:
+    """Whether an environment variable holds a secret: its name looks like it, or its value is a URL with a password."""
+    named = looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)
+    return named or _URL_PASSWORD.search(value) is not None
+
+
+def is_credential(key: object, value: object) -> bool:
+    """Whether a key of an authored document holds a credential (specification evalh, b.9, and such headers)."""
+    return value is not None and isinstance(key, str) and _CREDENTIAL_KEY.fullmatch(key) is not None
+
+
 class Masker:
     """Replaces secrets by `***MASKED***`.
 
@@ -60,11 +71,7 @@ class Masker:
     @classmethod
     def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
         """The given secrets, and the variables of an environment whose names or URL passwords look secret."""
-        found = {
-            name: value
-            for name, value in environ.items()
-            if (looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)) or _URL_PASSWORD.search(value)
-        }
+        found = {name: value for name, value in environ.items() if is_secret(name, value)}
         return cls({**found, **secrets})
 
     def keeping(self, words: Iterable[str]) -> Masker:
@@ -171,14 +178,10 @@ def _mapped(value: Any, change: Callable[[str], str]) -> Any:
 
 def _without_credentials(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: MASKED if _is_credential(key, item) else _without_credentials(item) for key, item in value.items()}
+        return {key: MASKED if is_credential(key, item) else _without_credentials(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_without_credentials(item) for item in value]
     return value
-
-
-def _is_credential(key: object, value: object) -> bool:
-    return value is not None and isinstance(key, str) and _CREDENTIAL_KEY.fullmatch(key) is not None
 
 
 def _with_passwords(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:

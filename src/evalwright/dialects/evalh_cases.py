@@ -1,0 +1,127 @@
+"""One case of a dataset of `eval.yaml` (specification evalh, b.5): from plain data to a case or its mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
+
+from evalwright.errors import Problem, did_you_mean
+from evalwright.files.places import Place, steps_of
+from evalwright.model.case import EvalCase, ExpectedBehavior
+from evalwright.model.trace import Trace
+
+__all__ = ["FileCase", "Tell", "checked", "fits", "plain", "take_recording", "unknown_keys"]
+
+Tell = Callable[[Place, str], Problem]
+"""Makes a problem of a place inside the case and a message."""
+
+_EMPTY_AS_NULL = ("expected", "metadata", "tags")
+
+
+class FileCase(EvalCase):
+    """A case as it stands in a dataset file: the input is a mapping, a recording may be embedded."""
+
+    input: dict[str, Any]
+    embedded_trace: Any = None
+
+
+def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
+    """A case from plain data, or what is wrong with it."""
+    if not isinstance(raw, dict):
+        return None, [tell((), f"expected a mapping, found {_kind(raw)}")]
+    given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
+    try:
+        return FileCase.model_validate(given), []
+    except ValidationError as error:
+        return None, list(_problems(error, tell))
+
+
+def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
+    for item in error.errors(include_url=False):
+        place, found = item["loc"], _kind(item["input"])
+        if place[-1] == "[key]":
+            yield tell(place[:-2], f"keys must be strings, found {found}")
+        elif item["type"] == "missing":
+            yield tell(place, f"the required {place[-1]!r} is missing")
+        else:
+            message = item["msg"].replace("dictionary", "mapping").replace("valid string", "string")
+            yield tell(place, f"{message[0].lower()}{message[1:]}, found {found}")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return "null" if value is None else f"{type(value).__name__} {str(value)[:60]!r}"
+
+
+def plain(case: FileCase) -> None:
+    """Turn what YAML has and JSON has not, such as dates, into what the run's files will hold."""
+    case.input = _jsonable(case.input)
+    case.metadata = _jsonable(case.metadata)
+    case.expected.facts = _jsonable(case.expected.facts)
+
+
+def _jsonable(value: Any) -> Any:
+    return to_jsonable_python(value, bytes_mode="base64")
+
+
+def take_recording(case: FileCase, tell: Tell) -> list[Problem]:
+    """Make the recorded trace of a case, or the list of them for its trials, what the target `replay` gets."""
+    key = "recorded" if case.embedded_trace is None else "embedded_trace"
+    given = _jsonable(getattr(case, key))
+    case.embedded_trace = None
+    if given == []:
+        return [tell((key,), "expected a trace or a list of traces, found an empty list")]
+    try:
+        single = not isinstance(given, list)
+        traces = [msgspec.convert(given, Trace)] if single else msgspec.convert(given, list[Trace])
+    except msgspec.ValidationError as error:
+        message, _, inside = str(error).partition(" - at `$")
+        return [tell((key, *steps_of(inside.rstrip("`").partition("[...")[0])), f"no trace: {message}")]
+    for trace in traces:
+        trace.started_at, trace.finished_at = _aware(trace.started_at), _aware(trace.finished_at)
+    case.recorded = msgspec.to_builtins(traces[0] if single else traces)
+    return []
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def fits(case: EvalCase, wanted: Mapping[str, Any]) -> bool:
+    """Whether every dotted path leads to its value, or to one of its values."""
+    return all(_fits(case, path.split("."), _jsonable(value)) for path, value in wanted.items())
+
+
+def _fits(value: Any, steps: list[str], wanted: Any) -> bool:
+    for step in steps:
+        if isinstance(value, EvalCase | ExpectedBehavior):
+            value = {name: getattr(value, name) for name in type(value).model_fields}
+        if not isinstance(value, dict) or step not in value:
+            return False
+        value = value[step]
+    return value in wanted if isinstance(wanted, list) else bool(value == wanted)
+
+
+def unknown_keys(raw: Any, tell: Tell) -> Iterator[Problem]:
+    """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked."""
+    if isinstance(raw, dict):
+        yield from _strangers(raw, FileCase, (), tell)
+        if isinstance(raw.get("expected"), dict):
+            yield from _strangers(raw["expected"], ExpectedBehavior, ("expected",), tell)
+
+
+def _strangers(
+    raw: dict[Any, Any], model: type[EvalCase | ExpectedBehavior], place: Place, tell: Tell
+) -> Iterator[Problem]:
+    for key in raw:
+        if key not in model.model_fields:
+            message = f"nothing reads this key{did_you_mean(str(key), model.model_fields)}"
+            yield tell((*place, key), message)
