@@ -306,6 +306,13 @@ def test_proxies_and_logins_of_the_environment_are_not_used(monkeypatch, tmp_pat
     assert ask(reply(GOOD)).output.final_answer == "fine"
 
 
+@pytest.mark.parametrize("status", [200, 400])
+@pytest.mark.parametrize("before", range(280, 304, 4))
+def test_no_half_of_a_secret_is_at_the_end_of_an_excerpt(status, before):
+    text = b"." * 2 + b" " + b"x" * (before - 3) + b" sk-hush-hush-hush and more " * 20
+    assert "sk-" not in str(failure(reply(text, status), headers={"Authorization": "Bearer sk-hush-hush-hush"}))
+
+
 def test_secrets_that_a_server_repeats_are_not_in_the_error():
     said = {"error": "bad key sk-hush-hush, login let-me-in, token tok-hush-hush", "url": "?api_key=query-hush"}
     error = failure(

@@ -16,7 +16,7 @@ from evalwright.files.masking import Masker, looks_secret
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
-from evalwright.targets.http_body import Interrupted, json_of, pieces, shortened
+from evalwright.targets.http_body import EXCERPT_BYTES, Interrupted, json_of, pieces, shortened
 from evalwright.targets.http_config import mistakes, place_of, unknown_mapping_keys
 from evalwright.targets.http_mapping import ResponseMapping
 from evalwright.targets.http_presets import PRESETS
@@ -27,8 +27,8 @@ __all__ = ["Http"]
 
 _HEADERS = {"Accept-Encoding": "gzip", "Content-Type": "application/json", "User-Agent": "evalwright"}
 _CAP = 10 * 2**20
-_ERROR_CAP, _ERROR_SECONDS = 4_000, 2.0
-"""How much of an error's body is read for the message, and for how long."""
+_ERROR_SECONDS = 2.0
+"""How long the body of an error is waited for."""
 _IDLE_SECONDS = 2.0
 """Servers close idle connections after 5 seconds or more; using one just then would fail a cell for nothing."""
 
@@ -105,12 +105,12 @@ class Http:
 
     async def _read(self, response: httpx.Response, started: float) -> Answer:
         if not response.is_success:
-            raise await _failure(response)
+            raise await _failure(response, self._masker)
         if self._stream_format is not None:
             return await self._streamed(self._stream_format, response, started)
         async with aclosing(pieces(response, self._cap)) as body:
             received = b"".join([piece async for piece in body])
-        return self._mapping.answer(json_of(received, response))
+        return self._mapping.answer(json_of(received, response, self._masker.mask_text))
 
     async def _streamed(self, form: str, response: httpx.Response, started: float) -> Answer:
         reader, whole, interruption = EventReader(form, self._event_paths), StreamedAnswer(), None
@@ -134,17 +134,17 @@ async def _refuse_redirect(response: httpx.Response) -> None:
         raise TargetError(f"HTTP {response.status_code}, a redirect to {_location(response)}, which is not followed")
 
 
-async def _failure(response: httpx.Response) -> TargetError:
+async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
     """What a response that is no success says, as far as it says it soon."""
     status = response.status_code
     received = bytearray()
     with suppress(TargetError, TimeoutError):
         async with asyncio.timeout(_ERROR_SECONDS), aclosing(pieces(response, _CAP)) as body:
             async for piece in body:
-                received += piece[:_ERROR_CAP]
-                if len(received) >= _ERROR_CAP:
+                received += piece[:EXCERPT_BYTES]
+                if len(received) >= EXCERPT_BYTES:
                     break
-    said = shortened(received.decode(errors="replace"))
+    said = shortened(masker.mask_text(received.decode(errors="replace")))
     message = f"HTTP {status}: {said}" if said else f"HTTP {status} with an empty body"
     return TargetError(message, "http_5xx" if status >= 500 else "adapter_error")
 

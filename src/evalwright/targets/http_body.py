@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import zlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -13,11 +14,14 @@ import httpx
 
 from evalwright.errors import TargetError
 
-__all__ = ["Interrupted", "json_of", "pieces", "shortened"]
+__all__ = ["EXCERPT_BYTES", "Interrupted", "json_of", "pieces", "shortened"]
 
 _PIECE = 65_536
 """Bytes that are decompressed at a time: what a bomb can take beyond the cap."""
+EXCERPT_BYTES = 4_000
+"""How much of a foreign text is looked at to show its start; more than is shown, so that secrets are seen whole."""
 _EXCERPT = 300
+_CUT_WORD = re.compile(r"""[^\s"'<>,;:&?(){}\[\]]+\Z""")
 
 
 class Interrupted(TargetError):
@@ -54,8 +58,8 @@ def _raw(response: httpx.Response) -> AsyncGenerator[bytes, None]:
     return cast("AsyncGenerator[bytes, None]", response.aiter_raw())
 
 
-def json_of(body: bytes, response: httpx.Response) -> Any:
-    """The document in a body. Raises TargetError with the start of what is there instead."""
+def json_of(body: bytes, response: httpx.Response, masked: Callable[[str], str]) -> Any:
+    """The document in a body. Raises TargetError with the start of what is there instead, `masked`."""
     if not body.strip():
         raise TargetError(f"expected JSON, found an empty body (HTTP {response.status_code})")
     try:
@@ -65,7 +69,7 @@ def json_of(body: bytes, response: httpx.Response) -> Any:
     except UnicodeDecodeError as error:
         raise TargetError(f"the response is not valid JSON: not {error.encoding} at byte {error.start}") from None
     except ValueError as error:
-        found = shortened(body.decode(errors="replace"))
+        found = shortened(masked(body[:EXCERPT_BYTES].decode(errors="replace")))
         raise TargetError(f"the response is not valid JSON ({error}): {found}") from None
 
 
@@ -88,9 +92,9 @@ def _is_text_encoding(name: str) -> bool:
 
 
 def shortened(text: str) -> str:
-    """The start of foreign text in one printable line."""
+    """The start of foreign text in one printable line, no word cut: half a secret would not be known as one."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _EXCERPT]).split())
-    return line if len(line) <= _EXCERPT else line[:_EXCERPT] + "..."
+    return line if len(line) <= _EXCERPT else _CUT_WORD.sub("", line[:_EXCERPT]) + "..."
 
 
 def _named(error: Exception) -> str:
