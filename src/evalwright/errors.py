@@ -7,7 +7,9 @@ EvalwrightError            carries the exit code that the command line ends with
 ├── TargetError            a target could not answer: becomes the trace's error record
 └── EvaluatorError         an evaluator could not judge: becomes the result's error record
 
-LimitExceeded              is a BaseException, so that user code that catches Exception cannot swallow it
+LimitExceeded              a time limit fired inside user code
+Interrupted                the user wants the run to stop, now and inside user code
+                           both are BaseExceptions, so that user code that catches Exception cannot swallow them
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ __all__ = [
     "EvaluatorError",
     "EvalwrightError",
     "InputError",
+    "Interrupted",
     "LimitExceeded",
     "Problem",
     "RunLockedError",
@@ -97,6 +100,10 @@ class EvaluatorError(EvalwrightError):
 
 class LimitExceeded(BaseException):
     """A time limit fired inside user code; raised there by the watchdog."""
+
+
+class Interrupted(BaseException):
+    """The user interrupted the run while user code was blocking it; never to be recorded as that code's error."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -33,11 +33,14 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
     """
     from evalwright.files.masking import Masker
     from evalwright.run.planning import chosen_cases, documents, plan_of
+    from evalwright.run.session import targets_of
 
     options = options or RunOptions()
     masker = Masker.of(suite.secrets, os.environ)
     store = LocalFiles(options.out or suite.out or Path("runs"), masker)
     plan = plan_of(suite, options)
+    if options.target is not None:
+        targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
     with closing(store.create(plan, chosen_cases(suite, options), documents(suite, masker))) as writer:
         tally = Tally.of(plan)
         interrupted = _work(writer, plan, tally, None, frozenset(), watch)

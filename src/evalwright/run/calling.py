@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 
-from evalwright.errors import LimitExceeded
+from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.model.plan import RetryRule
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
@@ -35,6 +35,8 @@ class Call:
     """Monotonic; None while no target code is being awaited."""
     overdue_since: float | None = None
     """When the call was cancelled for being late."""
+    retried: list[TraceError] = field(default_factory=list)
+    """Errors of earlier tries at the same cell."""
     abandoned: bool = False
     """The call ignored its cancellation; its cell has been recorded without it."""
 
@@ -47,6 +49,8 @@ class Call:
         try:
             answer: object = await target.run(cell.case, cell.trial)
             self.deadline = None
+        except (Interrupted, GeneratorExit):
+            raise
         except LimitExceeded:
             self.deadline = None
             return timed_out(limit)

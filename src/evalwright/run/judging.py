@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Container, Sequence
 from datetime import datetime
 from typing import Any
 
-from evalwright.errors import LimitExceeded
+from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.evaluators.build import build_evaluator
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import Evaluator
@@ -59,6 +59,8 @@ class Judge:
                 watchdog.until = tick + limit
                 outcome = evaluator.evaluate(case, trace)
                 watchdog.until = None
+            except Interrupted:
+                raise
             except BaseException as raised:
                 watchdog.until, outcome = None, None
                 error = evaluator_failure(raised, limit)
@@ -90,7 +92,7 @@ class Judge:
                 _fill(row, outcome)
         except TimeoutError:
             row.error = timed_out(self._limit)
-        except (asyncio.CancelledError, LimitExceeded):
+        except (asyncio.CancelledError, LimitExceeded, Interrupted):
             raise
         except BaseException as raised:
             row.error = evaluator_failure(raised, self._limit)

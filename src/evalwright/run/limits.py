@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from evalwright.errors import LimitExceeded
+from evalwright.errors import Interrupted, LimitExceeded
 
-__all__ = ["Watchdog", "exits_refused"]
+__all__ = ["Watchdog", "exits_refused", "interrupting"]
 
 _PERIOD = 0.2
 
@@ -72,6 +72,24 @@ class Watchdog:
                 return deadline is not None and now > deadline
             frame = frame.f_back
         return False
+
+
+@contextmanager
+def interrupting() -> Iterator[None]:
+    """Ctrl-C and SIGTERM raise Interrupted where they arrive, in the main thread, until the end of the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise Interrupted
+
+    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 class ExitRefused(BaseException):

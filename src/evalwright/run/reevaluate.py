@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
 from contextlib import closing
 from multiprocessing.connection import Connection
@@ -16,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import EvalwrightError, InputError
+from evalwright.errors import EvalwrightError, InputError, Interrupted
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
@@ -24,7 +25,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.clock import Clock
 from evalwright.run.judging import Judge, append
-from evalwright.run.limits import Watchdog, exits_refused
+from evalwright.run.limits import Watchdog, exits_refused, interrupting
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
@@ -66,7 +67,8 @@ def judge_again(
 ) -> Tally:
     """Replace all judgements of a run by new ones; with `only`, those of one evaluator, keeping the others.
 
-    The old set stays until the new one is complete. Raises InputError for a trace whose case is gone.
+    The old set stays until the new one is complete. Raises InputError for a trace whose case is gone, and
+    KeyboardInterrupt for Ctrl-C or SIGTERM.
     """
     newest = newest_of(writer)
     state.total = newest.count
@@ -74,9 +76,13 @@ def judge_again(
     judgements = writer.rewrite_judgements()
     job = _Job(plan, writer, case_of, newest, new_tally, only)
     try:
-        shares = [judgements.share(i) for i in range(len(parts))]
-        tally = _in_processes(job, parts, shares, state)
+        with interrupting():
+            shares = [judgements.share(i) for i in range(len(parts))]
+            tally = _in_processes(job, parts, shares, state)
         judgements.commit()
+    except Interrupted:
+        judgements.abandon()
+        raise KeyboardInterrupt from None
     except BaseException:
         judgements.abandon()
         raise
@@ -109,6 +115,8 @@ def _in_processes(job: _Job, parts: list[Part], shares: list[JudgementShare], st
 
 
 def _child(job: _Job, part: Part, share: JudgementShare, sender: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     tally = job.new_tally()
     try:
         with closing(share):

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Set
 from contextlib import suppress
 
-from evalwright.errors import StorageError
+from evalwright.errors import InputError, Interrupted, StorageError
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
@@ -21,6 +21,7 @@ from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.run.calling import GRACE, Call, deadline_in, retriable
 from evalwright.run.cells import Cell, Grid
 from evalwright.run.clock import Clock
+from evalwright.run.failures import target_failure
 from evalwright.run.history import History, unjudged_traces
 from evalwright.run.judging import Judge, append
 from evalwright.run.limits import Watchdog
@@ -33,6 +34,7 @@ __all__ = ["Runner"]
 
 _TICK = 0.05
 _SYNC_PERIOD = 0.25
+_LONGEST_PAUSE = 60.0
 _BREATH = 0.02
 """Seconds after which a worker whose target never waits lets the others run."""
 
@@ -70,9 +72,7 @@ class Runner:
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
-        for target in self._targets.values():
-            if opening := getattr(target, "open", None):
-                await opening()
+        await self._open_targets()
         ticker = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
         try:
             if attempts is not None:
@@ -144,6 +144,8 @@ class Runner:
                     return
         except asyncio.CancelledError:
             pass
+        except GeneratorExit:
+            raise  # left behind, and thrown away after the end of the run
         except BaseException as error:
             self._fail(error)
         self._leave(call)
@@ -163,25 +165,35 @@ class Runner:
         label = _label(cell)
         self._state.running[label] = time.monotonic()
         try:
-            answer, retried = await self._ask(call, cell)
-            if not call.abandoned:
+            answer = await self._ask(call, cell)
+            if answer is not None and not call.abandoned:
                 ended = time.monotonic()
-                await self._record(cell, answer, call.started, ended, retried)
+                await self._record(cell, answer, call.started, ended, call.retried)
                 if ended - self._breathed > _BREATH:
                     await asyncio.sleep(0)
                     self._breathed = time.monotonic()
         finally:
             self._state.running.pop(label, None)
 
-    async def _ask(self, call: Call, cell: Cell) -> tuple[Answer | TraceError, list[TraceError]]:
-        """The last try's outcome and the errors of the tries before it (specification d.3)."""
-        target, rule, retried = self._targets[cell.variant.name], self._plan.run.retry, list[TraceError]()
+    async def _ask(self, call: Call, cell: Cell) -> Answer | TraceError | None:
+        """The last try's outcome (specification d.3); None when the run stops before a try that is still due."""
+        target, rule = self._targets[cell.variant.name], self._plan.run.retry
+        call.retried = []
         while True:
             answer = await call.ask(target, cell)
-            if isinstance(answer, Answer) or self.stopping or not retriable(rule, answer, len(retried) + 1):
-                return answer, retried
-            retried.append(answer)
-            await asyncio.sleep(rule.backoff_seconds * 2 ** (len(retried) - 1))
+            tries = len(call.retried) + 1
+            if call.abandoned or isinstance(answer, Answer) or not retriable(rule, answer, tries):
+                return answer
+            call.retried.append(answer)
+            await self._pause(rule.backoff_seconds * 2 ** min(tries - 1, 30))
+            if self.stopping:
+                return None
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before another try, at most a minute, and no longer once the run is to stop."""
+        until = time.monotonic() + min(seconds, _LONGEST_PAUSE)
+        while not self.stopping and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _SYNC_PERIOD))
 
     async def _record(
         self, cell: Cell, answer: Answer | TraceError, start: float, end: float, retried: list[TraceError]
@@ -255,7 +267,7 @@ class Runner:
         limit = call.cell.variant.timeout_seconds
         stuck = TraceError("timeout", f"no answer within {limit:g} seconds, and the call ignored its cancellation")
         try:
-            await self._record(call.cell, stuck, call.started, time.monotonic(), [])
+            await self._record(call.cell, stuck, call.started, time.monotonic(), call.retried)
         except BaseException as error:
             self._fail(error)
         self._state.running.pop(_label(call.cell), None)
@@ -270,6 +282,25 @@ class Runner:
             except StorageError as error:
                 self._fail(error)
                 return
+
+    async def _open_targets(self) -> None:
+        """Raises InputError when the user's set-up code fails or takes longer than a call may."""
+        for variant in self._plan.variants:
+            opening = getattr(self._targets[variant.name], "open", None)
+            if opening is None:
+                continue
+            try:
+                async with asyncio.timeout(variant.timeout_seconds):
+                    await opening()
+            except TimeoutError:
+                raise InputError(
+                    f"{variant.name!r} was not set up within {variant.timeout_seconds:g} seconds"
+                ) from None
+            except (asyncio.CancelledError, Interrupted):
+                raise
+            except BaseException as error:
+                failure = target_failure(error)
+                raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error
 
     async def _close_targets(self) -> None:
         for target in self._targets.values():

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
+from evalwright.errors import Interrupted
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.clock import Clock
@@ -93,13 +94,13 @@ def _interruptible(runner: Runner, watchdog: Watchdog, state: RunState) -> Itera
             return
         runner.stopping = True
         if watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0:
-            raise KeyboardInterrupt
+            raise Interrupted
         runner.stop_soon()
 
     previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
-    except KeyboardInterrupt:
+    except Interrupted:
         runner.stopping = True
     finally:
         for number, handler in previous.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -40,7 +41,7 @@ class PythonFunction:
 
     async def open(self) -> None:
         if self._init_kwargs is not None:
-            self._found = self._found(**self._init_kwargs)
+            self._found = await self._threads.call(partial(self._found, **self._init_kwargs))
         self._asynchronous = _is_coroutine_function(self._found)
 
     async def run(self, case: Case, trial: int) -> Answer:

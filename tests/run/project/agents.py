@@ -66,3 +66,24 @@ def tools_in_messages(case, variant):
 def measures(case, variant):
     time.sleep(0.05)
     return {"final_answer": "done", "metrics": {"cost_usd": 0.25, "token_input": 10}}
+
+
+class Refuses:
+    def __init__(self):
+        raise SystemExit(0)
+
+
+class Sleeps:
+    def __init__(self):
+        time.sleep(60)
+
+
+async def stubborn(case, variant):
+    """Ignores its cancellation for a while."""
+    calls.append(case["id"])
+    for _ in range(12):
+        try:
+            await asyncio.sleep(1)
+        except asyncio.CancelledError:
+            continue
+    return {"final_answer": "done"}

@@ -1,0 +1,83 @@
+"""Set-up code of users is held, and a run that stops leaves what is still due for the next session."""
+
+import os
+import signal
+import sys
+import threading
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.model.plan import RetryRule
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.api import open_run, re_evaluate, resume, run_suite
+from run.suites import PROJECT, SAYS_LAST, suite
+
+
+@pytest.fixture(autouse=True)
+def agents(monkeypatch):
+    monkeypatch.syspath_prepend(str(PROJECT))
+    sys.modules.pop("agents", None)
+    import agents
+
+    yield agents
+    sys.modules.pop("agents", None)
+
+
+@pytest.mark.parametrize(("target", "told"), [("agents:Refuses", "SystemExit"), ("agents:Sleeps", "0.5 seconds")])
+def test_set_up_that_exits_or_hangs_is_the_users_mistake(tmp_path, target, told):
+    with pytest.raises(InputError, match=told):
+        run_suite(suite(tmp_path, [1], target, config={"init_kwargs": {}}, timeout=0.5))
+
+
+def test_interrupting_a_pause_before_a_retry_leaves_the_cell_for_later(tmp_path, agents):
+    rule = RetryRule(max_attempts=3, on=["adapter_error"], backoff_seconds=30)
+    timer = threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    outcome = run_suite(suite(tmp_path, [2], "agents:flaky", evaluators=[SAYS_LAST], retry=rule))
+    timer.join()
+    assert outcome.exit_code == 130
+    assert outcome.summary.cells_missing == 1
+    assert resume(outcome.run_dir).exit_code == 0
+    assert agents.calls == ["c0", "c0"]
+
+
+def test_a_call_that_was_left_behind_is_not_tried_again(tmp_path, agents):
+    rule = RetryRule(max_attempts=3, on=["timeout"])
+    outcome = run_suite(suite(tmp_path, [1], "agents:stubborn", timeout=0.3, retry=rule))
+    assert agents.calls == ["c0"]
+    [trace] = open_run(outcome.run_dir)[0].traces(Trace)
+    assert trace.error.type == "timeout"
+
+
+def test_a_huge_number_of_attempts_has_bounded_pauses(tmp_path, agents):
+    rule = RetryRule(max_attempts=1100, on=["adapter_error"])
+    run_suite(suite(tmp_path, [1100], "agents:flaky", evaluators=[SAYS_LAST], retry=rule))
+    assert len(agents.calls) == 1100
+
+
+def test_a_trace_without_results_is_a_missing_cell_not_a_failure(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["done"]))
+    for name in ("results.jsonl", "verdicts.jsonl"):
+        (outcome.run_dir / name).write_bytes(b"")
+    from evalwright.scoring.fold import fold
+
+    reader, plan = open_run(outcome.run_dir)
+    summary = fold(reader, plan).summary(plan, plan.started_at)
+    assert (summary.cells_missing, summary.status) == (1, "partial")
+
+
+def test_interrupting_a_new_judgement_keeps_the_old_one(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["done"] * 8000, max_concurrency=8))
+    before = (outcome.run_dir / "results.jsonl").read_bytes()
+    for processes in (1, 2):
+        timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            re_evaluate(outcome.run_dir, processes=processes)
+        timer.join()
+        assert (outcome.run_dir / "results.jsonl").read_bytes() == before
+    reader, _ = open_run(outcome.run_dir)
+    assert not any(row.error for row in reader.results(EvaluationResult))
+    assert len(list(reader.verdicts(CaseVerdict))) == 8000
