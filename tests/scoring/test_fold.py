@@ -34,6 +34,8 @@ def cells_by_hand(records: list[Record], of: Plan) -> list[Cell]:
         rows = [r for r in records if isinstance(r, EvaluationResult) and _key(r) == key and r.attempt == trace.attempt]
         last = list({row.evaluator: row for row in rows}.values())
         names = [spec.name for spec in of.evaluators]
+        if not last and trace.error is None:
+            continue  # answered but never judged: still missing
         cells.append((trace, last, cell_status(of.pass_criteria, names, trace.error is not None, last)))
     return cells
 
@@ -151,7 +153,8 @@ def test_a_cell_of_ours_needs_every_result_and_one_of_upstream_what_is_there() -
 
 def test_by_case_can_be_asked_for() -> None:
     of = plan(variants=plan().variants[:1], run=RunSettings())
-    run = stored([a_trace(variant_name="v0")], of)
+    trace = a_trace(variant_name="v0")
+    run = stored([trace, row_of(trace, EVALUATORS[0], passed=False)], of)
     assert fold(run, of).variants["v0"].cases is None
     assert fold(run, of, by_case=True).variants["v0"].trials() == {"c1": (0, 1)}
 

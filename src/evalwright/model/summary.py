@@ -37,6 +37,10 @@ class TrialStatistics(msgspec.Struct):
     cases: int
     pass_at_k: list[float | None]
     pass_hat_k: list[float | None]
+    cases_by_k: list[int] = []
+    """Cases with at least k judged trials, behind the rates and their Wilson intervals."""
+    pass_at_k_ci95: list[Interval | None] = []
+    pass_hat_k_ci95: list[Interval | None] = []
 
 
 class VariantSummary(msgspec.Struct):

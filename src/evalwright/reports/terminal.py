@@ -126,16 +126,21 @@ def _trials(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
     shown = _trial_columns(max(trials.trials for _, trials in repeated))
     table = Table(("variant", "", *(f">k={k}" for k in shown), ">cases"))
     for name, trials in repeated:
-        for label, rates in _by_k(trials):
+        for label, rates, intervals in _by_k(trials):
             values = [rates[k - 1] if k <= len(rates) else None for k in shown]
-            rows = ["" if value is None else numbers.percent(value) for value in values]
-            table.add([name, label, *rows, f"{trials.cases:,}"])
+            cells = ["" if value is None else numbers.percent(value) for value in values]
+            table.add([name, label, *cells, f"{trials.cases:,}"])
+            ends = [numbers.interval(intervals[k - 1]) if k <= len(intervals) else "" for k in shown]
+            table.add(["", *((text, "dim") for text in ("95% interval", *ends)), ""])
             name = ""
     return table.lines(paint)
 
 
-def _by_k(trials: TrialStatistics) -> list[tuple[str, list[float | None]]]:
-    return [("pass@k, one of k", trials.pass_at_k), ("pass^k, all of k", trials.pass_hat_k)]
+def _by_k(trials: TrialStatistics) -> list[tuple[str, list[float | None], list[tuple[float, float] | None]]]:
+    return [
+        ("pass@k, one of k", trials.pass_at_k, trials.pass_at_k_ci95),
+        ("pass^k, all of k", trials.pass_hat_k, trials.pass_hat_k_ci95),
+    ]
 
 
 def _trial_columns(trials: int) -> list[int]:

@@ -33,5 +33,7 @@ def _counted(
     tally = Tally.of(plan, by_case=by_case)
     count, criteria = tally.count, plan.pass_criteria
     for trace, results in cells:
+        if needed and not results and trace.error is None:
+            continue  # a crash came between the trace and its results: the cell is still missing
         count(trace, results, cell_status(criteria, needed, trace.error is not None, results))
     return tally

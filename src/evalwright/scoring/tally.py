@@ -150,4 +150,6 @@ def _trial_statistics(trials: Trials) -> TrialStatistics | None:
         enough = [(judged, passed) for passed, judged in trials.values() if judged >= k]
         at.append(sum(share_at_k(n, c, k) for n, c in enough) / len(enough))
         hat.append(sum(share_hat_k(n, c, k) for n, c in enough) / len(enough))
-    return TrialStatistics(most, len(trials), at, hat)
+    counts = [sum(judged >= k for _, judged in trials.values()) for k in range(1, most + 1)]
+    intervals = [[wilson((rate or 0.0) * n, n) for rate, n in zip(rates, counts, strict=True)] for rates in (at, hat)]
+    return TrialStatistics(most, len(trials), at, hat, counts, *intervals)
