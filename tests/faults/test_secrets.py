@@ -102,3 +102,28 @@ def test_a_run_with_secrets_can_go_on_from_the_environment(tmp_path):
     assert without.returncode == 2
     assert "SHOP_API_KEY" in without.stderr
     assert project.command("resume", str(project.run_dir())).returncode == 0
+
+
+def test_a_run_with_a_literal_credential_goes_on_while_its_suite_is_the_same(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "def run(case, variant):\n    return {'final_answer': str(len(variant['config']['api_key']))}\n"
+    )
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    suite = (
+        "eval: {name: s}\ndataset: {type: jsonl, path: cases.jsonl}\n"
+        "systems: [{name: v, adapter: python_function, target: 'agent:run', api_key: abcdefghijk}]\n"
+        "evaluators: [{name: e, type: contains_text, config: {all_of: ['11']}}]\n"
+        "output: {type: local_files, path: runs}\n"
+    )
+    (tmp_path / "eval.yaml").write_text(suite)
+    project = Project(tmp_path)
+    project.command("run", "eval.yaml", "--quiet")
+    for name in ("traces.jsonl", "verdicts.jsonl", "results.jsonl"):
+        (project.run_dir() / name).write_bytes(b"")
+    assert not any(b"abcdefghijk" in p.read_bytes() for p in project.run_dir().rglob("*") if p.is_file())
+    (tmp_path / "eval.yaml").write_text(suite.replace("[{name: e", "[{name: f"))
+    refused = project.command("resume", str(project.run_dir()))
+    assert refused.returncode == 2
+    assert "api_key" in refused.stderr
+    (tmp_path / "eval.yaml").write_text(suite)
+    assert project.command("resume", str(project.run_dir())).returncode == 0

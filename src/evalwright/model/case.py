@@ -29,7 +29,7 @@ class ExpectedBehavior(BaseModel):
 class EvalCase(BaseModel):
     """One case: an input for the system and what is expected of the answer."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", ser_json_inf_nan="strings")  # NaN must not become null unseen
 
     id: StrictStr
     input: Any

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, did_you_mean
-from evalwright.model.plan import EvaluatorSpec, Plan
+from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -40,15 +40,38 @@ def runnable(reader: RunReader) -> Plan:
     plan = reader.plan
     if plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be judged again, not resumed")
-    for variant in plan.variants:
-        config = msgspec.json.encode(variant.config).decode()
-        for name in reader.unresolved:
-            if f"${{{name}}}" in config:
-                raise InputError(
-                    f"the configuration of {variant.name!r} needs the secret {name}, which is never stored: "
-                    f"set the environment variable {name}"
-                )
-    return plan
+    lacking = {v.name: [name for name in reader.unresolved if _stands_in(name, v)] for v in plan.variants}
+    if not any(lacking.values()):
+        return plan
+    authored = _as_authored(plan)
+    if authored is not None:
+        return authored
+    variant, names = next((variant, names) for variant, names in lacking.items() if names)
+    raise InputError(
+        f"the configuration of {variant!r} needs the secret {names[0]}, which is never stored: "
+        f"set the environment variable {names[0]}, or keep {plan.config_path} as it was when the run started"
+    )
+
+
+def _stands_in(name: str, variant: Variant) -> bool:
+    return f"${{{name}}}" in msgspec.json.encode(variant.config).decode()
+
+
+def _as_authored(plan: Plan) -> Plan | None:
+    """The plan with the secrets that its suite file holds literally, if that file is still the same."""
+    from evalwright.run.planning import config_hash
+
+    suite = _suite_of_origin(plan)
+    if suite is None or config_hash(suite) != plan.config_hash:
+        return None
+    authored = {variant.name: variant.config for variant in suite.variants}
+    variants = [
+        msgspec.structs.replace(v, config={**authored.get(v.name, {}), "target": v.config.get("target")})
+        if "target" in v.config
+        else msgspec.structs.replace(v, config=authored.get(v.name, v.config))
+        for v in plan.variants
+    ]
+    return msgspec.structs.replace(plan, variants=variants)
 
 
 def case_finder(reader: RunReader, plan: Plan) -> CaseOf:

@@ -22,9 +22,14 @@ from evalwright.run.options import RunOptions
 __all__ = ["chosen_cases", "config_hash", "documents", "plan_of", "snapshot"]
 
 
+MOST_TRIALS = 10_000
+
+
 def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> Plan:
     """The plan of a new run; the store counts its cases and may give its id a suffix."""
     started = now or datetime.now(UTC)
+    if max(options.trials or 0, suite.run.trials, *(v.trials or 0 for v in suite.variants)) > MOST_TRIALS:
+        raise InputError(f"trials: expected at most {MOST_TRIALS:,} repeats of a case")
     settings = {
         name: value
         for name, value in (("trials", options.trials), ("max_concurrency", options.concurrency))
@@ -106,4 +111,7 @@ def _filter(options: RunOptions) -> Callable[[EvalCase], bool]:
 
 def snapshot(case: EvalCase) -> Case:
     """The authored case as it is run and stored: plain JSON data."""
-    return msgspec.json.decode(case.model_dump_json().encode(), type=Case)
+    try:
+        return msgspec.json.decode(case.model_dump_json().encode(), type=Case)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the case {case.id!r} holds what JSON cannot: {error}") from error
