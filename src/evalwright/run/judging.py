@@ -24,6 +24,8 @@ from evalwright.targets.plain import plain
 __all__ = ["Judge", "append"]
 
 _Pending = tuple[int, Awaitable[Evaluation]]
+_NOTHING = Evaluation(False)
+"""What an evaluator has said that has not said anything: not passed, no score."""
 
 
 class Judge:
@@ -116,32 +118,40 @@ def _result(
     finished: datetime,
     latency_ms: int,
 ) -> EvaluationResult:
-    row = EvaluationResult(
+    if outcome is not None and (score := outcome.score) is not None and score - score != 0:
+        error, outcome = _no_number(score), None
+    said = _NOTHING if outcome is None else outcome
+    return EvaluationResult(
         trace.case_id,
         trace.variant_name,
         spec.name,
         spec.type,
-        False,
+        said.passed,
         started,
         finished,
         trace.run_id,
-        latency_ms=latency_ms,
-        error=error,
-        trial=trace.trial,
-        attempt=trace.attempt,
+        said.score,
+        said.reason,
+        said.detail,
+        latency_ms,
+        error,
+        said.skipped,
+        trace.trial,
+        trace.attempt,
     )
-    if outcome is not None:
-        _fill(row, outcome)
-    return row
 
 
 def _fill(row: EvaluationResult, outcome: Evaluation) -> None:
     score = outcome.score
     if score is not None and score - score != 0:
-        row.error = TraceError("evaluator_error", f"the score is {score}, expected a finite number")
+        row.error = _no_number(score)
         return
     row.passed, row.score, row.reason = outcome.passed, outcome.score, outcome.reason
     row.detail, row.skipped = outcome.detail, outcome.skipped
+
+
+def _no_number(score: float) -> TraceError:
+    return TraceError("evaluator_error", f"the score is {score}, expected a finite number")
 
 
 def append(rows: list[EvaluationResult], write: Callable[[list[EvaluationResult]], None]) -> None:

@@ -15,16 +15,19 @@ __all__ = ["Newest", "newest_of"]
 Key = tuple[str, str, int]
 
 
-class _Mark(msgspec.Struct, gc=False):
+class _Cell(msgspec.Struct, gc=False):
     case_id: str
     variant_name: str
     trial: int = 0
-    attempt: int = 1
-    started_at: datetime | None = None
 
     @property
     def key(self) -> Key:
         return (self.case_id, self.variant_name, self.trial)
+
+
+class _Mark(_Cell, gc=False):
+    attempt: int = 1
+    started_at: datetime | None = None
 
 
 class Newest(msgspec.Struct):
@@ -42,8 +45,8 @@ class Newest(msgspec.Struct):
 def newest_of(reader: RunReader) -> Newest:
     """Read the keys of all traces once, and those of repeated cells again."""
     repeats = Repeats()
-    for mark in reader.traces(_Mark):
-        repeats.add(mark.key)
+    for cell in reader.traces(_Cell):
+        repeats.add((cell.case_id, cell.variant_name, cell.trial))
     winners: dict[Key, tuple[int, datetime | None]] = {}
     seen: Counter[Key] = Counter()
     if repeated := repeats.hashes():

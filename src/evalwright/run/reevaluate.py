@@ -7,6 +7,7 @@ that grows with the number of traces is held except eight bytes each to find sup
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import signal
@@ -92,6 +93,7 @@ def judge_again(
 def _in_processes(job: _Job, parts: list[Part], shares: list[JudgementShare], state: RunState) -> Tally:
     """All parts but the last in children, the last one here."""
     context = multiprocessing.get_context("fork")
+    gc.freeze()  # what is there now stays: no collection, here or in the children, need look at it again
     tally = job.new_tally()
     if not parts:
         return tally
@@ -111,6 +113,7 @@ def _in_processes(job: _Job, parts: list[Part], shares: list[JudgementShare], st
         for child, _ in children:
             child.kill()
             child.join()
+        gc.unfreeze()
     return tally
 
 
