@@ -26,7 +26,7 @@ def load_suite(
     from evalwright import registry
 
     if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
-        what = "is a folder, expected a file" if os.path.isdir(path) else "there is no such file"  # noqa: PTH112
+        what = "is a folder, expected a file" if os.path.isdir(path) else "does not exist"  # noqa: PTH112
         raise InputError(Problem(str(path), what))
     name = dialect or _detected(path)
     suite: Suite = registry.load("dialects", name)().load(path, variables or {}, to_run=to_run)

@@ -54,7 +54,7 @@ class _Reading:
     def suite(self, to_run: bool) -> Suite:
         raw = self._expanded()
         file = sound_parts(raw, self._complain)
-        for place, message in ill_named(file, raw):
+        for place, message in ill_named(raw):
             self._complain(place, message)
         self._check_stores(file)
         variants = [self._variant(system, to_run) for system in file.systems]
@@ -64,7 +64,8 @@ class _Reading:
                 self._complain(place, message)
         cases = self._cases(file, to_run)
         self._refuse(cases)
-        document = _plain(file.model_dump())
+        written = file.model_dump()
+        document = _plain({name: written[name] for name in EvalFile.model_fields})
         return Suite(
             name=file.eval.name,
             dialect="evalh",

@@ -10,6 +10,7 @@ import msgspec
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
+from evalwright.dialects.evalh_file import expectation
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files.places import Place, steps_of
 from evalwright.model.case import EvalCase, ExpectedBehavior
@@ -49,8 +50,7 @@ def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
         elif item["type"] == "missing":
             yield tell(place, f"the required {place[-1]!r} is missing")
         else:
-            message = item["msg"].replace("dictionary", "mapping").replace("valid string", "string")
-            yield tell(place, f"{message[0].lower()}{message[1:]}, found {found}")
+            yield tell(place, f"{expectation(item['msg'])}, found {found}")
 
 
 def _kind(value: Any) -> str:

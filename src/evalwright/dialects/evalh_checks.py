@@ -14,21 +14,28 @@ __all__ = ["ill_named", "not_built"]
 Told = Iterator[tuple[Place, str]]
 
 
-def ill_named(file: EvalFile, raw: dict[str, Any]) -> Told:
-    """Names that come twice, and names that nothing has."""
+def ill_named(raw: dict[str, Any]) -> Told:
+    """Names that come twice, and names that nothing has; also in sections with other mistakes."""
     evaluators, systems = _names(raw, "evaluators"), _names(raw, "systems")
     yield from _repeated("evaluators", evaluators)
     yield from _repeated("systems", systems)
     for label in ("all_required", "any_required"):
-        for i, name in enumerate(getattr(file.pass_criteria, label)):
-            if name not in evaluators.values():
+        wanted = _found(raw, "pass_criteria", label)
+        for i, name in enumerate(wanted if isinstance(wanted, list) else ()):
+            if isinstance(name, str) and name not in evaluators.values():
                 yield ("pass_criteria", label, i), f"unknown evaluator {name!r}{_known(name, evaluators)}"
-    baseline = file.run.baseline_variant
-    if baseline is not None and baseline not in systems.values():
+    baseline = _found(raw, "run", "baseline_variant")
+    if isinstance(baseline, str) and baseline not in systems.values():
         yield ("run", "baseline_variant"), f"unknown system {baseline!r}{_known(baseline, systems)}"
-    if file.run.executor.type != "local":
-        message = f"run.executor.type: unknown executor {file.run.executor.type!r} (registered: local)"
-        yield ("run", "executor", "type"), message
+    executor = _found(raw, "run", "executor", "type")
+    if isinstance(executor, str) and executor != "local":
+        yield ("run", "executor", "type"), f"run.executor.type: unknown executor {executor!r} (registered: local)"
+
+
+def _found(raw: Any, *steps: str) -> Any:
+    for step in steps:
+        raw = raw.get(step) if isinstance(raw, dict) else None
+    return raw
 
 
 def _names(raw: dict[str, Any], section: str) -> dict[int, str]:
