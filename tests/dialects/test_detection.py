@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dialects.suites import SOUND, refusal, write
+from evalwright.dialects import load_suite
+
+
+def test_an_eval_yaml_is_known_by_its_keys(tmp_path: Path) -> None:
+    assert load_suite(write(tmp_path, SOUND)).dialect == "evalh"
+
+
+def test_a_file_of_no_format_is_told_the_formats(tmp_path: Path) -> None:
+    path = write(tmp_path, "hello: world\n")
+    assert "--dialect, of evalh" in str(refusal(lambda: load_suite(path)))
+
+
+def test_a_named_dialect_wins(tmp_path: Path) -> None:
+    path = write(tmp_path, "hello: world\n")
+    assert "hello  unknown key" in str(refusal(lambda: load_suite(path, "evalh")))
+
+
+def test_an_unknown_dialect_is_told_the_known_ones(tmp_path: Path) -> None:
+    path = write(tmp_path, SOUND)
+    assert "evalh" in str(refusal(lambda: load_suite(path, "evahl")))
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "a" * 5000, "nul\0byte"])
+def test_what_is_not_there_is_named(tmp_path: Path, name: str) -> None:
+    (problem,) = refusal(lambda: load_suite(tmp_path / name)).problems
+    assert (problem.file, problem.message) == (str(tmp_path / name), "does not exist")
+
+
+def test_a_folder_is_no_suite(tmp_path: Path) -> None:
+    assert "is a folder" in str(refusal(lambda: load_suite(tmp_path)))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, SOUND)
+    path.chmod(0)
+    assert "cannot be read" in str(refusal(lambda: load_suite(path)))

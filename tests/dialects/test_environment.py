@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.dialects.environment import Expansion
+
+ENVIRONMENT = {"A": "1", "EMPTY": "", "MY_KEY": "s3cr3t-abc", "PASSWORDS": "hunter2-hunter2"}
+
+
+def expanded(text: str) -> Any:
+    return Expansion(ENVIRONMENT).expanded(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("${A}", "1"),
+        ("x-${A}${A}-y", "x-11-y"),
+        ("${UNSET:-fallback}", "fallback"),
+        ("${UNSET:-}", ""),
+        ("${A:-fallback}", "1"),
+        ("${EMPTY:-fallback}", ""),
+        ("${UNSET:-a:-b}", "a:-b"),
+    ],
+)
+def test_variables_are_expanded(text: str, meaning: str) -> None:
+    assert expanded(text) == meaning
+
+
+@pytest.mark.parametrize("text", ["$A", "${lower}", "${1A}", "${A", "$${", "{A}", "${A-b}", "${ A }"])
+def test_what_is_no_reference_stays(text: str) -> None:
+    assert expanded(text) == text
+
+
+def test_keys_and_other_types_stay() -> None:
+    assert Expansion(ENVIRONMENT).expanded({"${A}": [1, None, True, {"x": "${A}"}]}) == {
+        "${A}": [1, None, True, {"x": "1"}]
+    }
+
+
+def test_an_expanded_value_is_not_expanded_again() -> None:
+    assert Expansion({"A": "${B}", "B": "2"}).expanded("${A}") == "${B}"
+
+
+def test_missing_variables_are_all_told_with_their_place() -> None:
+    expansion = Expansion({})
+    expansion.expanded({"systems": [{"target": "${X} and ${Y}"}]})
+    assert expansion.unset == [(("systems", 0, "target"), "X"), (("systems", 0, "target"), "Y")]
+
+
+def test_without_an_environment_nothing_is_expanded() -> None:
+    assert Expansion(None).expanded(["${A}", "${B:-c}"]) == ["${A}", "${B:-c}"]
+
+
+@given(st.text("${}ABab_:- \n"))
+def test_expansion_only_ever_takes_references_away(text: str) -> None:
+    expansion = Expansion({"A": "", "AB": "", "B": ""})
+    assert len(expansion.expanded(text)) <= len(text)
+
+
+@given(st.text(st.characters(exclude_characters="$")))
+def test_text_without_a_dollar_stays(text: str) -> None:
+    assert expanded(text) == text
+
+
+def secrets(document: dict[str, Any]) -> dict[str, str]:
+    expansion = Expansion(ENVIRONMENT)
+    return expansion.secrets(expansion.expanded(document))
+
+
+def test_a_variable_with_a_telling_name_is_secret_wherever_it_lands() -> None:
+    assert secrets({"a": ["x ${MY_KEY} y"], "b": "${A}"}) == {"MY_KEY": "s3cr3t-abc"}
+
+
+def test_a_variable_that_nothing_uses_is_not_listed() -> None:
+    assert secrets({"a": "${A}"}) == {}
+
+
+def test_a_default_is_no_secret() -> None:
+    assert secrets({"a": "${OTHER_KEY:-development}"}) == {}
+
+
+def test_a_url_with_a_password_is_secret_under_any_name() -> None:
+    url = "postgres://me:hunter2@db/x"
+    expansion = Expansion({"DATABASE": url})
+    assert expansion.secrets(expansion.expanded({"a": "${DATABASE}"})) == {"DATABASE": url}
+
+
+@pytest.mark.parametrize("key", ["api_key", "MY_TOKEN", "client_secret", "password", "Authorization", "x-api-key"])
+def test_a_literal_under_a_credential_key_is_secret(key: str) -> None:
+    assert secrets({"systems": [{key: "literal"}]}) == {key: "literal"}
+
+
+@pytest.mark.parametrize("key", ["author", "max_tokens", "tokens.input", "thinking_tokens", "keyboard", "authors"])
+def test_a_key_that_only_sounds_like_a_credential_is_none(key: str) -> None:
+    assert secrets({"systems": [{key: "literal"}]}) == {}
+
+
+def test_every_text_below_a_credential_key_is_secret() -> None:
+    assert set(secrets({"password": {"old": "one-one", "new": ["two-two"]}}).values()) == {"one-one", "two-two"}
+
+
+def test_two_credentials_of_one_name_are_both_secret() -> None:
+    systems = [{"api_key": "first-key"}, {"api_key": "second-key"}]
+    assert set(secrets({"systems": systems}).values()) == {"first-key", "second-key"}
+
+
+def test_a_header_around_a_secret_variable_is_masked_by_the_variable() -> None:
+    assert secrets({"headers": {"Authorization": "Bearer ${MY_KEY}"}}) == {"MY_KEY": "s3cr3t-abc"}

@@ -1,0 +1,278 @@
+"""`eval.yaml`: what it means, and every way in which it can be wrong."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dialects.suites import CASES, SOUND, problems, refusal, write
+from evalwright.dialects import load_suite
+from evalwright.dialects.evalh import plan_of_foreign
+from evalwright.errors import InputError
+from evalwright.files.places import Place, steps_of
+from evalwright.model.plan import RetryRule
+
+REMOVED = object()
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The sound suite with one value changed."""
+    suite = copy.deepcopy(SOUND)
+    *outer, last = steps_of(path)
+    inner: Any = suite
+    for step in outer:
+        inner = inner.setdefault(step, {}) if isinstance(inner, dict) else inner[step]
+    if value is REMOVED:
+        del inner[last]
+    else:
+        inner[last] = value
+    return suite
+
+
+WRONG: list[tuple[str, Any, str, list[str]]] = [
+    ("eval", REMOVED, "eval", ["missing"]),
+    ("eval.name", REMOVED, "eval.name", ["missing"]),
+    ("eval.name", 5, "eval.name", ["string", "5"]),
+    ("eval.name", "", "eval.name", []),
+    ("eval.tags", "x", "eval.tags", ["list"]),
+    ("eval.nme", "x", "eval.nme", ["unknown key", '"name"']),
+    ("dataset", REMOVED, "dataset", ["missing"]),
+    ("dataset.type", REMOVED, "dataset.type", ["missing"]),
+    ("dataset.type", "ymal", "dataset.type", ["'ymal'", '"yaml"', "jsonl"]),
+    ("dataset.path", "nowhere.yaml", "dataset.path", ["nowhere.yaml"]),
+    ("dataset.path", ".", "dataset.path", ["'.'"]),
+    ("dataset.path", "a" * 5000, "dataset.path", ["aaa"]),
+    ("dataset.path", REMOVED, "dataset.path", ["missing"]),
+    ("dataset.sample", -1, "dataset.sample", ["-1"]),
+    ("dataset.sample", 1.5, "dataset.sample", ["1.5"]),
+    ("dataset.filter", ["a"], "dataset.filter", ["mapping"]),
+    ("systems", REMOVED, "systems", ["missing"]),
+    ("systems", [], "systems", ["at least one"]),
+    ("systems", {"name": "s"}, "systems", ["list"]),
+    ("systems.0", "s", "systems.0", ["mapping"]),
+    ("systems.0.name", REMOVED, "systems.0.name", ["missing"]),
+    ("systems.0.adapter", "repaly", "systems.0.adapter", ["'repaly'", '"replay"', "python_function"]),
+    ("systems.0.timeout_seconds", "soon", "systems.0.timeout_seconds", ["'soon'"]),
+    ("systems.0.timeout_seconds", 1.5, "systems.0.timeout_seconds", ["1.5"]),
+    ("systems.0.timeout_seconds", True, "systems.0.timeout_seconds", ["true"]),
+    ("systems.0.timeout_seconds", 0, "systems.0.timeout_seconds", ["0"]),
+    ("systems.0.isolation", "container", "systems.0.isolation", ["process"]),
+    ("systems.0.metadata", None, "systems.0.metadata", ["mapping", "null"]),
+    ("evaluators", [], "evaluators", ["at least one"]),
+    ("evaluators.0.conf", {}, "evaluators.0.conf", ["unknown key", '"config"']),
+    ("evaluators.0.type", "nope", "evaluators.0.type", ["Unknown evaluator 'nope'", "contains_text"]),
+    ("evaluators.0.config", {"all_of": "x"}, "evaluators.0.config.all_of", ["'all_of'", "list"]),
+    ("pass_criteria.all_required", ["ghost"], "pass_criteria.all_required.0", ["'ghost'", "there are: e"]),
+    ("pass_criteria.any_required", ["E"], "pass_criteria.any_required.0", ["'E'"]),
+    ("pass_criteria.all", ["e"], "pass_criteria.all", ["unknown key"]),
+    ("run.max_concurency", 1, "run.max_concurency", ['"max_concurrency"']),
+    ("run.max_concurrency", 0, "run.max_concurrency", ["0"]),
+    ("run.retry.on", ["never"], "run.retry.on.0", ["'never'", "timeout"]),
+    ("run.retry.backof_seconds", 1, "run.retry.backof_seconds", ['"backoff_seconds"']),
+    ("run.retry.backoff_seconds", float("inf"), "run.retry.backoff_seconds", ["inf"]),
+    ("run.baseline_variant", "ghost", "run.baseline_variant", ["'ghost'", "there are: s"]),
+    ("run.executor.type", "ray", "run.executor.type", ["'ray'", "local"]),
+    ("trace.captures", [], "trace.captures", ['"capture"']),
+    ("output", REMOVED, "output", ["missing"]),
+    ("output", [], "output", ["at least one"]),
+    ("output.type", "nope", "output.0.type", ["nope", "local_files"]),
+    ("output.path", REMOVED, "output.0", ["'path'"]),
+    ("schema_version", "2.0", "schema_version", ["1.x", "2.0"]),
+    ("schema_version", 1.0, "schema_version", ["string"]),
+    ("sytems", [], "sytems", ['"systems"']),
+    ("workspace", {"type": "tempdir_snapshot"}, "workspace", ["not supported yet"]),
+    ("metrics.price_table_path", "p.yaml", "metrics.price_table_path", ["not supported yet"]),
+    ("run.cost_limit_usd", 1, "run.cost_limit_usd", ["not supported yet"]),
+    ("run.executor.pools", {"a": 1}, "run.executor.pools", ["not supported yet"]),
+    ("systems.0.pool", "a", "systems.0.pool", ["not supported yet"]),
+    ("systems.0.enrich_trace_from", [{"type": "otel"}], "systems.0.enrich_trace_from", ["not supported yet"]),
+    ("output", [SOUND["output"], SOUND["output"]], "output.1", ["not supported yet"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key", "said"), WRONG, ids=[f"{path}={value!r}"[:60] for path, value, *_ in WRONG]
+)
+def test_a_mistake_is_told_with_its_place(tmp_path: Path, path: str, value: Any, key: str, said: list[str]) -> None:
+    (problem,) = problems(tmp_path, changed(path, value))
+    assert problem.key == key
+    assert [word for word in said if word not in problem.message] == []
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, text: str) -> None:
+    assert "empty" in problems(tmp_path, text)[0].message
+
+
+@pytest.mark.parametrize("text", ["- 1\n", "word\n"])
+def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path, text)
+    assert "expected a mapping" in str(refusal(lambda: load_suite(path, "evalh")))
+
+
+def test_broken_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, "eval:\n  name: [x\nsystems: 1\n")
+    assert (problem.file, problem.line) == (str(tmp_path / "eval.yaml"), 3)
+
+
+SEVERAL = """\
+eval: {nam: x}
+dataset: {type: yaml, path: cases.yaml}
+systems:
+  - name: s
+    adapter: python_function
+    target: "${MISSING_TARGET}"
+    timeout_seconds: soon
+  - {name: t, adapter: python_function, target: "no_such_module_here:f"}
+  - {name: t, adapter: replay}
+evaluators:
+  - name: e
+    type: latency_under
+    config:
+      max_ms: -1
+  - {name: f, typ: contains_text}
+pass_criteria: {all_required: [g], errored_cases: never}
+output: {type: local_files, path: runs}
+"""
+
+
+def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
+    found = problems(tmp_path, SEVERAL, "cases:\n- {id: a, input: {}}\n- {id: 5, input: {}}\n")
+    assert [(Path(p.file).name, p.line, p.key) for p in found] == [
+        ("cases.yaml", 3, "cases[1].id"),
+        ("eval.yaml", 1, "eval.name"),
+        ("eval.yaml", 1, "eval.nam"),
+        ("eval.yaml", 6, "systems[0].target"),
+        ("eval.yaml", 7, "systems.0.timeout_seconds"),
+        ("eval.yaml", 8, "systems.1.target"),
+        ("eval.yaml", 9, "systems.2.name"),
+        ("eval.yaml", 14, "evaluators.0.config.max_ms"),
+        ("eval.yaml", 15, "evaluators.1.type"),
+        ("eval.yaml", 15, "evaluators.1.typ"),
+        ("eval.yaml", 16, "pass_criteria.errored_cases"),
+        ("eval.yaml", 16, "pass_criteria.all_required.0"),
+    ]
+
+
+def test_the_headline_names_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, changed("eval.name", 5))
+    assert refusal(lambda: load_suite(path)).headline == f"Invalid config {path}"
+
+
+@pytest.mark.parametrize("section", ["systems", "evaluators"])
+def test_a_name_given_twice_is_refused(tmp_path: Path, section: str) -> None:
+    (problem,) = problems(tmp_path, changed(section, SOUND[section] * 2))
+    assert (problem.key, "duplicate" in problem.message) == (f"{section}.1.name", True)
+
+
+def test_a_key_given_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
+    (problem,) = problems(tmp_path, "eval: {name: x}\neval: {name: y}\n")
+    assert (problem.line, "line 1" in problem.message) == (2, True)
+
+
+def test_a_missing_variable_is_told_once_where_it_stands(tmp_path: Path) -> None:
+    suite = changed(
+        "evaluators.0.config", {"all_of": ["x", "${NOT_SET_ANYWHERE}"], "case_sensitive": "${ALSO_NOT_SET}"}
+    )
+    found = problems(tmp_path, suite)
+    assert sorted(p.key for p in found) == [
+        "evaluators[0].config.all_of[1]",
+        "evaluators[0].config.case_sensitive",
+    ]
+
+
+def test_variables_of_the_caller_go_before_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUITE_NAME", "environment")
+    path = write(tmp_path, changed("eval.name", "${SUITE_NAME}"))
+    assert [load_suite(path).name, load_suite(path, None, {"SUITE_NAME": "caller"}).name] == ["environment", "caller"]
+
+
+def test_numbers_may_come_from_variables(tmp_path: Path) -> None:
+    path = write(tmp_path, changed("run.max_concurrency", "${N}"))
+    assert load_suite(path, None, {"N": "7"}).run.max_concurrency == 7
+
+
+def test_words_that_other_yaml_takes_for_booleans_stay_words(tmp_path: Path) -> None:
+    text = "eval: {name: no}\n" + "".join(write(tmp_path, SOUND).read_text().partition("dataset:")[1:])
+    assert load_suite(write(tmp_path, text)).name == "no"
+
+
+def test_the_run_settings_are_taken_over(tmp_path: Path) -> None:
+    run = {
+        "max_concurrency": 3,
+        "per_variant_concurrency": 2,
+        "trials": 5,
+        "evaluator_timeout_seconds": 0.5,
+        "baseline_variant": "s",
+        "retry": {"max_attempts": 4, "on": ["timeout"], "backoff_seconds": 0.25},
+    }
+    settings = load_suite(write(tmp_path, changed("run", run))).run
+    assert settings.retry == RetryRule(4, ["timeout"], 0.25)
+    assert [getattr(settings, key) for key in run if key != "retry"] == [run[key] for key in run if key != "retry"]
+
+
+def test_a_system_s_other_keys_are_its_adapter_s(tmp_path: Path) -> None:
+    keys = {"metadata": {"model": "m"}, "timeout_seconds": 9, "concurrency": 2, "isolation": "process", "trials": 3}
+    (variant,) = load_suite(write(tmp_path, changed("systems.0", {**SOUND["systems"][0], **keys, "x": None}))).variants
+    assert variant.config == {"timeout_seconds": 9, "concurrency": 2, "x": None}
+    assert [getattr(variant, key) for key in keys] == list(keys.values())
+
+
+def test_dates_of_a_configuration_are_what_a_resumed_run_will_see(tmp_path: Path) -> None:
+    text = write(tmp_path, SOUND).read_text().replace("adapter: replay", "adapter: replay\n  since: 2026-05-01")
+    assert load_suite(write(tmp_path, text)).variants[0].config["since"] == "2026-05-01"
+
+
+def test_the_document_has_defaults_in_the_order_of_the_format(tmp_path: Path) -> None:
+    document = load_suite(write(tmp_path, SOUND)).document
+    assert list(document)[:4] == ["schema_version", "eval", "metadata", "dataset"]
+    assert (document["output"], document["run"]["max_concurrency"]) == ([SOUND["output"]], 4)
+
+
+def test_a_document_is_itself_a_suite_of_the_same_meaning(tmp_path: Path) -> None:
+    suite = load_suite(write(tmp_path, SOUND))
+    assert load_suite(write(tmp_path, suite.document)).document == suite.document
+
+
+def test_other_code_is_not_imported_when_stored_traces_are_judged(tmp_path: Path) -> None:
+    system = {"name": "s", "adapter": "python_function", "target": "no_such_module_here:f"}
+    path = write(tmp_path, {**changed("systems", [system]), "workspace": {"type": "docker"}})
+    assert load_suite(path, to_run=False).variants[0].config["target"] == "no_such_module_here:f"
+
+
+def test_a_missing_dataset_is_told_only_when_its_cases_are_needed(tmp_path: Path) -> None:
+    suite = load_suite(write(tmp_path, changed("dataset.path", "gone.yaml")), to_run=False)
+    assert "gone.yaml" in str(refusal(lambda: list(suite.cases)))
+
+
+def test_the_configuration_of_a_foreign_run_is_read_without_its_environment(tmp_path: Path) -> None:
+    masked = {"name": "s", "adapter": "http", "api_key": "***MASKED***", "headers": {"a": "${NOT_SET_ANYWHERE}"}}
+    suite = plan_of_foreign(write(tmp_path, changed("systems", [masked])))
+    assert suite.variants[0].config["headers"] == {"a": "${NOT_SET_ANYWHERE}"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from(["", "x", "e", "s", "yaml", "${X}"]),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["name", "type", "x"]), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+PLACES = st.sampled_from(sorted({path for path, *_ in WRONG if "." in path} | {"metadata", "systems", "output"}))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=PLACES, value=VALUES)
+def test_any_value_anywhere_is_taken_or_refused(tmp_path: Path, place: str, value: Any) -> None:
+    path = write(tmp_path, changed(place, value), CASES)
+    keys: list[Place] = []
+    try:
+        load_suite(path)
+    except InputError as error:
+        keys = [steps_of(problem.key) for problem in error.problems]
+    assert all(keys)
