@@ -17,7 +17,7 @@ from evalwright.errors import InputError
 from evalwright.files.places import Place, steps_of
 from evalwright.model.plan import RetryRule
 
-REMOVED = object()
+REMOVED = type("Removed", (), {"__repr__": lambda _: "removed"})()
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
