@@ -1,7 +1,5 @@
 """Resume, retry and judge again: nothing is called that need not be, and the newest record wins."""
 
-import sys
-
 import pytest
 
 from evalwright.errors import InputError, RunLockedError
@@ -10,17 +8,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.api import open_run, re_evaluate, resume, retry, run_suite
 from evalwright.stores.local_files import LocalFiles
-from run.suites import PROJECT, SAYS_DONE, SAYS_LAST, suite
-
-
-@pytest.fixture(autouse=True)
-def agents(monkeypatch):
-    monkeypatch.syspath_prepend(str(PROJECT))
-    sys.modules.pop("agents", None)
-    import agents
-
-    yield agents
-    sys.modules.pop("agents", None)
+from run.suites import SAYS_DONE, SAYS_LAST, suite
 
 
 def cut(path, records):

@@ -1,7 +1,5 @@
 """A suite becomes traces, results, verdicts and a summary."""
 
-import sys
-
 import msgspec
 import pytest
 
@@ -10,18 +8,7 @@ from evalwright.model.plan import EvaluatorSpec, RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.api import RunOptions, open_run, run_suite
-from run.suites import PROJECT, SAYS_DONE, SAYS_LAST, suite
-
-
-@pytest.fixture(autouse=True)
-def agents(monkeypatch):
-    """The module that the runs import, fresh for each test."""
-    monkeypatch.syspath_prepend(str(PROJECT))
-    sys.modules.pop("agents", None)
-    import agents
-
-    yield agents
-    sys.modules.pop("agents", None)
+from run.suites import SAYS_DONE, SAYS_LAST, suite
 
 
 def records(outcome):

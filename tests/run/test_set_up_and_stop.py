@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 import threading
 
 import pytest
@@ -12,17 +11,7 @@ from evalwright.model.plan import RetryRule
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.api import open_run, re_evaluate, resume, run_suite
-from run.suites import PROJECT, SAYS_LAST, suite
-
-
-@pytest.fixture(autouse=True)
-def agents(monkeypatch):
-    monkeypatch.syspath_prepend(str(PROJECT))
-    sys.modules.pop("agents", None)
-    import agents
-
-    yield agents
-    sys.modules.pop("agents", None)
+from run.suites import SAYS_LAST, suite
 
 
 @pytest.mark.parametrize(("target", "told"), [("agents:Refuses", "SystemExit"), ("agents:Sleeps", "0.5 seconds")])
