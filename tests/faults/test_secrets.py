@@ -106,7 +106,8 @@ def test_a_run_with_secrets_can_go_on_from_the_environment(tmp_path):
 
 def test_a_run_with_a_literal_credential_goes_on_while_its_suite_is_the_same(tmp_path):
     (tmp_path / "agent.py").write_text(
-        "def run(case, variant):\n    return {'final_answer': str(len(variant['config']['api_key']))}\n"
+        "def run(case, variant):\n    key = variant['config']['api_key']\n"
+        "    return {'final_answer': f'{len(key)} {key}'}\n"
     )
     (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
     suite = (
@@ -120,10 +121,11 @@ def test_a_run_with_a_literal_credential_goes_on_while_its_suite_is_the_same(tmp
     project.command("run", "eval.yaml", "--quiet")
     for name in ("traces.jsonl", "verdicts.jsonl", "results.jsonl"):
         (project.run_dir() / name).write_bytes(b"")
-    assert not any(b"abcdefghijk" in p.read_bytes() for p in project.run_dir().rglob("*") if p.is_file())
     (tmp_path / "eval.yaml").write_text(suite.replace("[{name: e", "[{name: f"))
     refused = project.command("resume", str(project.run_dir()))
     assert refused.returncode == 2
     assert "api_key" in refused.stderr
     (tmp_path / "eval.yaml").write_text(suite)
     assert project.command("resume", str(project.run_dir())).returncode == 0
+    files = [path for path in project.run_dir().rglob("*") if path.is_file()]
+    assert [path.name for path in files if b"abcdefghijk" in path.read_bytes()] == []

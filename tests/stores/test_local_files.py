@@ -174,7 +174,9 @@ def test_the_right_to_write_comes_back_with_close(tmp_path: Path) -> None:
     writer = created(tmp_path)
     writer.close()
     writer.close()
-    LocalFiles(tmp_path).open(writer.folder.name).close()
+    again = LocalFiles(tmp_path).open(writer.folder.name)
+    assert again.location == writer.location
+    again.close()
 
 
 def test_readers_need_no_lock(tmp_path: Path) -> None:

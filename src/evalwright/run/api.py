@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalwright.files.masking import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.run.options import Outcome, RunOptions
@@ -31,7 +32,6 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
 
     Raises InputError (nothing was run) or StorageError (what was written stays valid, `resume` goes on).
     """
-    from evalwright.files.masking import Masker
     from evalwright.run.planning import chosen_cases, documents, plan_of
     from evalwright.run.session import targets_of
 
@@ -127,8 +127,10 @@ def _opened_for_work(run_dir: Path) -> Iterator[tuple[RunWriter, Plan, History]]
     from evalwright.run.origin import runnable
 
     store, run_id = LocalFiles.at(run_dir)
+    with closing(store.read(run_id)) as reader:
+        plan, secrets = runnable(reader)
+    store, run_id = LocalFiles.at(run_dir, Masker.of(secrets, os.environ))
     with closing(store.open(run_id)) as writer:
-        plan = runnable(writer)
         yield writer, plan, history_of(writer, Grid(plan))
 
 

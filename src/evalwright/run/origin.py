@@ -35,14 +35,17 @@ def plan_of_run(reader: RunReader) -> Plan:
     return plan
 
 
-def runnable(reader: RunReader) -> Plan:
-    """The plan of a run that is to go on. Raises InputError when there is none, or when a secret is not at hand."""
+def runnable(reader: RunReader) -> tuple[Plan, dict[str, str]]:
+    """The plan of a run that is to go on, and the secrets in it that the environment does not hold.
+
+    Raises InputError when there is no plan, or when a secret is not at hand.
+    """
     plan = reader.plan
     if plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be judged again, not resumed")
     lacking = {v.name: [name for name in reader.unresolved if _stands_in(name, v)] for v in plan.variants}
     if not any(lacking.values()):
-        return plan
+        return plan, {}
     authored = _as_authored(plan)
     if authored is not None:
         return authored
@@ -57,7 +60,7 @@ def _stands_in(name: str, variant: Variant) -> bool:
     return f"${{{name}}}" in msgspec.json.encode(variant.config).decode()
 
 
-def _as_authored(plan: Plan) -> Plan | None:
+def _as_authored(plan: Plan) -> tuple[Plan, dict[str, str]] | None:
     """The plan with the secrets that its suite file holds literally, if that file is still the same."""
     from evalwright.run.planning import config_hash
 
@@ -71,7 +74,7 @@ def _as_authored(plan: Plan) -> Plan | None:
         else msgspec.structs.replace(v, config=authored.get(v.name, v.config))
         for v in plan.variants
     ]
-    return msgspec.structs.replace(plan, variants=variants)
+    return msgspec.structs.replace(plan, variants=variants), suite.secrets
 
 
 def case_finder(reader: RunReader, plan: Plan) -> CaseOf:
