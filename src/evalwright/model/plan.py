@@ -10,7 +10,31 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["EvaluatorSpec", "PassCriteria", "Plan", "RetryRule", "RunSettings", "Variant"]
+__all__ = [
+    "EvaluatorSpec",
+    "PassCriteria",
+    "Plan",
+    "Plugin",
+    "Price",
+    "RetryRule",
+    "RunSettings",
+    "Variant",
+]
+
+
+class Plugin(msgspec.Struct, frozen=True):
+    """Something registered by name, with its own configuration: a store, a mirror, an enricher, a workspace."""
+
+    type: str
+    config: dict[str, Any] = {}
+
+
+class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a model costs: US dollars per million tokens. Thinking tokens are part of the output unless priced apart."""
+
+    input_per_million_tokens: float
+    output_per_million_tokens: float
+    thinking_per_million_tokens: float = 0.0
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -26,6 +50,9 @@ class Variant(msgspec.Struct, frozen=True):
     """`process` runs the target in worker processes of its own, so that it cannot end or corrupt the run."""
     trials: int | None = None
     """Overrides the run's number of trials."""
+    pool: str | None = None
+    """One of `RunSettings.pools`: the variant's calls share its limit with other variants there."""
+    enrich_trace_from: list[Plugin] = []
 
 
 class EvaluatorSpec(msgspec.Struct, frozen=True):
@@ -64,6 +91,10 @@ class RunSettings(msgspec.Struct, frozen=True):
     retry: RetryRule = RetryRule()
     baseline_variant: str | None = None
     evaluator_timeout_seconds: float = 60.0
+    cost_limit_usd: float | None = None
+    """US dollars for all calls of the systems; what would start beyond it is recorded as `cost_limit`."""
+    pools: dict[str, int] = {}
+    """Number of cells in flight at once, by the name of a pool."""
 
 
 class Plan(msgspec.Struct):
@@ -83,4 +114,10 @@ class Plan(msgspec.Struct):
     import_paths: list[str] = []
     """Folders from which user code may be imported, first one first."""
     metadata: dict[str, Any] = {}
+    store: Plugin = Plugin("local_files")
+    """Where the run is kept: the first entry of `output`."""
+    mirrors: list[Plugin] = []
+    """Further entries of `output`: told of what is stored; their failures never stop a run."""
+    workspace: Plugin | None = None
+    prices: dict[str, Price] = {}
     schema_version: str = "1.0"

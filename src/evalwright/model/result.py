@@ -18,7 +18,8 @@ class Evaluation(msgspec.Struct, gc=False):
     """What an evaluator returns: no ids, no times, no status; the runner adds those.
 
     `score` lies in the evaluator's own range (0 to 1 for deterministic ones), null where there is none.
-    `skipped` says that the case does not ask for this check.
+    `skipped` says that the case does not ask for this check. `cost_usd` is what judging cost (US dollars): it is kept
+    apart from the cost of the system. `hits` and `misses` name what was found and what was not, where there is a list.
     """
 
     passed: bool
@@ -26,6 +27,9 @@ class Evaluation(msgspec.Struct, gc=False):
     reason: str = ""
     detail: dict[str, Any] = {}
     skipped: bool = False
+    cost_usd: float | None = None
+    hits: list[str] = []
+    misses: list[str] = []
 
 
 class EvaluationResult(msgspec.Struct, gc=False):
@@ -47,6 +51,9 @@ class EvaluationResult(msgspec.Struct, gc=False):
     skipped: bool = False
     trial: int = 0
     attempt: int = 1
+    cost_usd: float | None = None
+    hits: list[str] = []
+    misses: list[str] = []
     schema_version: str = SCHEMA_VERSION
 
 

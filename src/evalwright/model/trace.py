@@ -1,7 +1,7 @@
 """What a system did with one case: the trace and its parts (produced records).
 
 Field names and defaults are those of the evalh format, section b.2; readers accept every 1.x file,
-ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`, `case_index`.
+ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`, `case_index`, `spans`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ __all__ = [
     "Answer",
     "Metrics",
     "Output",
+    "Span",
+    "SpanEvent",
     "ToolCall",
     "ToolResult",
     "Trace",
@@ -85,6 +87,34 @@ class Metrics(msgspec.Struct, gc=False):
     custom: dict[str, Any] = {}
 
 
+class SpanEvent(msgspec.Struct, gc=False):
+    """Something that happened at one moment inside a span."""
+
+    name: str
+    at: datetime | None = None
+    attributes: dict[str, Any] = {}
+
+
+class Span(msgspec.Struct, gc=False):
+    """One step inside the system: a model call, a tool call, a retrieval, an agent's turn.
+
+    `kind` is one word (agent, llm, tool, retriever, embedding, chain, span); `status` is `ok`, `error` or `unset`.
+    """
+
+    id: str
+    name: str
+    parent_id: str | None = None
+    kind: str = "span"
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    status: str = "unset"
+    error: str | None = None
+    input: Any = None
+    output: Any = None
+    attributes: dict[str, Any] = {}
+    events: list[SpanEvent] = []
+
+
 class Answer(msgspec.Struct, gc=False):
     """What a target returns for one case; the runner makes the trace of it.
 
@@ -101,6 +131,7 @@ class Answer(msgspec.Struct, gc=False):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     latency_ms: int | None = None
+    spans: list[Span] = []
 
 
 class Trace(msgspec.Struct, gc=False):
@@ -127,4 +158,5 @@ class Trace(msgspec.Struct, gc=False):
     trial: int = 0
     attempt: int = 1
     case_index: int | None = None
+    spans: list[Span] = []
     schema_version: str = SCHEMA_VERSION

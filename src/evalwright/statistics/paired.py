@@ -210,7 +210,8 @@ def _unpaired(a: Sequence[float], b: Sequence[float]) -> tuple[float | None, flo
         return error, None
     mean_a, mean_b = fsum(a) / n, fsum(b) / n
     covariance = fsum((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True)) / (n - 1)
-    return error, covariance / sqrt(variance_a * variance_b)
+    # The roots apart: the product of two tiny variances is 0 in floats.
+    return error, covariance / (sqrt(variance_a) * sqrt(variance_b))
 
 
 def _sign_flip(differences: Sequence[float]) -> float | None:

@@ -1,0 +1,106 @@
+"""Asking a model: what is asked, what came back, what it cost (produced: calls are recorded, cached and replayed)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from evalwright.model.trace import ToolCall
+
+__all__ = ["ChatMessage", "ChatReply", "ChatRequest", "Embedding", "Models", "Moderation", "Purpose", "Usage"]
+
+Purpose = Literal["judge", "system", "user"]
+"""Who asks: a judge, the system under test, or the simulated user. Only a judge's calls are cached."""
+
+
+class ChatMessage(msgspec.Struct, frozen=True):
+    """One message. `content` is text, or a list of content blocks as the OpenAI chat API has them."""
+
+    role: str
+    content: Any
+    name: str | None = None
+    tool_calls: list[ToolCall] = []
+    tool_call_id: str | None = None
+
+
+class ChatRequest(msgspec.Struct, frozen=True):
+    """One question to a model: everything that can change the answer.
+
+    `model` is a name as users write it (`gpt-4o-mini`, `claude-...`, `openai/...`, `anthropic/...`).
+    `schema` asks for a JSON reply: a JSON Schema, or `{}` for any object. `repeat` tells repeated samples apart.
+    `provider`, `base_url` and `api_key_env` override what the name and the environment say.
+    """
+
+    model: str
+    messages: Sequence[ChatMessage]
+    system: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    schema: dict[str, Any] | None = None
+    tools: list[dict[str, Any]] = []
+    """Functions on offer, each `{name, description, parameters: JSON Schema}`."""
+    tool_choice: str | None = None
+    repeat: int = 0
+    provider: str | None = None
+    base_url: str | None = None
+    api_key_env: str | None = None
+    extra: dict[str, Any] = {}
+    """Further parameters of the provider's API, passed as they are."""
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of one call, null where the provider did not say."""
+
+    token_input: int | None = None
+    token_output: int | None = None
+    token_thinking: int | None = None
+
+
+class ChatReply(msgspec.Struct, frozen=True):
+    """What the model said. `cost_usd` is null without a price; a cached reply carries the original cost and latency."""
+
+    text: str
+    model: str
+    thinking: str | None = None
+    tool_calls: list[ToolCall] = []
+    usage: Usage = Usage()
+    cost_usd: float | None = None
+    latency_ms: int = 0
+    finish_reason: str | None = None
+    refusal: str | None = None
+    cached: bool = False
+
+
+class Embedding(msgspec.Struct, frozen=True):
+    """Vectors in the order of the texts."""
+
+    vectors: list[list[float]]
+    model: str
+    usage: Usage = Usage()
+    cost_usd: float | None = None
+    cached: bool = False
+
+
+class Moderation(msgspec.Struct, frozen=True):
+    """Scores from 0 to 1 by category."""
+
+    flagged: bool
+    scores: dict[str, float]
+    model: str
+
+
+class Models(Protocol):
+    """The one way to models in a run: retries, limits, budget, cache, recording. Safe for concurrent use in one loop.
+
+    Raises EvaluatorError (judges) or TargetError (systems and users) whose `type` says why there is no answer:
+    `rate_limited`, `authentication`, `quota`, `bad_request`, `http_5xx`, `connection`, `timeout`, `refused`,
+    `bad_reply`, `cost_limit`, `no_price`, `not_recorded`, `network_refused`.
+    """
+
+    async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply: ...
+
+    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding: ...
+
+    async def moderate(self, text: str, model: str | None = None) -> Moderation: ...
