@@ -44,6 +44,9 @@ KINDS: dict[str, dict[str, str]] = {
     "stores": {
         "local_files": "evalwright.stores.local_files:LocalFiles",
     },
+    "mirrors": {},
+    "workspaces": {},
+    "enrichers": {},
     "datasets": {
         "fixture": "evalwright.dialects.evalh_datasets:fixture",
         "jsonl": "evalwright.dialects.evalh_datasets:jsonl",
@@ -63,6 +66,9 @@ LABELS = {
     "targets": "system adapter",
     "evaluators": "evaluator",
     "stores": "store",
+    "mirrors": "store",
+    "workspaces": "workspace",
+    "enrichers": "trace enricher",
     "datasets": "dataset",
     "formats": "import format",
     "reports": "report format",

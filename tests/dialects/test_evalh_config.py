@@ -85,13 +85,13 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("schema_version", "2.0", "schema_version", ["1.x", "2.0"]),
     ("schema_version", 1.0, "schema_version", ["string"]),
     ("sytems", [], "sytems", ['"systems"']),
-    ("workspace", {"type": "tempdir_snapshot"}, "workspace", ["not supported yet"]),
-    ("metrics.price_table_path", "p.yaml", "metrics.price_table_path", ["not supported yet"]),
-    ("run.cost_limit_usd", 1, "run.cost_limit_usd", ["not supported yet"]),
-    ("run.executor.pools", {"a": 1}, "run.executor.pools", ["not supported yet"]),
-    ("systems.0.pool", "a", "systems.0.pool", ["not supported yet"]),
-    ("systems.0.enrich_trace_from", [{"type": "otel"}], "systems.0.enrich_trace_from", ["not supported yet"]),
-    ("output", [SOUND["output"], SOUND["output"]], "output.1", ["not supported yet"]),
+    ("workspace", {"type": "nope"}, "workspace.type", ["Unknown workspace 'nope'"]),
+    ("run.cost_limit_usd", "much", "run.cost_limit_usd", ["'much'", "number"]),
+    ("run.executor.pools", {"a": 0}, "run.executor.pools.a", ["0"]),
+    ("systems.0.pool", "a", "systems.0.pool", ["unknown pool 'a'"]),
+    ("systems.0.enrich_trace_from", [{"type": "nope"}], "systems.0.enrich_trace_from.0.type", ["'nope'"]),
+    ("systems.0.enrich_trace_from", [{}], "systems.0.enrich_trace_from.0.type", ["missing"]),
+    ("output", [SOUND["output"], {"type": "nope"}], "output.1.type", ["Unknown store 'nope'"]),
 ]
 
 

@@ -8,23 +8,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from evalwright.dialects.environment import Expansion
-from evalwright.dialects.evalh_checks import ill_named, not_built
+from evalwright.dialects.evalh_checks import ill_named
 from evalwright.dialects.evalh_file import EvalFile, SystemSection, sound_parts
+from evalwright.dialects.prices import read_prices
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.paths import named_in
 from evalwright.files.places import Place, bracketed, dotted, steps_of
 from evalwright.model.case import EvalCase
-from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings, Variant
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RetryRule, RunSettings, Variant
 from evalwright.model.suite import Suite
 from evalwright.registry import load, names
 
 __all__ = ["Evalh", "plan_of_foreign"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
+_NEED_PATH = {"local_files", "sqlite"}
 
 
 class Evalh:
@@ -56,12 +59,11 @@ class _Reading:
         file = sound_parts(raw, self._complain)
         for place, message in ill_named(raw):
             self._complain(place, message)
-        self._check_stores(file)
         variants = [self._variant(system, to_run) for system in file.systems]
         evaluators = self._evaluators(file)
-        if to_run:
-            for place, message in not_built(file):
-                self._complain(place, message)
+        store, mirrors = self._outputs(file, to_run)
+        workspace = self._workspace(file, to_run)
+        prices = self._prices(file, to_run)
         cases = self._cases(file, to_run)
         self._refuse(cases)
         written = file.model_dump()
@@ -76,6 +78,10 @@ class _Reading:
             pass_criteria=PassCriteria(**file.pass_criteria.model_dump()),
             run=_settings(file),
             out=Path(str(file.output[0].path)),
+            store=store,
+            mirrors=mirrors,
+            workspace=workspace,
+            prices=prices,
             document=document,
             secrets=self._expansion.secrets(document),
             metadata=document["metadata"],
@@ -127,11 +133,37 @@ class _Reading:
             for problem in error.problems or [Problem("", error.headline)]:
                 self._complain((*place, *steps_of(problem.key)), problem.message)
 
-    def _check_stores(self, file: EvalFile) -> None:
-        for store in file.output:
-            self._known(store.at("type"), "stores", store.type)
-            if store.at() == ("output", 0) and store.path is None:
-                self._complain(store.at(), "the first store needs 'path'")
+    def _outputs(self, file: EvalFile, to_run: bool) -> tuple[Plugin, list[Plugin]]:
+        """The store of the run, and the mirrors beside it."""
+        if not file.output:
+            return Plugin(""), []
+        first, *others = file.output
+        self._known(first.at("type"), "stores", first.type)
+        if first.at() == ("output", 0) and first.path is None and first.type in _NEED_PATH:
+            self._complain(first.at(), "the first store needs 'path'")
+        for other in others:
+            if to_run and self._known(other.at("type"), "mirrors", other.type):
+                self._take(other.at(), partial(load("mirrors", other.type), _config(other)))
+        return Plugin(first.type, _config(first)), [Plugin(other.type, _config(other)) for other in others]
+
+    def _workspace(self, file: EvalFile, to_run: bool) -> Plugin | None:
+        if file.workspace is None:
+            return None
+        workspace = Plugin(file.workspace.type, _config(file.workspace))
+        if to_run and self._known(("workspace", "type"), "workspaces", workspace.type):
+            folder = self._path.resolve().parent
+            self._take(("workspace",), partial(load("workspaces", workspace.type), workspace.config, folder))
+        return workspace
+
+    def _prices(self, file: EvalFile, to_run: bool) -> dict[str, Price]:
+        named = file.metrics.price_table_path
+        if named is None or not to_run:
+            return {}
+        try:
+            return read_prices(self._path.parent / named)
+        except InputError as error:
+            self._problems += error.problems
+            return {}
 
     def _variant(self, system: SystemSection, to_run: bool) -> Variant:
         from evalwright.targets.build import build_target
@@ -146,10 +178,16 @@ class _Reading:
             concurrency=system.concurrency,
             isolation=system.isolation,
             trials=system.trials,
+            pool=system.pool,
+            enrich_trace_from=[Plugin(e.type, _config(e)) for e in system.enrich_trace_from],
         )
         if to_run and self._known(system.at("adapter"), "targets", system.adapter):
             paths = [str(Path.cwd()), str(self._path.resolve().parent)]
             self._take(system.at(), partial(build_target, variant, paths))
+        for i, enricher in enumerate(variant.enrich_trace_from):
+            place = system.at("enrich_trace_from", i)
+            if to_run and self._known((*place, "type"), "enrichers", enricher.type):
+                self._take(place, partial(load("enrichers", enricher.type), enricher.config))
         return variant
 
     def _evaluators(self, file: EvalFile) -> list[EvaluatorSpec]:
@@ -197,6 +235,12 @@ def _plain(value: Any) -> Any:
     return to_jsonable_python(value, bytes_mode="base64")
 
 
+def _config(section: BaseModel) -> dict[str, Any]:
+    """What belongs to the type that an open section names."""
+    config: dict[str, Any] = _plain(section.model_dump(exclude={"type"}, exclude_unset=True))
+    return config
+
+
 def _settings(file: EvalFile) -> RunSettings:
     run = file.run
     return RunSettings(
@@ -206,4 +250,6 @@ def _settings(file: EvalFile) -> RunSettings:
         retry=RetryRule(**run.retry.model_dump()),
         baseline_variant=run.baseline_variant,
         evaluator_timeout_seconds=run.evaluator_timeout_seconds,
+        cost_limit_usd=run.cost_limit_usd,
+        pools=run.executor.pools,
     )

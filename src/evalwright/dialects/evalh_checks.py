@@ -1,15 +1,14 @@
-"""What one section of `eval.yaml` says about another, and what it asks for that is not there yet."""
+"""What one section of `eval.yaml` says about another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from evalwright.dialects.evalh_file import EvalFile
 from evalwright.errors import did_you_mean
 from evalwright.files.places import Place
 
-__all__ = ["ill_named", "not_built"]
+__all__ = ["ill_named"]
 
 Told = Iterator[tuple[Place, str]]
 
@@ -27,9 +26,22 @@ def ill_named(raw: dict[str, Any]) -> Told:
     baseline = _found(raw, "run", "baseline_variant")
     if isinstance(baseline, str) and baseline not in systems.values():
         yield ("run", "baseline_variant"), f"unknown system {baseline!r}{_known(baseline, systems)}"
+    yield from _pools(raw)
     executor = _found(raw, "run", "executor", "type")
     if isinstance(executor, str) and executor != "local":
         yield ("run", "executor", "type"), f"run.executor.type: unknown executor {executor!r} (registered: local)"
+
+
+def _pools(raw: dict[str, Any]) -> Told:
+    """Systems that name a pool that `run.executor.pools` has not."""
+    pools = _found(raw, "run", "executor", "pools")
+    known = [name for name in pools if isinstance(name, str)] if isinstance(pools, dict) else []
+    systems = raw.get("systems")
+    for i, system in enumerate(systems if isinstance(systems, list) else ()):
+        pool = _found(system, "pool")
+        if isinstance(pool, str) and pool not in known:
+            there = f"there are: {', '.join(known)}" if known else "run.executor.pools has none"
+            yield ("systems", i, "pool"), f"unknown pool {pool!r}{did_you_mean(pool, known)} ({there})"
 
 
 def _found(raw: Any, *steps: str) -> Any:
@@ -58,23 +70,3 @@ def _repeated(section: str, names: dict[int, str]) -> Told:
 
 def _known(name: str, names: dict[int, str]) -> str:
     return f"{did_you_mean(name, names.values())} (there are: {', '.join(names.values())})"
-
-
-def not_built(file: EvalFile) -> Told:
-    """Features of the format that would change the run if they were there: better refused than passed over."""
-    for system in file.systems:
-        if system.enrich_trace_from:
-            yield system.at("enrich_trace_from"), "enriching traces is not supported yet"
-        if system.pool is not None:
-            yield system.at("pool"), "pools are not supported yet"
-    if file.workspace is not None:
-        yield ("workspace",), f"workspaces are not supported yet (found the type {file.workspace.type!r})"
-    if file.run.cost_limit_usd is not None:
-        yield ("run", "cost_limit_usd"), "a limit of cost is not supported yet"
-    if file.run.executor.pools:
-        yield ("run", "executor", "pools"), "pools are not supported yet"
-    if file.metrics.price_table_path is not None:
-        yield ("metrics", "price_table_path"), "price tables are not supported yet"
-    for store in file.output:
-        if store.at() != ("output", 0):
-            yield store.at(), "more than one store is not supported yet: only the first one is written to"

@@ -85,6 +85,10 @@ class DatasetSection(_Open):
     embed_full_trace: bool = False
 
 
+class EnricherSection(_Open):
+    type: Text
+
+
 class SystemSection(_Item, _Open):
     section = "systems"
 
@@ -93,7 +97,7 @@ class SystemSection(_Item, _Open):
     metadata: dict[StrictStr, Any] = {}
     timeout_seconds: Count = 120
     concurrency: Count | None = None
-    enrich_trace_from: list[Any] = []
+    enrich_trace_from: list[EnricherSection] = []
     pool: StrictStr | None = None
     isolation: Literal["none", "process"] = "none"
     trials: Count | None = None

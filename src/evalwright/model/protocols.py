@@ -15,7 +15,7 @@ from evalwright.model.trace import Answer, Trace
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["Dialect", "Evaluator", "Part", "Report", "RunReader", "RunWriter", "Store", "Target"]
+__all__ = ["Dialect", "Enricher", "Evaluator", "Mirror", "Part", "Report", "RunReader", "RunWriter", "Store", "Target"]
 
 T = TypeVar("T")
 
@@ -63,6 +63,35 @@ class Evaluator(Protocol):
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         """Judge one trace. Raise EvaluatorError (or anything) when it cannot be judged."""
+
+
+class Enricher(Protocol):
+    """Completes traces from elsewhere. Registered as a callable `(config) -> Enricher` (raises InputError)."""
+
+    async def enrich(self, trace: Trace) -> None:
+        """Change a trace before it is stored. Whatever is raised is noted in it and the run goes on."""
+
+
+class Mirror(Protocol):
+    """A further output of a run. Registered as a callable `(config) -> Mirror` (raises InputError).
+
+    All methods are optional and may block: each mirror is told in a thread of its own, one thing after the other,
+    except `prepare`, which must be quick. Whatever is raised goes to `sink_errors` of the summary.
+    """
+
+    def start(self, plan: Plan) -> None:
+        """A run, or a further session of it, begins."""
+
+    def prepare(self, trace: Trace) -> None:
+        """Put ids of this mirror into a trace that is about to be stored."""
+
+    def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+        """A cell is stored."""
+
+    def summary(self, summary: RunSummary) -> None:
+        """The run, or this session of it, is over."""
+
+    def close(self) -> None: ...
 
 
 class RunReader(Protocol):

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from evalwright.model.case import EvalCase
-from evalwright.model.plan import EvaluatorSpec, PassCriteria, RunSettings, Variant
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RunSettings, Variant
 
 __all__ = ["Suite"]
 
@@ -34,7 +34,12 @@ class Suite(BaseModel):
     pass_criteria: PassCriteria = PassCriteria()
     run: RunSettings = RunSettings()
     out: Path | None = None
-    """Where runs are kept, if the suite says so."""
+    """The folder where runs are kept, if the suite says so and its store keeps them in a folder."""
+    store: Plugin = Plugin("local_files")
+    """Where runs are kept: the first entry of `output`."""
+    mirrors: list[Plugin] = []
+    workspace: Plugin | None = None
+    prices: dict[str, Price] = {}
     document: dict[str, Any] = {}
     """The whole authored document with defaults, in its dialect's own shape: written to `config.yaml`, masked."""
     secrets: dict[str, str] = {}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from evalwright.files.masking import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader, RunWriter
+from evalwright.run.mirroring import Mirroring
 from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.state import RunState
 from evalwright.scoring.fold import fold
@@ -43,8 +44,9 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
         targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
     with closing(store.create(plan, chosen_cases(suite, options), documents(suite, masker))) as writer:
         tally = Tally.of(plan)
-        interrupted = _work(writer, plan, tally, None, frozenset(), watch)
-        return _outcome(writer, plan, tally, interrupted)
+        mirrors = Mirroring(plan)
+        interrupted = _work(writer, plan, tally, None, frozenset(), mirrors, watch)
+        return _outcome(writer, plan, tally, interrupted, mirrors=mirrors)
 
 
 def resume(run_dir: Path, watch: Watch | None = None) -> Outcome:
@@ -54,9 +56,10 @@ def resume(run_dir: Path, watch: Watch | None = None) -> Outcome:
         finished = sum(map(history.finished, cells))
         if finished == len(cells):
             return _outcome(writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
-        interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), watch)
+        mirrors = Mirroring(plan)
+        interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), mirrors, watch)
         note = f"{finished} of {len(cells)} cells were finished already"
-        return _outcome(writer, plan, fold(writer, plan), interrupted, note)
+        return _outcome(writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
 
 
 def retry(run_dir: Path, *, evaluator_failures: bool = False, watch: Watch | None = None) -> Outcome:
@@ -70,9 +73,10 @@ def retry(run_dir: Path, *, evaluator_failures: bool = False, watch: Watch | Non
         )
         if not again and all(map(history.finished, cells)):
             return _outcome(writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
-        interrupted = _work(writer, plan, Tally.of(plan), history, again, watch)
+        mirrors = Mirroring(plan)
+        interrupted = _work(writer, plan, Tally.of(plan), history, again, mirrors, watch)
         note = f"{len(again)} finished cells were run again"
-        return _outcome(writer, plan, fold(writer, plan), interrupted, note)
+        return _outcome(writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
 
 
 def re_evaluate(
@@ -140,6 +144,7 @@ def _work(
     tally: Tally,
     history: History | None,
     again: frozenset[int],
+    mirrors: Mirroring,
     watch: Watch | None,
 ) -> bool:
     from evalwright.run.cells import Grid
@@ -147,12 +152,17 @@ def _work(
 
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
-    state = RunState(total=total, done=finished, already_done=finished)
-    return work(plan, writer, tally, state, watch, history, again)
+    spent = 0.0 if history is None else history.spent_usd
+    state = RunState(total=total, done=finished, already_done=finished, cost_usd=spent)
+    return work(plan, writer, tally, state, mirrors, watch, history, again)
 
 
-def _outcome(writer: RunWriter, plan: Plan, tally: Tally, interrupted: bool, *notes: str) -> Outcome:
-    """Store the summary and say what came of the session."""
+def _outcome(
+    writer: RunWriter, plan: Plan, tally: Tally, interrupted: bool, *notes: str, mirrors: Mirroring | None = None
+) -> Outcome:
+    """Store the summary, tell the mirrors, and say what came of the session."""
     summary = tally.summary(plan, datetime.now(UTC))
+    if mirrors is not None:
+        mirrors.finish(summary)
     writer.save_summary(summary)
     return Outcome(Path(writer.location), plan, summary, interrupted, [*notes, *writer.damage])

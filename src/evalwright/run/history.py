@@ -13,12 +13,20 @@ from evalwright.run.cells import Grid
 __all__ = ["History", "history_of", "unjudged_traces"]
 
 
+class _CostMark(msgspec.Struct, frozen=True, gc=False):
+    cost_usd: float | None = None
+
+
+_NO_COST = _CostMark()
+
+
 class _TraceMark(msgspec.Struct, gc=False):
     variant_name: str
     trial: int = 0
     attempt: int = 1
     case_index: int | None = None
     error: object | None = None
+    metrics: _CostMark = _NO_COST
 
 
 class _VerdictMark(msgspec.Struct, gc=False):
@@ -41,6 +49,8 @@ class History(msgspec.Struct):
     """1 where the newest trace carries an error."""
     passed: bytearray
     """1 where the newest verdict is pass or skip."""
+    spent_usd: float = 0.0
+    """What all attempts cost together, superseded ones included."""
 
     def finished(self, number: int) -> bool:
         return self.traced[number] > 0 and self.judged[number] >= self.traced[number]
@@ -54,6 +64,7 @@ def history_of(reader: RunReader, grid: Grid) -> History:
     zeros = array("H", bytes(2 * grid.total))
     history = History(zeros, array("H", zeros), bytearray(grid.total), bytearray(grid.total))
     for trace in reader.traces(_TraceMark):
+        history.spent_usd += trace.metrics.cost_usd or 0
         number = grid.number(trace.case_index, trace.variant_name, trace.trial)
         if number is not None and trace.attempt >= history.traced[number]:
             history.traced[number] = trace.attempt

@@ -21,7 +21,7 @@ from evalwright.run.limits import Watchdog
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.plain import plain
 
-__all__ = ["Judge", "append"]
+__all__ = ["Judge", "append", "is_unspent"]
 
 _Pending = tuple[int, Awaitable[Evaluation]]
 _NOTHING = Evaluation(False)
@@ -46,9 +46,14 @@ class Judge:
     def evaluate(
         self, case: Case, trace: Trace, known: Container[str] = ()
     ) -> tuple[list[EvaluationResult], list[_Pending]]:
-        """Results of every evaluator that is not in `known`, and what is still to be awaited by position."""
+        """Results of every evaluator that is not in `known`, and what is still to be awaited by position.
+
+        A cell that was never run because the money was spent has none.
+        """
         results: list[EvaluationResult] = []
         pending: list[_Pending] = []
+        if is_unspent(trace):
+            return results, pending
         watchdog, limit = self._watchdog, self._limit
         tick = time.monotonic()
         date = self._clock.date(tick)
@@ -105,6 +110,11 @@ class Judge:
         return cell_verdict(self._plan.pass_criteria, self._names, trace, results)
 
 
+def is_unspent(trace: Trace) -> bool:
+    """Whether the cell was not run, for the limit of cost."""
+    return trace.error is not None and trace.error.type == "cost_limit"
+
+
 def _no_evaluation(outcome: object) -> TraceError:
     return TraceError("evaluator_error", f"expected an Evaluation, found {type(outcome).__name__}")
 
@@ -138,6 +148,9 @@ def _result(
         said.skipped,
         trace.trial,
         trace.attempt,
+        said.cost_usd,
+        said.hits,
+        said.misses,
     )
 
 
@@ -148,6 +161,7 @@ def _fill(row: EvaluationResult, outcome: Evaluation) -> None:
         return
     row.passed, row.score, row.reason = outcome.passed, outcome.score, outcome.reason
     row.detail, row.skipped = outcome.detail, outcome.skipped
+    row.cost_usd, row.hits, row.misses = outcome.cost_usd, outcome.hits, outcome.misses
 
 
 def _no_number(score: float) -> TraceError:

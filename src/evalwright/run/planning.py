@@ -49,6 +49,10 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         run=msgspec.structs.replace(suite.run, **settings),
         import_paths=[str(Path.cwd()), str(suite.source.resolve().parent)],
         metadata=suite.metadata,
+        store=suite.store,
+        mirrors=suite.mirrors,
+        workspace=suite.workspace,
+        prices=suite.prices,
     )
 
 

@@ -25,7 +25,7 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.clock import Clock
-from evalwright.run.judging import Judge, append
+from evalwright.run.judging import Judge, append, is_unspent
 from evalwright.run.limits import Watchdog, exits_refused, interrupting
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
@@ -161,7 +161,7 @@ def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, repo
             results, pending = judge.evaluate(job.case_of(trace) if needs_case else _NO_CASE, trace)
             if pending:
                 loop.run_until_complete(judge.finish(results, pending))
-            if kept is not None:
+            if kept is not None and not is_unspent(trace):
                 results = kept.beside(trace, results)
             append(results, share.append_results)
             verdict = judge.verdict(trace, results)

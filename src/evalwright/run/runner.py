@@ -17,14 +17,17 @@ from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Trace, TraceError
+from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
 from evalwright.run.calling import GRACE, Call, deadline_in, retriable
 from evalwright.run.cells import Cell, Grid
 from evalwright.run.clock import Clock
+from evalwright.run.enriching import Enriching
 from evalwright.run.failures import target_failure
 from evalwright.run.history import History, unjudged_traces
 from evalwright.run.judging import Judge, append
 from evalwright.run.limits import Watchdog
+from evalwright.run.mirroring import Mirroring
+from evalwright.run.pricing import Pricing
 from evalwright.run.state import RunState
 from evalwright.run.tracing import trace_of
 from evalwright.scoring.tally import Tally
@@ -52,9 +55,12 @@ class Runner:
         clock: Clock,
         state: RunState,
         tally: Tally,
+        mirrors: Mirroring,
     ) -> None:
         self._plan, self._writer, self._targets, self._judge = plan, writer, targets, judge
         self._watchdog, self._clock, self._state, self._tally = watchdog, clock, state, tally
+        self._mirrors, self._pricing, self._enriching = mirrors, Pricing(plan), Enriching(plan)
+        self._spent = state.cost_usd
         self._grid = Grid(plan)
         self._calls: set[Call] = set()
         self._threads = Threads()
@@ -123,10 +129,15 @@ class Runner:
 
     def _groups(self) -> Iterator[tuple[list[Variant], int]]:
         run = self._plan.run
-        if run.per_variant_concurrency is None and all(v.concurrency is None for v in self._plan.variants):
-            yield self._plan.variants, run.max_concurrency
+        for pool, width in run.pools.items():
+            if pooled := [v for v in self._plan.variants if v.pool == pool]:
+                yield pooled, width
+        others = [v for v in self._plan.variants if v.pool not in run.pools]
+        if run.per_variant_concurrency is None and all(v.concurrency is None for v in others):
+            if others:
+                yield others, run.max_concurrency
             return
-        for variant in self._plan.variants:
+        for variant in others:
             yield [variant], variant.concurrency or run.per_variant_concurrency or run.max_concurrency
 
     def _start_worker(self, cells: Iterator[Cell]) -> None:
@@ -165,15 +176,28 @@ class Runner:
         label = _label(cell)
         self._state.running[label] = time.monotonic()
         try:
-            answer = await self._ask(call, cell)
-            if answer is not None and not call.abandoned:
+            if self._over_limit():
+                await self._record(cell, self._refused(cell))
+            elif (answer := await self._ask(call, cell)) is not None and not call.abandoned:
                 ended = time.monotonic()
-                await self._record(cell, answer, call.started, ended, call.retried)
+                trace = self._trace(cell, answer, call.started, ended, call.retried)
+                await self._enriching.enrich(trace)
+                await self._record(cell, trace)
                 if ended - self._breathed > _BREATH:
                     await asyncio.sleep(0)
                     self._breathed = time.monotonic()
         finally:
             self._state.running.pop(label, None)
+
+    def _over_limit(self) -> bool:
+        limit = self._plan.run.cost_limit_usd
+        return limit is not None and self._spent >= limit
+
+    def _refused(self, cell: Cell) -> Trace:
+        limit = self._plan.run.cost_limit_usd
+        why = f"not run: ${self._spent:.6g} were spent, the limit is ${limit:.6g} (run.cost_limit_usd)"
+        now = time.monotonic()
+        return self._trace(cell, TraceError("cost_limit", why), now, now, [])
 
     async def _ask(self, call: Call, cell: Cell) -> Answer | TraceError | None:
         """The last try's outcome (specification d.3); None when the run stops before a try that is still due."""
@@ -195,23 +219,27 @@ class Runner:
         while not self.stopping and (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, _SYNC_PERIOD))
 
-    async def _record(
-        self, cell: Cell, answer: Answer | TraceError, start: float, end: float, retried: list[TraceError]
-    ) -> None:
-        trace = self._trace(cell, answer, start, end)
-        if retried:
-            trace.metrics.custom = {**trace.metrics.custom, "retries": len(retried)}
-            trace.extra = {**trace.extra, "retried": [{"type": e.type, "message": e.message} for e in retried]}
+    async def _record(self, cell: Cell, trace: Trace) -> None:
+        self._spent += trace.metrics.cost_usd or 0
+        self._mirrors.prepare(trace)
         try:
             self._writer.append_trace(trace)
         except (TypeError, ValueError, RecursionError) as error:
-            trace = self._trace(cell, _unstorable(error), start, end)
+            trace.output, trace.messages, trace.tool_calls, trace.tool_results = Output(), [], [], []
+            trace.metrics, trace.extra, trace.spans, trace.error = Metrics(), {}, [], _unstorable(error)
             self._writer.append_trace(trace)
         await self._finish(cell.case, cell.case_index, trace, [])
 
-    def _trace(self, cell: Cell, answer: Answer | TraceError, start: float, end: float) -> Trace:
+    def _trace(
+        self, cell: Cell, answer: Answer | TraceError, start: float, end: float, retried: list[TraceError]
+    ) -> Trace:
         date = self._clock.date
-        return trace_of(self._plan.run_id, cell, answer, date(start), date(end), int((end - start) * 1000))
+        trace = trace_of(self._plan.run_id, cell, answer, date(start), date(end), int((end - start) * 1000))
+        if retried:
+            trace.metrics.custom = {**trace.metrics.custom, "retries": len(retried)}
+            trace.extra = {**trace.extra, "retried": [{"type": e.type, "message": e.message} for e in retried]}
+        self._pricing.fill(trace)
+        return trace
 
     async def _finish(self, case: Case, case_index: int, trace: Trace, known: list[EvaluationResult]) -> None:
         """Judge a stored trace, append what is new, and mark the cell as finished."""
@@ -226,6 +254,7 @@ class Runner:
         self._writer.append_verdict(verdict)
         self._tally.add(trace, results, verdict)
         self._state.count(verdict.status, trace.metrics.cost_usd)
+        await self._mirrors.cell(trace, results, verdict)
 
     async def _judge_leftovers(self, history: History, again: Set[int]) -> None:
         """Give a verdict to the traces that a crash left without one, keeping the results that are there."""
@@ -267,7 +296,7 @@ class Runner:
         limit = call.cell.variant.timeout_seconds
         stuck = TraceError("timeout", f"no answer within {limit:g} seconds, and the call ignored its cancellation")
         try:
-            await self._record(call.cell, stuck, call.started, time.monotonic(), call.retried)
+            await self._record(call.cell, self._trace(call.cell, stuck, call.started, time.monotonic(), call.retried))
         except BaseException as error:
             self._fail(error)
         self._state.running.pop(_label(call.cell), None)

@@ -17,6 +17,7 @@ from evalwright.run.clock import Clock
 from evalwright.run.history import History
 from evalwright.run.judging import Judge
 from evalwright.run.limits import Watchdog, exits_refused
+from evalwright.run.mirroring import Mirroring
 from evalwright.run.prints import prints_to_stderr
 from evalwright.run.runner import Runner
 from evalwright.run.state import RunState
@@ -49,6 +50,7 @@ def work(
     writer: RunWriter,
     tally: Tally,
     state: RunState,
+    mirrors: Mirroring,
     watch: Watch | None = None,
     history: History | None = None,
     again: frozenset[int] = frozenset(),
@@ -59,7 +61,7 @@ def work(
     """
     clock, watchdog = Clock(), Watchdog()
     judge = Judge(plan, watchdog, clock)
-    runner = Runner(plan, writer, targets_of(plan), judge, watchdog, clock, state, tally)
+    runner = Runner(plan, writer, targets_of(plan), judge, watchdog, clock, state, tally, mirrors)
     display = watch(state) if watch else contextlib.nullcontext()
     with watchdog, exits_refused(), prints_to_stderr(), display, _interruptible(runner, watchdog, state):
         _run_loop(runner, history, again)

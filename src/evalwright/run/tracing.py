@@ -44,6 +44,7 @@ def _trace(run_id: str, cell: Cell, answer: Answer, started: datetime, finished:
         cell.trial,
         cell.attempt,
         cell.case_index,
+        answer.spans,
     )
 
 

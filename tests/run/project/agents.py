@@ -87,3 +87,23 @@ async def stubborn(case, variant):
         except asyncio.CancelledError:
             continue
     return {"final_answer": "done"}
+
+
+most_at_once = 0
+_at_once = 0
+
+
+async def counted(case, variant):
+    """How many calls are in flight at once is kept in `most_at_once`."""
+    global _at_once, most_at_once
+    _at_once += 1
+    most_at_once = max(most_at_once, _at_once)
+    await asyncio.sleep(0.01)
+    _at_once -= 1
+    return {"final_answer": "done"}
+
+
+def metered(case, variant):
+    """Uses as many tokens, or costs as much, as the input says."""
+    calls.append(case["id"])
+    return {"final_answer": "done", "metrics": case["input"]}

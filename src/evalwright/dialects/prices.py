@@ -1,0 +1,50 @@
+"""Price tables: what models cost, in a file of its own (specification evalh, d.4)."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
+
+from evalwright.dialects.evalh_file import expectation
+from evalwright.errors import InputError, Problem
+from evalwright.files import yaml
+from evalwright.files.places import dotted
+from evalwright.model.plan import Price
+
+__all__ = ["read_prices"]
+
+_Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class _ModelPrice(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    input_per_million_tokens: _Dollars
+    output_per_million_tokens: _Dollars
+    thinking_per_million_tokens: _Dollars = 0.0
+
+
+class _PriceTable(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    table_version: StrictStr
+    freshness_date: date
+    models: dict[StrictStr, _ModelPrice]
+
+
+def read_prices(path: Path) -> dict[str, Price]:
+    """Prices by model, US dollars per million tokens. Raises InputError with every mistake of the table."""
+    document = yaml.load(path, "native")
+    try:
+        table = _PriceTable.model_validate(document.value)
+    except ValidationError as error:
+        raise InputError(
+            [
+                Problem(str(path), expectation(item["msg"]), document.line(item["loc"]), dotted(item["loc"]))
+                for item in error.errors(include_url=False)
+            ]
+        ) from None
+    return {model: Price(**price.model_dump()) for model, price in table.models.items()}

@@ -1,0 +1,50 @@
+"""Complete a trace with what an observability platform saw of the call, before the trace is stored.
+
+Failures are soft: the trace names them in `extra.enrichment_errors` and the cell goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from evalwright.errors import Interrupted
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import Enricher
+from evalwright.model.trace import Trace
+from evalwright.registry import load
+from evalwright.run.failures import target_failure
+
+__all__ = ["Enriching"]
+
+
+class Enriching:
+    """The enrichers of a plan, by variant."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._enrichers: dict[str, list[tuple[str, Enricher, float]]] = {
+            variant.name: [
+                (named.type, load("enrichers", named.type)(named.config), variant.timeout_seconds)
+                for named in variant.enrich_trace_from
+            ]
+            for variant in plan.variants
+            if variant.enrich_trace_from
+        }
+
+    async def enrich(self, trace: Trace) -> None:
+        """Ask each enricher of the trace's variant in turn, each within the variant's time limit."""
+        for name, enricher, limit in self._enrichers.get(trace.variant_name, ()):
+            try:
+                async with asyncio.timeout(limit):
+                    await enricher.enrich(trace)
+            except TimeoutError:
+                _note(trace, name, f"no reply within {limit:g} seconds")
+            except (asyncio.CancelledError, Interrupted):
+                raise
+            except BaseException as error:
+                _note(trace, name, target_failure(error).message)
+
+
+def _note(trace: Trace, enricher: str, error: str) -> None:
+    errors: list[Any] = trace.extra.get("enrichment_errors") or []
+    trace.extra = {**trace.extra, "enrichment_errors": [*errors, {"enricher": enricher, "error": error}]}

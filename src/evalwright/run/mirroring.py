@@ -1,0 +1,112 @@
+"""Tell the further outputs of a suite what is stored; what goes wrong there is counted and never stops a run."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import Mirror
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Trace
+from evalwright.registry import load
+
+__all__ = ["Mirroring"]
+
+_MOST_WAITING = 2_000
+"""Cells that one mirror may lie behind."""
+_PATIENCE = 10.0
+"""Seconds that a run waits in all for a mirror that lies behind, before cells are left out there."""
+_FAREWELL = 30.0
+"""Seconds that a mirror has at the end to take what it has been told."""
+
+_Told = tuple[str, tuple[Any, ...]]
+
+
+class Mirroring:
+    """The mirrors of a plan, each with a thread of its own that tells it one thing after the other."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._errors: dict[tuple[str, str, str], int] = {}
+        self._mirrors = [
+            _Teller(spec.type, load("mirrors", spec.type)({**spec.config}), self._failed) for spec in plan.mirrors
+        ]
+        for teller in self._mirrors:
+            teller.tell("start", plan)
+
+    def prepare(self, trace: Trace) -> None:
+        """Let mirrors put their ids into a trace before it is stored."""
+        for teller in self._mirrors:
+            teller.now("prepare", trace)
+
+    async def cell(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+        """One more cell is stored."""
+        for teller in self._mirrors:
+            if not await teller.has_room():
+                self._failed(teller.name, "trace", "too slow: cells were left out")
+                continue
+            teller.tell("trace", trace, results, verdict)
+
+    def finish(self, summary: RunSummary) -> None:
+        """Tell the summary, end the mirrors, and say in the summary what went wrong."""
+        for teller in self._mirrors:
+            teller.tell("summary", summary)
+            teller.tell("close")
+        until = time.monotonic() + _FAREWELL
+        for teller in self._mirrors:
+            if not teller.ended(until):
+                self._failed(teller.name, "close", f"not done {_FAREWELL:g} seconds after the end of the run")
+        summary.sink_errors = [
+            {"sink": sink, "op": op, "error": error} | ({"count": count} if count > 1 else {})
+            for (sink, op, error), count in self._errors.items()
+        ]
+
+    def _failed(self, sink: str, op: str, error: str) -> None:
+        key = (sink, op, error)
+        self._errors[key] = self._errors.get(key, 0) + 1
+
+
+class _Teller:
+    """One mirror and the queue of what it is still to be told."""
+
+    def __init__(self, name: str, mirror: Mirror, failed: Callable[[str, str, str], None]) -> None:
+        self.name, self._mirror, self._failed = name, mirror, failed
+        self._waiting: queue.SimpleQueue[_Told | None] = queue.SimpleQueue()
+        self._patience = _PATIENCE
+        self._thread = threading.Thread(target=self._work, name=f"mirror {name}", daemon=True)
+        self._thread.start()
+
+    def tell(self, op: str, *told: Any) -> None:
+        self._waiting.put((op, told))
+        if op == "close":
+            self._waiting.put(None)
+
+    def now(self, op: str, *told: Any) -> None:
+        method = getattr(self._mirror, op, None)
+        if method is None:
+            return
+        try:
+            method(*told)
+        except Exception as error:
+            self._failed(self.name, op, f"{type(error).__name__}: {error}"[:500])
+
+    async def has_room(self) -> bool:
+        while self._waiting.qsize() >= _MOST_WAITING:
+            if self._patience <= 0:
+                return False
+            await asyncio.sleep(0.05)
+            self._patience -= 0.05
+        return True
+
+    def ended(self, until: float) -> bool:
+        self._thread.join(max(0.0, until - time.monotonic()))
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (told := self._waiting.get()) is not None:
+            self.now(told[0], *told[1])

@@ -1,0 +1,44 @@
+"""What a cell cost, worked out from its tokens when the system did not say (specification evalh, d.4)."""
+
+from __future__ import annotations
+
+from evalwright.model.plan import Plan, Price, Variant
+from evalwright.model.trace import Trace
+
+__all__ = ["Pricing"]
+
+_MILLION = 1_000_000
+
+
+class Pricing:
+    """The prices of a plan, by variant: a variant's model is `metadata.model`, else `model` of its configuration."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._prices = {
+            variant.name: price for variant in plan.variants if (price := plan.prices.get(_model(variant))) is not None
+        }
+
+    def fill(self, trace: Trace) -> None:
+        """Set `cost_usd` where it is null, some tokens were counted and the model has a price."""
+        price = self._prices.get(trace.variant_name)
+        metrics = trace.metrics
+        if price is None or metrics.cost_usd is not None:
+            return
+        if not (metrics.token_input or metrics.token_output or metrics.token_thinking):
+            return
+        thinking = _thinking(price, metrics.token_thinking)
+        metrics.cost_usd = (
+            (metrics.token_input or 0) * price.input_per_million_tokens
+            + (metrics.token_output or 0) * price.output_per_million_tokens
+        ) / _MILLION + thinking
+        if metrics.token_thinking and metrics.cost_thinking_usd is None:
+            metrics.cost_thinking_usd = thinking
+
+
+def _thinking(price: Price, tokens: int | None) -> float:
+    return (tokens or 0) * price.thinking_per_million_tokens / _MILLION
+
+
+def _model(variant: Variant) -> str:
+    named = variant.metadata.get("model") or variant.config.get("model")
+    return named if isinstance(named, str) else ""
