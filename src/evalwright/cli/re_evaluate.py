@@ -15,9 +15,12 @@ __all__ = ["command"]
 @run_argument()
 @click.option("--add", metavar="NAME", help="Only this evaluator: of the run, or new in its suite.")
 @click.option("--suite", "suite_file", type=click.Path(path_type=Path), metavar="FILE", help="Evaluators of FILE.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="At most N cells wait for models at once.")
 @as_json
 @quiet
-def command(run: Path, add: str | None, suite_file: Path | None, as_json: bool, quiet: bool) -> int:
+def command(
+    run: Path, add: str | None, suite_file: Path | None, concurrency: int | None, as_json: bool, quiet: bool
+) -> int:
     """Judge the stored traces of RUN again. The system is not called; old judgements are replaced.
 
     The exit code is 0 when every trace was judged, whatever the verdicts are.
@@ -30,6 +33,6 @@ def command(run: Path, add: str | None, suite_file: Path | None, as_json: bool, 
         from evalwright.dialects import load_suite
 
         suite = load_suite(suite_file, to_run=False)
-    outcome = re_evaluate(run, add=add, suite=suite, watch=watch_of(quiet))
+    outcome = re_evaluate(run, add=add, suite=suite, concurrency=concurrency, watch=watch_of(quiet))
     present(outcome, as_json=as_json, quiet=quiet)
     return 0

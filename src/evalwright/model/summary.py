@@ -71,6 +71,8 @@ class VariantSummary(msgspec.Struct):
     tokens_input_n: int = 0
     tokens_output_n: int = 0
     cost_total_usd: float | None = None
+    judge_cost_usd: float | None = None
+    """What judging this variant cost in all, US dollars; never part of the costs of the system."""
     trials: TrialStatistics | None = None
     """Only when some case ran more than once."""
 
@@ -89,6 +91,8 @@ class EvaluatorRate(msgspec.Struct):
     errors: int = 0
     skipped: int = 0
     cases: int = 0
+    cost_usd: float | None = None
+    """What this evaluator's models cost in all, US dollars."""
 
 
 class EvaluatorRollup(msgspec.Struct):

@@ -70,7 +70,7 @@ def _row(cells: Sequence[str]) -> str:
 
 def _variants(variants: Sequence[VariantSummary]) -> list[str]:
     header = ["variant", "pass rate", "95% interval", "cases", "pass", "fail", "error", "skip"]
-    header += ["mean latency", "mean cost", "tokens in", "tokens out"]
+    header += ["mean latency", "mean cost", "tokens in", "tokens out", "judges' cost"]
     return ["## Variants", "", *_table(header, map(_variant_row, variants))]
 
 
@@ -87,6 +87,7 @@ def _variant_row(v: VariantSummary) -> list[str]:
         "" if v.avg_cost_usd is None else numbers.mean(numbers.money(v.avg_cost_usd), v.cost_n),
         "" if v.avg_tokens_input is None else numbers.mean(f"{v.avg_tokens_input:,.0f}", v.tokens_input_n),
         "" if v.avg_tokens_output is None else numbers.mean(f"{v.avg_tokens_output:,.0f}", v.tokens_output_n),
+        "" if v.judge_cost_usd is None else numbers.money(v.judge_cost_usd),
     ]
 
 

@@ -76,13 +76,14 @@ def _variant_row(v: VariantSummary) -> Iterable[str | Styled]:
 
 def _costs(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
     """Means over the cells that report them."""
-    table = Table(("variant", ">mean cost", ">cost in all", ">mean tokens in", ">mean tokens out"))
+    table = Table(("variant", ">mean cost", ">cost in all", ">mean tokens in", ">mean tokens out", ">judges"))
     for v in variants:
         row = [
             "" if v.avg_cost_usd is None else numbers.mean(numbers.money(v.avg_cost_usd), v.cost_n),
             "" if v.cost_total_usd is None else numbers.money(v.cost_total_usd),
             "" if v.avg_tokens_input is None else numbers.mean(f"{v.avg_tokens_input:,.0f}", v.tokens_input_n),
             "" if v.avg_tokens_output is None else numbers.mean(f"{v.avg_tokens_output:,.0f}", v.tokens_output_n),
+            "" if v.judge_cost_usd is None else numbers.money(v.judge_cost_usd),
         ]
         if any(row):
             table.add([(v.name, "bold"), *row])

@@ -85,12 +85,14 @@ def re_evaluate(
     add: str | None = None,
     suite: Suite | None = None,
     processes: int | None = None,
+    concurrency: int | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """Judge the stored traces again without calling the system.
 
     With `add`, only the evaluator of that name: one of the run, of `suite`, or of the file the run came from.
-    With `suite` alone, all of its evaluators and its pass criteria instead of the run's own.
+    With `suite` alone, all of its evaluators and its pass criteria instead of the run's own. `concurrency` is the
+    number of cells that may wait for models at once.
     """
     from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
     from evalwright.run.reevaluate import judge_again, processors
@@ -109,6 +111,7 @@ def re_evaluate(
                 state,
                 processes or processors(),
                 add,
+                concurrency,
             )
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)

@@ -15,13 +15,14 @@ from evalwright.model.protocols import Evaluator
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
+from evalwright.registry import load
 from evalwright.run.clock import Clock
 from evalwright.run.failures import evaluator_failure, timed_out
 from evalwright.run.limits import Watchdog
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.plain import plain
 
-__all__ = ["Judge", "append", "is_unspent"]
+__all__ = ["Judge", "append", "ask_models", "is_unspent"]
 
 _Pending = tuple[int, Awaitable[Evaluation]]
 _NOTHING = Evaluation(False)
@@ -108,6 +109,11 @@ class Judge:
 
     def verdict(self, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
         return cell_verdict(self._plan.pass_criteria, self._names, trace, results)
+
+
+def ask_models(plan: Plan) -> bool:
+    """Whether an evaluator of the plan asks models, so that judging waits more than it computes."""
+    return any(getattr(load("evaluators", spec.type), "calls_models", False) for spec in plan.evaluators)
 
 
 def is_unspent(trace: Trace) -> bool:

@@ -11,6 +11,7 @@ import gc
 import multiprocessing
 import os
 import signal
+from collections import deque
 from collections.abc import Callable
 from contextlib import closing
 from multiprocessing.connection import Connection
@@ -25,7 +26,7 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.clock import Clock
-from evalwright.run.judging import Judge, append, is_unspent
+from evalwright.run.judging import Judge, append, ask_models, is_unspent
 from evalwright.run.limits import Watchdog, exits_refused, interrupting
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
@@ -55,6 +56,8 @@ class _Job(msgspec.Struct):
     newest: Newest
     new_tally: Callable[[], Tally]
     only: str | None
+    width: int
+    """Cells that may wait for asynchronous evaluators at once."""
 
 
 def judge_again(
@@ -65,17 +68,19 @@ def judge_again(
     state: RunState,
     processes: int,
     only: str | None = None,
+    concurrency: int | None = None,
 ) -> Tally:
     """Replace all judgements of a run by new ones; with `only`, those of one evaluator, keeping the others.
 
+    Evaluators that ask models are judged here, as many cells at once as `concurrency` (by default the run's).
     The old set stays until the new one is complete. Raises InputError for a trace whose case is gone, and
     KeyboardInterrupt for Ctrl-C or SIGTERM.
     """
     newest = newest_of(writer)
     state.total = newest.count
-    parts = writer.parts(1 if only else processes)
+    parts = writer.parts(1 if only or ask_models(plan) else processes)
     judgements = writer.rewrite_judgements()
-    job = _Job(plan, writer, case_of, newest, new_tally, only)
+    job = _Job(plan, writer, case_of, newest, new_tally, only, concurrency or plan.run.max_concurrency)
     try:
         with interrupting():
             shares = [judgements.share(i) for i in range(len(parts))]
@@ -149,29 +154,61 @@ def _received(receiver: Connection, state: RunState) -> Tally:
 def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, report: Callable[[int], object]) -> None:
     watchdog = Watchdog()
     judge = Judge(job.plan, watchdog, Clock(), job.only)
-    kept = _KeptRows(job.writer, job.plan, job.only) if job.only else None
-    # in folders of others a trace may have lost its case, which must be said whether or not anybody asks for it
-    needs_case = judge.uses_case or job.writer.plan is None
-    judged = 0
+    again = _Again(job, judge, share, tally, report)
     with watchdog, exits_refused(), closing(asyncio.new_event_loop()) as loop:
+        try:
+            loop.run_until_complete(again.judge(part))
+        finally:
+            for task in asyncio.all_tasks(loop):
+                task.cancel()
+            loop.run_until_complete(asyncio.sleep(0))
+
+
+class _Again:
+    """New judgements of a part of a run, written in the order of its traces."""
+
+    def __init__(
+        self, job: _Job, judge: Judge, share: JudgementShare, tally: Tally, report: Callable[[int], object]
+    ) -> None:
+        self._job, self._judge, self._share, self._tally, self._report = job, judge, share, tally, report
+        self._kept = _KeptRows(job.writer, job.plan, job.only) if job.only else None
+        self._judged = 0
+
+    async def judge(self, part: Part) -> None:
+        job, judge = self._job, self._judge
+        # in folders of others a trace may have lost its case, which must be said whether or not anybody asks for it
+        needs_case = judge.uses_case or job.writer.plan is None
+        waiting: deque[tuple[Trace, list[EvaluationResult], asyncio.Task[None]]] = deque()
         for trace in job.writer.traces(Trace, part):
             key = (trace.case_id, trace.variant_name, trace.trial)
             if job.newest.superseded(key, trace.attempt, trace.started_at):
                 continue
             results, pending = judge.evaluate(job.case_of(trace) if needs_case else _NO_CASE, trace)
-            if pending:
-                loop.run_until_complete(judge.finish(results, pending))
-            if kept is not None and not is_unspent(trace):
-                results = kept.beside(trace, results)
-            append(results, share.append_results)
-            verdict = judge.verdict(trace, results)
-            verdict.case_index = trace.case_index
-            share.append_verdict(verdict)
-            tally.add(trace, results, verdict)
-            judged += 1
-            if judged % _REPORT_EVERY == 0:
-                report(_REPORT_EVERY)
-    report(judged % _REPORT_EVERY)
+            if not pending and not waiting:
+                self._store(trace, results)
+                continue
+            waiting.append((trace, results, asyncio.create_task(judge.finish(results, pending))))
+            if len(waiting) >= job.width:
+                await self._settle(*waiting.popleft())
+        for cell in waiting:
+            await self._settle(*cell)
+        self._report(self._judged % _REPORT_EVERY)
+
+    async def _settle(self, trace: Trace, results: list[EvaluationResult], judging: asyncio.Task[None]) -> None:
+        await judging
+        self._store(trace, results)
+
+    def _store(self, trace: Trace, results: list[EvaluationResult]) -> None:
+        if self._kept is not None and not is_unspent(trace):
+            results = self._kept.beside(trace, results)
+        append(results, self._share.append_results)
+        verdict = self._judge.verdict(trace, results)
+        verdict.case_index = trace.case_index
+        self._share.append_verdict(verdict)
+        self._tally.add(trace, results, verdict)
+        self._judged += 1
+        if self._judged % _REPORT_EVERY == 0:
+            self._report(_REPORT_EVERY)
 
 
 class _KeptRows:

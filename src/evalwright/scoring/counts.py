@@ -46,11 +46,11 @@ class Mean:
 class EvaluatorCount:
     """Results of one evaluator on one variant."""
 
-    __slots__ = ("errors", "n", "passed", "score_total", "scored", "skipped")
+    __slots__ = ("costed", "errors", "n", "passed", "score_total", "scored", "skipped", "spent")
 
     def __init__(self) -> None:
-        self.n = self.passed = self.errors = self.skipped = self.scored = 0
-        self.score_total = 0.0
+        self.n = self.passed = self.errors = self.skipped = self.scored = self.costed = 0
+        self.score_total = self.spent = 0.0
 
     def merge(self, other: EvaluatorCount) -> None:
         for name in self.__slots__:
@@ -74,7 +74,13 @@ class EvaluatorCount:
             self.errors,
             self.skipped,
             cases,
+            self.cost_usd,
         )
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What judging cost, where any result says so."""
+        return self.spent if self.costed else None
 
 
 class CaseCounts(NamedTuple):
@@ -138,11 +144,20 @@ class VariantCount:
             if score is not None:
                 count.scored += 1
                 count.score_total += score
+            cost = row.cost_usd
+            if cost is not None:
+                count.costed += 1
+                count.spent += cost
 
     def rate(self, evaluator: str) -> EvaluatorRate:
         """One evaluator's share of passed results."""
         repeats = sum(self.cells.values()) / len(self.cases) if self.cases else 1.0
         return self.evaluators[evaluator].rate(repeats)
+
+    def judge_cost_usd(self) -> float | None:
+        """What all evaluators' models cost, where any result says so."""
+        costs = [cost for count in self.evaluators.values() if (cost := count.cost_usd) is not None]
+        return sum(costs) if costs else None
 
     def merge(self, other: VariantCount) -> None:
         """Add the count of other cells of the same variant."""

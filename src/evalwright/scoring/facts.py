@@ -46,6 +46,7 @@ class ResultFacts(msgspec.Struct, gc=False):
     skipped: bool = False
     score: float | None = None
     error: ErrorFacts | None = None
+    cost_usd: float | None = None
 
 
 class _MetricsLike(Protocol):
@@ -75,6 +76,7 @@ class ResultLike(Protocol):
     passed: bool
     skipped: bool
     score: float | None
+    cost_usd: float | None
 
     @property
     def error(self) -> object | None: ...

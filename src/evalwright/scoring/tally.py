@@ -135,6 +135,7 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
         count.tokens_input.n,
         count.tokens_output.n,
         count.cost.total if count.cost.n else None,
+        count.judge_cost_usd(),
         _trial_statistics(count.trials()),
     )
 

@@ -1,0 +1,54 @@
+"""Evaluators that wait for models are asked together, and what they cost is counted apart from the system."""
+
+import sys
+
+import pytest
+
+from evalwright import registry
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.result import EvaluationResult
+from evalwright.run.api import open_run, re_evaluate, run_suite
+from run.suites import SAYS_DONE, suite
+
+WAITING = EvaluatorSpec("waiting", "waiting_in_tests")
+
+
+@pytest.fixture(autouse=True)
+def judges(agents, monkeypatch):
+    monkeypatch.setitem(registry.KINDS["evaluators"], WAITING.type, "judges:Waiting")
+    sys.modules.pop("judges", None)
+    registry.load.cache_clear()
+    import judges
+
+    yield judges
+    sys.modules.pop("judges", None)
+    registry.load.cache_clear()
+
+
+def rows(outcome):
+    reader, _ = open_run(outcome.run_dir)
+    return [(row.case_id, row.evaluator, row.hits) for row in reader.results(EvaluationResult)]
+
+
+@pytest.mark.parametrize(("add", "width"), [(None, 4), ("waiting", 4), (None, 1)])
+def test_cells_are_judged_again_together_and_written_in_their_order(tmp_path, judges, add, width):
+    outcome = run_suite(suite(tmp_path, ["done"] * 8, evaluators=[SAYS_DONE, WAITING]))
+    judges.most_at_once = 0
+    re_evaluate(outcome.run_dir, add=add, concurrency=width)
+    in_order = sorted({case for case, _, _ in rows(outcome)})
+    assert rows(outcome) == [row for c in in_order for row in ((c, "says_done", []), (c, "waiting", [c]))]
+    assert judges.most_at_once == width
+
+
+def test_what_judges_cost_is_not_a_cost_of_the_system(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["done", "done", "refuse"], evaluators=[WAITING]))
+    (variant,) = outcome.summary.variants
+    (rollup,) = outcome.summary.by_evaluator
+    assert (variant.judge_cost_usd, variant.cost_total_usd) == (0.5, None)
+    assert (rollup.by_variant["main"].cost_usd, rollup.by_variant["main"].errors) == (0.5, 1)
+
+
+def test_a_summary_made_anew_has_the_same_cost_of_judges(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["done", "done"], evaluators=[WAITING, SAYS_DONE]))
+    again = re_evaluate(outcome.run_dir, add="says_done")
+    assert again.summary.variants == outcome.summary.variants
