@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
-__all__ = ["EvalCase", "ExpectedBehavior"]
+__all__ = ["EvalCase", "ExpectedBehavior", "ForeignCase"]
 
 # Factories, because pydantic would deep-copy a mutable default for every case that is read.
 
@@ -40,3 +40,16 @@ class EvalCase(BaseModel):
     recorded: Any = None
     """A recorded trace of this case (mapping in the shape of a stored trace), for replay."""
     schema_version: StrictStr = "1.0"
+
+
+class ForeignCase(EvalCase):
+    """A case of another format than the native one, with what only such formats say. Made by their dialects."""
+
+    group: StrictStr | None = None
+    """Cases of one group (a conversation, a document) are not independent of each other."""
+    description: StrictStr | None = None
+    note: StrictStr | None = None
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """What the case's dialect knows beyond this; targets and evaluators may read it."""
+    evaluators: list[dict[str, Any]] | None = None
+    """Checks of this case alone, instead of the suite's; each in the shape of `EvaluatorSpec`."""

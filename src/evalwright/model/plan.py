@@ -61,17 +61,25 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
     name: str
     type: str
     config: dict[str, Any] = {}
+    weight: float = 1.0
+    """Its share in the score of a cell, where the rule of passing weighs scores."""
+    required: float | None = None
+    """A cell fails whose score by this evaluator is below this one."""
+    extractor: Plugin | None = None
+    """What picks the text that is judged, put in the place of the final answer; the text is kept in the result."""
 
 
 class PassCriteria(msgspec.Struct, frozen=True):
     """When a cell passes; without criteria, when every evaluator passed without error.
 
     `errored_cases` is `error` (an errored cell is never passed) or `evaluate` (upstream evalh's rule).
+    `errored_evaluators` is `fail` (who cannot judge has not passed) or `error` (then the cell has no verdict).
     """
 
     all_required: list[str] = []
     any_required: list[str] = []
     errored_cases: str = "error"
+    errored_evaluators: str = "fail"
 
 
 class RetryRule(msgspec.Struct, frozen=True):
@@ -110,6 +118,10 @@ class Plan(msgspec.Struct):
     variants: list[Variant]
     evaluators: list[EvaluatorSpec]
     pass_criteria: PassCriteria = PassCriteria()
+    evaluators_by_case: bool = False
+    """Cases bring evaluators of their own instead of those of the plan."""
+    gate: dict[str, Any] | None = None
+    """The rule by which the whole run passes, instead of each of its cells; understood by `scoring`."""
     run: RunSettings = RunSettings()
     import_paths: list[str] = []
     """Folders from which user code may be imported, first one first."""

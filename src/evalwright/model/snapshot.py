@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 
+from evalwright.model.plan import EvaluatorSpec
+
 __all__ = ["Case", "Expected"]
 
 
@@ -36,6 +38,14 @@ class Case(msgspec.Struct, gc=False):
     metadata: dict[str, Any] = {}
     tags: list[str] = []
     recorded: msgspec.Raw = msgspec.Raw(b"null")
+    group: str | None = None
+    """Cases of one group (a conversation, a document) are not independent of each other."""
+    description: str | None = None
+    note: str | None = None
+    extra: dict[str, Any] = {}
+    """What the case's dialect knows beyond this: arguments of targets, variables of rubrics, ..."""
+    evaluators: list[EvaluatorSpec] | None = None
+    """The case's own checks, where the plan says that cases bring them."""
     schema_version: str = "1.0"
 
     def argument(self) -> dict[str, Any]:

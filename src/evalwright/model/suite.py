@@ -39,6 +39,10 @@ class Suite(BaseModel):
     """Where runs are kept: the first entry of `output`."""
     mirrors: list[Plugin] = []
     workspace: Plugin | None = None
+    evaluators_by_case: bool = False
+    """Cases bring evaluators of their own; `evaluators` is then empty."""
+    gate: dict[str, Any] | None = None
+    """The rule by which the whole run passes, if the suite has one."""
     prices: dict[str, Price] = {}
     document: dict[str, Any] = {}
     """The whole authored document with defaults, in its dialect's own shape: written to `config.yaml`, masked."""

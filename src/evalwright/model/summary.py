@@ -11,12 +11,15 @@ from typing import Any
 
 import msgspec
 
+from evalwright.model.calibration import JudgeCalibration
 from evalwright.model.trace import SCHEMA_VERSION
 
 __all__ = [
     "ComparisonReport",
     "EvaluatorRate",
     "EvaluatorRollup",
+    "GateOutcome",
+    "GatePart",
     "RunSummary",
     "TrialStatistics",
     "VariantDelta",
@@ -100,6 +103,8 @@ class EvaluatorRollup(msgspec.Struct):
 
     evaluator: str
     by_variant: dict[str, EvaluatorRate]
+    calibration: JudgeCalibration | None = None
+    """Only for evaluators that ask models, and others that people labelled: how far people agree with them."""
 
 
 class VariantDelta(msgspec.Struct):
@@ -131,6 +136,26 @@ class ComparisonReport(msgspec.Struct):
     improvements_count: int | None = None
 
 
+class GatePart(msgspec.Struct):
+    """One condition of a gate: what was measured, and what it was held against."""
+
+    name: str
+    passed: bool
+    value: float | None = None
+    op: str = ""
+    threshold: float | None = None
+    n: int = 0
+    """Scores behind the value."""
+
+
+class GateOutcome(msgspec.Struct):
+    """Whether the run as a whole passed, by the rule of its suite."""
+
+    passed: bool
+    parts: list[GatePart] = []
+    reason: str = ""
+
+
 class RunSummary(msgspec.Struct):
     """One run in numbers, as stored in `summary.yaml`."""
 
@@ -148,4 +173,7 @@ class RunSummary(msgspec.Struct):
     """`complete`, or `partial` while cells are missing."""
     cells_total: int = 0
     cells_missing: int = 0
+    gate: GateOutcome | None = None
+    native: dict[str, Any] | None = None
+    """The original system's own aggregate under its own names, where the suite is of another dialect."""
     schema_version: str = SCHEMA_VERSION

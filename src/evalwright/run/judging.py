@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -35,14 +35,28 @@ class Judge:
     def __init__(self, plan: Plan, watchdog: Watchdog, clock: Clock, only: str | None = None) -> None:
         self._plan, self._watchdog, self._clock = plan, watchdog, clock
         self._limit = plan.run.evaluator_timeout_seconds
-        self._built: list[tuple[EvaluatorSpec, Evaluator]] = [
-            (spec, build_evaluator(spec.type, spec.config))
-            for spec in plan.evaluators
-            if only is None or spec.name == only
-        ]
+        self._only = only
+        self._built = self._build(plan.evaluators)
         self._names = [spec.name for spec in plan.evaluators]
-        self.uses_case = any(getattr(evaluator, "uses_case", True) for _, evaluator in self._built)
+        self.uses_case = plan.evaluators_by_case or any(
+            getattr(evaluator, "uses_case", True) for _, evaluator in self._built
+        )
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""
+
+    def _build(self, specs: Iterable[EvaluatorSpec]) -> list[tuple[EvaluatorSpec, Evaluator]]:
+        return [
+            (spec, build_evaluator(spec.type, spec.config))
+            for spec in specs
+            if self._only is None or spec.name == self._only
+        ]
+
+    def _of(self, case: Case) -> list[tuple[EvaluatorSpec, Evaluator]]:
+        """The evaluators of one case. Raises InputError when the case has one that cannot be built."""
+        return self._build(case.evaluators or ()) if self._plan.evaluators_by_case else self._built
+
+    def names(self, case: Case) -> list[str]:
+        """The evaluators that a cell of the case needs a result of."""
+        return [spec.name for spec in case.evaluators or ()] if self._plan.evaluators_by_case else self._names
 
     def evaluate(
         self, case: Case, trace: Trace, known: Container[str] = ()
@@ -58,7 +72,7 @@ class Judge:
         watchdog, limit = self._watchdog, self._limit
         tick = time.monotonic()
         date = self._clock.date(tick)
-        for spec, evaluator in self._built:
+        for spec, evaluator in self._of(case):
             if spec.name in known:
                 continue
             outcome: Any
@@ -107,8 +121,8 @@ class Judge:
         end = time.monotonic()
         row.finished_at, row.latency_ms = self._clock.date(end), int((end - start) * 1000)
 
-    def verdict(self, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
-        return cell_verdict(self._plan.pass_criteria, self._names, trace, results)
+    def verdict(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
+        return cell_verdict(self._plan.pass_criteria, self.names(case), trace, results)
 
 
 def ask_models(plan: Plan) -> bool:

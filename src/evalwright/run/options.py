@@ -41,9 +41,14 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0 every cell passed or was skipped, 1 some did not pass, 3 some have no verdict, 130 interrupted."""
+        """0 passed, 1 did not pass, 3 some cells have no verdict, 130 interrupted.
+
+        A gate decides alone; without one the run passes when every cell passed or was skipped.
+        """
         if self.interrupted:
             return 130
+        if self.summary.gate is not None:
+            return 0 if self.summary.gate.passed else 1
         counts: dict[str, int] = {}
         for variant in self.summary.variants:
             for status, number in variant.cells.items():

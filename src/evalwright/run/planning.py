@@ -53,6 +53,8 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         mirrors=suite.mirrors,
         workspace=suite.workspace,
         prices=suite.prices,
+        evaluators_by_case=suite.evaluators_by_case,
+        gate=suite.gate,
     )
 
 

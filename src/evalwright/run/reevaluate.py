@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from multiprocessing.connection import Connection
 from typing import Any
@@ -171,38 +171,41 @@ class _Again:
         self, job: _Job, judge: Judge, share: JudgementShare, tally: Tally, report: Callable[[int], object]
     ) -> None:
         self._job, self._judge, self._share, self._tally, self._report = job, judge, share, tally, report
-        self._kept = _KeptRows(job.writer, job.plan, job.only) if job.only else None
+        self._kept = _KeptRows(job.writer, job.only) if job.only else None
         self._judged = 0
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
         # in folders of others a trace may have lost its case, which must be said whether or not anybody asks for it
         needs_case = judge.uses_case or job.writer.plan is None
-        waiting: deque[tuple[Trace, list[EvaluationResult], asyncio.Task[None]]] = deque()
+        waiting: deque[tuple[Case, Trace, list[EvaluationResult], asyncio.Task[None]]] = deque()
         for trace in job.writer.traces(Trace, part):
             key = (trace.case_id, trace.variant_name, trace.trial)
             if job.newest.superseded(key, trace.attempt, trace.started_at):
                 continue
-            results, pending = judge.evaluate(job.case_of(trace) if needs_case else _NO_CASE, trace)
+            case = job.case_of(trace) if needs_case else _NO_CASE
+            results, pending = judge.evaluate(case, trace)
             if not pending and not waiting:
-                self._store(trace, results)
+                self._store(case, trace, results)
                 continue
-            waiting.append((trace, results, asyncio.create_task(judge.finish(results, pending))))
+            waiting.append((case, trace, results, asyncio.create_task(judge.finish(results, pending))))
             if len(waiting) >= job.width:
                 await self._settle(*waiting.popleft())
         for cell in waiting:
             await self._settle(*cell)
         self._report(self._judged % _REPORT_EVERY)
 
-    async def _settle(self, trace: Trace, results: list[EvaluationResult], judging: asyncio.Task[None]) -> None:
+    async def _settle(
+        self, case: Case, trace: Trace, results: list[EvaluationResult], judging: asyncio.Task[None]
+    ) -> None:
         await judging
-        self._store(trace, results)
+        self._store(case, trace, results)
 
-    def _store(self, trace: Trace, results: list[EvaluationResult]) -> None:
+    def _store(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> None:
         if self._kept is not None and not is_unspent(trace):
-            results = self._kept.beside(trace, results)
+            results = self._kept.beside(trace, self._judge.names(case), results)
         append(results, self._share.append_results)
-        verdict = self._judge.verdict(trace, results)
+        verdict = self._judge.verdict(case, trace, results)
         verdict.case_index = trace.case_index
         self._share.append_verdict(verdict)
         self._tally.add(trace, results, verdict)
@@ -214,22 +217,21 @@ class _Again:
 class _KeptRows:
     """The other evaluators' stored rows, read along with the traces: both files have nearly the same order."""
 
-    def __init__(self, writer: RunWriter, plan: Plan, judged_again: str) -> None:
+    def __init__(self, writer: RunWriter, judged_again: str) -> None:
         self._rows = writer.results(EvaluationResult)
-        self._order = {spec.name: i for i, spec in enumerate(plan.evaluators)}
-        self._expected = len(self._order) - 1
         self._judged_again = judged_again
         self._waiting: dict[tuple[str, str, int, int], dict[str, EvaluationResult]] = {}
 
-    def beside(self, trace: Trace, new: list[EvaluationResult]) -> list[EvaluationResult]:
-        """The kept rows of a trace and its new ones, in the order of the plan."""
+    def beside(self, trace: Trace, names: Sequence[str], new: list[EvaluationResult]) -> list[EvaluationResult]:
+        """The kept rows of a trace and its new ones, in the order of `names`: what its cell is judged by."""
         key = (trace.case_id, trace.variant_name, trace.trial, trace.attempt)
-        while len(self._waiting.get(key, ())) < self._expected:
+        others = [name for name in names if name != self._judged_again]
+        while any(name not in self._waiting.get(key, ()) for name in others):
             row = next(self._rows, None)
             if row is None:
                 break
-            if row.evaluator in self._order and row.evaluator != self._judged_again:
-                mine = (row.case_id, row.variant_name, row.trial, row.attempt)
-                self._waiting.setdefault(mine, {})[row.evaluator] = row
-        kept = self._waiting.pop(key, {}).values()
-        return sorted([*kept, *new], key=lambda row: self._order[row.evaluator])
+            mine = (row.case_id, row.variant_name, row.trial, row.attempt)
+            self._waiting.setdefault(mine, {})[row.evaluator] = row
+        kept = self._waiting.pop(key, {})
+        rows = [kept[name] for name in others if name in kept] + new
+        return sorted(rows, key=lambda row: names.index(row.evaluator))

@@ -249,7 +249,7 @@ class Runner:
         append(results, self._writer.append_results)
         if known:
             results = known + results
-        verdict = self._judge.verdict(trace, results)
+        verdict = self._judge.verdict(case, trace, results)
         verdict.case_index = case_index
         self._writer.append_verdict(verdict)
         self._tally.add(trace, results, verdict)

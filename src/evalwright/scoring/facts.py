@@ -30,6 +30,7 @@ class TraceFacts(msgspec.Struct, gc=False):
     latency_ms: int
     trial: int = 0
     attempt: int = 1
+    case_index: int | None = None
     error: ErrorFacts | None = None
     metrics: MetricFacts = msgspec.field(default_factory=MetricFacts)
 
@@ -61,6 +62,8 @@ class TraceLike(Protocol):
     case_id: str
     variant_name: str
     latency_ms: int
+    trial: int
+    case_index: int | None
 
     @property
     def error(self) -> object | None: ...

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+import msgspec
+
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
+from evalwright.model.result import Status
 from evalwright.scoring.facts import ResultFacts, TraceFacts
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.tally import Tally
@@ -20,6 +23,8 @@ def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
     Memory does not grow with the number of cells (but for `by_case`), unless the run has superseded records.
     """
     by_case = by_case or reader.plan is None
+    if plan.evaluators_by_case:
+        return _as_judged(reader, plan, by_case)
     needed = names_needed(reader, plan)
     try:
         return _counted(streamed_cells(reader, len(plan.evaluators)), plan, needed, by_case)
@@ -37,3 +42,22 @@ def _counted(
             continue  # a crash came between the trace and its results: the cell is still missing
         count(trace, results, cell_status(criteria, needed, trace.error is not None, results))
     return tally
+
+
+def _as_judged(reader: RunReader, plan: Plan, by_case: bool) -> Tally:
+    """The count by the stored verdicts: which evaluators a cell needs is known to its case alone."""
+    verdicts = {(v.case_id, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_VerdictFacts)}
+    tally = Tally.of(plan, by_case=by_case)
+    for trace, results in newest_cells(reader):
+        status = verdicts.get((trace.case_id, trace.variant_name, trace.trial, trace.attempt))
+        if status is not None:
+            tally.count(trace, results, status)
+    return tally
+
+
+class _VerdictFacts(msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    status: Status
+    trial: int = 0
+    attempt: int = 1

@@ -17,6 +17,7 @@ from evalwright.model.summary import (
     TrialStatistics,
     VariantSummary,
 )
+from evalwright.scoring.aggregates import Aggregate, aggregate_of
 from evalwright.scoring.counts import VariantCount
 from evalwright.scoring.deltas import Trials, delta
 from evalwright.scoring.facts import ResultLike, TraceLike
@@ -33,15 +34,20 @@ class Tally:
     it memory does not grow with the number of cells.
     """
 
-    def __init__(self, variants: Iterable[str], *, by_case: bool) -> None:
+    def __init__(self, variants: Iterable[str], *, by_case: bool, aggregate: Aggregate | None = None) -> None:
         self._by_case = by_case
+        self._aggregate = aggregate
         self._variants = {name: VariantCount(by_case) for name in variants}
 
     @classmethod
     def of(cls, plan: Plan, *, by_case: bool = False) -> Tally:
         """An empty count for a plan: by case where it repeats cases or has variants to compare."""
         repeated = any((variant.trials or plan.run.trials) > 1 for variant in plan.variants)
-        return cls([variant.name for variant in plan.variants], by_case=by_case or repeated or len(plan.variants) > 1)
+        return cls(
+            [variant.name for variant in plan.variants],
+            by_case=by_case or repeated or len(plan.variants) > 1,
+            aggregate=aggregate_of(plan),
+        )
 
     @property
     def variants(self) -> Mapping[str, VariantCount]:
@@ -58,18 +64,22 @@ class Tally:
         if variant is None:
             variant = self._variants[trace.variant_name] = VariantCount(self._by_case)
         variant.add(trace, results, status)
+        if self._aggregate is not None:
+            self._aggregate.add(trace, results, status)
 
     def merge(self, other: Tally) -> None:
         """Add the count of another share of the same run."""
         for name, theirs in other._variants.items():
             self._variants.setdefault(name, VariantCount(self._by_case)).merge(theirs)
+        if self._aggregate is not None:
+            self._aggregate.merge(other._aggregate)
 
     def summary(self, plan: Plan, finished_at: datetime) -> RunSummary:
         """The numbers of the run so far; `partial` while cells of the plan are missing."""
         cells = sum(sum(variant.cells.values()) for variant in self._variants.values())
         planned = plan.cases_total * sum(variant.trials or plan.run.trials for variant in plan.variants)
         missing = max(0, planned - cells)
-        return RunSummary(
+        summary = RunSummary(
             plan.run_id,
             plan.started_at,
             finished_at,
@@ -83,6 +93,9 @@ class Tally:
             cells_total=cells,
             cells_missing=missing,
         )
+        if self._aggregate is not None:
+            self._aggregate.finish(summary)
+        return summary
 
     def _rollups(self) -> list[EvaluatorRollup]:
         names = sorted({name for count in self._variants.values() for name in count.evaluators})

@@ -32,6 +32,8 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
     passed = {row.evaluator for row in results if row.passed and not row.skipped and row.error is None}
     if not criteria.all_required and not criteria.any_required and len(passed) == len(results):
         return "pass" if passed and passed.issuperset(names) else "fail"
+    if criteria.errored_evaluators == "error" and any(row.error is not None for row in results):
+        return "error"
     skipped = {row.evaluator for row in results if row.skipped and row.error is None}
     status = _by_criteria(criteria, {row.evaluator for row in results}.union(names), passed, skipped)
     return "error" if errored and status == "skip" else status

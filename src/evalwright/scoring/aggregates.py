@@ -1,0 +1,40 @@
+"""The numbers that an original system would give for a run, and the gates of whole runs: one kind for each dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from importlib import import_module
+from typing import Any, Protocol
+
+from evalwright.model.plan import Plan
+from evalwright.model.result import Status
+from evalwright.model.summary import RunSummary
+from evalwright.scoring.facts import ResultLike, TraceLike
+
+__all__ = ["Aggregate", "aggregate_of"]
+
+_KINDS: dict[str, str] = {}
+"""Dialect to `module:class`; the class is called with the plan."""
+
+
+class Aggregate(Protocol):
+    """Counts cells one by one, like the tally that holds it; counts of shares of a run add up. Picklable."""
+
+    def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
+        """Count one finished cell."""
+
+    def merge(self, other: Any) -> None:
+        """Add the count of another share of the same run."""
+
+    def finish(self, summary: RunSummary) -> None:
+        """Put `native` and `gate` into the summary."""
+
+
+def aggregate_of(plan: Plan) -> Aggregate | None:
+    """The empty aggregate of a plan's dialect, if that has one."""
+    place = _KINDS.get(plan.dialect)
+    if place is None:
+        return None
+    module, _, name = place.partition(":")
+    made: Aggregate = getattr(import_module(module), name)(plan)
+    return made
