@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["as_json", "dialect", "quiet", "run_argument", "suite_argument"]
+__all__ = ["as_json", "dialect", "format_options", "quiet", "run_argument", "suite_argument"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,6 +24,22 @@ dialect: Callable[[F], F] = click.option(
 def run_argument(name: str = "run") -> Callable[[F], F]:
     """A run folder; whether it is one is checked where it is opened."""
     return click.argument(name, type=click.Path(path_type=Path), metavar=name.upper())
+
+
+def format_options(command: F) -> F:
+    """Options that only some formats have; a suite of another format refuses them."""
+    for option in reversed(_FORMAT_OPTIONS):
+        command = option(command)
+    return command
+
+
+_FORMAT_OPTIONS = (
+    click.option("--cached", type=click.Path(path_type=Path), metavar="DIR", help="letta: replay recorded results."),
+    click.option("--strict", is_flag=True, help="letta: refuse unknown keys."),
+    click.option("--strict-rubric", is_flag=True, help="letta: refuse unknown names in rubrics."),
+    click.option("--allow-empty", is_flag=True, help="letta: allow a dataset without samples."),
+    click.option("--max-error-rate", type=click.FloatRange(0, 1), metavar="F", help="letta: fail above this share."),
+)
 
 
 def suite_argument() -> Callable[[F], F]:

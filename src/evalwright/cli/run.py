@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from evalwright.cli.options import as_json, dialect, quiet, suite_argument
+from evalwright.cli.options import as_json, dialect, format_options, quiet, suite_argument
 
 __all__ = ["command"]
 
@@ -25,6 +26,7 @@ __all__ = ["command"]
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite; repeatable.")
 @click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: failed cells too.")
+@format_options
 @as_json
 @quiet
 def command(
@@ -42,6 +44,7 @@ def command(
     include_evaluator_failures: bool,
     as_json: bool,
     quiet: bool,
+    **of_format: Any,
 ) -> int:
     """Run every case of the suite at PATH with every variant, and judge what comes back.
 
@@ -56,7 +59,7 @@ def command(
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
     if retried is not None and options != RunOptions():
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
-    suite = load_suite(path, dialect, _pairs(variables))
+    suite = load_suite(path, dialect, _pairs(variables), options={"target": target, **of_format})
     watch = watch_of(quiet, suite.secrets)
     if retried is None:
         outcome = run_suite(suite, options, watch)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from evalwright.cli.options import as_json, dialect, suite_argument
+from evalwright.cli.options import as_json, dialect, format_options, suite_argument
 from evalwright.errors import InputError, Problem
 
 __all__ = ["command"]
@@ -19,8 +20,9 @@ _MOST_WARNINGS = 50
 @click.command("validate", short_help="Check a suite and its dataset without running anything.")
 @suite_argument()
 @dialect
+@format_options
 @as_json
-def command(path: Path, dialect: str | None, as_json: bool) -> int:
+def command(path: Path, dialect: str | None, as_json: bool, **of_format: Any) -> int:
     """Read the suite at PATH and every case of its dataset, and name everything that is wrong with them.
 
     Keys of cases that nothing reads are allowed; they are named on stderr as warnings.
@@ -31,7 +33,7 @@ def command(path: Path, dialect: str | None, as_json: bool) -> int:
     from evalwright.reports.text import harmless
 
     try:
-        suite = load_suite(path, dialect)
+        suite = load_suite(path, dialect, options=of_format)
         cases = sum(1 for _ in suite.cases)
         warnings = list(getattr(suite.cases, "unknown_keys", list)())
     except InputError as error:

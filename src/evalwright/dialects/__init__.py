@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +16,18 @@ __all__ = ["load_suite"]
 
 
 def load_suite(
-    path: Path, dialect: str | None = None, variables: Mapping[str, str] | None = None, *, to_run: bool = True
+    path: Path,
+    dialect: str | None = None,
+    variables: Mapping[str, str] | None = None,
+    *,
+    to_run: bool = True,
+    options: Mapping[str, Any] | None = None,
 ) -> Suite:
     """The suite in a file, in the given dialect or the one that its keys show.
 
     `variables` go before the environment where the file says `${NAME}`. Without `to_run`, for judging stored
-    traces, its systems are not built and its dataset may be missing. Raises InputError with every problem.
+    traces, its systems are not built and its dataset may be missing. `options` are those of the suite's format.
+    Raises InputError with every problem.
     """
     from evalwright import registry
 
@@ -29,8 +35,20 @@ def load_suite(
         what = "is a folder, expected a file" if os.path.isdir(path) else "does not exist"  # noqa: PTH112
         raise InputError(Problem(str(path), what))
     name = dialect or _detected(path)
-    suite: Suite = registry.load("dialects", name)().load(path, variables or {}, to_run=to_run)
+    reader = registry.load("dialects", name)()
+    given = _understood(name, getattr(reader, "options", ()), options or {})
+    suite: Suite = reader.load(path, variables or {}, to_run=to_run, **given)
     return suite
+
+
+def _understood(dialect: str, known: Collection[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given. `target` is for every format; whether it is read with the suite is the format's."""
+    given = {name: value for name, value in options.items() if value not in (None, False, ())}
+    foreign = [name for name in given if name not in known and name != "target"]
+    if foreign:
+        named = ", ".join("--" + name.replace("_", "-") for name in foreign)
+        raise InputError(f"{named}: not an option of the format {dialect}")
+    return {name: value for name, value in given.items() if name in known}
 
 
 def _detected(path: Path) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
@@ -24,7 +25,11 @@ Part = tuple[int, int]
 
 
 class Dialect(Protocol):
-    """Reads the files of one eval format."""
+    """Reads the files of one eval format.
+
+    `options` of the class names what else `load` takes as keywords: the format's own options of the command line,
+    and `target` if the format chooses that itself (and sets `Suite.target_chosen`).
+    """
 
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
         """Whether `path`, whose top-level mapping is `head` (empty if it is none), is of this format."""
@@ -108,6 +113,10 @@ class RunReader(Protocol):
     location: str
     damage: list[str]
 
+    @property
+    def artifacts(self) -> Path:
+        """The folder of the run's artifacts, which may not exist."""
+
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as run, from position `start`."""
 
@@ -132,8 +141,9 @@ class RunReader(Protocol):
 class RunWriter(RunReader, Protocol):
     """One stored run, with the exclusive right to write. Raises StorageError when a write fails.
 
-    An append has reached the operating system when the call returns, and the disk after `sync`. Order matters:
-    trace, then results, then verdict, so that a crash leaves at most a cell without its verdict.
+    An append has reached the operating system when the call returns (a database may hold it back until `sync`),
+    and the disk after `sync`. Order matters: trace, then results, then verdict, so that a crash leaves at most a
+    cell without its verdict.
     """
 
     def append_trace(self, trace: Trace) -> None: ...
@@ -148,6 +158,9 @@ class RunWriter(RunReader, Protocol):
 
     def save_summary(self, summary: RunSummary) -> None:
         """Replace the summary atomically."""
+
+    def save_artifact(self, artifact: FilesystemArtifact) -> None:
+        """Write `artifact.json` into the cell's folder of artifacts; a newer attempt's replaces it."""
 
     def save_plan(self, plan: Plan) -> None:
         """Replace the plan atomically: judging again with other evaluators changes it."""

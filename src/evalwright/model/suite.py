@@ -41,6 +41,8 @@ class Suite(BaseModel):
     workspace: Plugin | None = None
     evaluators_by_case: bool = False
     """Cases bring evaluators of their own; `evaluators` is then empty."""
+    target_chosen: bool = False
+    """The format has applied the choice of `--target` itself."""
     gate: dict[str, Any] | None = None
     """The rule by which the whole run passes, if the suite has one."""
     prices: dict[str, Price] = {}
