@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.statistics import prediction_powered_mean, rogan_gladen
+from evalwright.statistics import corrected_rate_interval, prediction_powered_mean, rogan_gladen
 
 HUMAN = [1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1]
 JUDGE = [1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1]
@@ -20,6 +20,23 @@ def test_corrected_rate_has_the_reference_numbers() -> None:
 @pytest.mark.parametrize("table", [(1, 1, 1, 1), (0, 0, 1, 1), (1, 9, 1, 9)])
 def test_a_judge_no_better_than_chance_corrects_nothing(table: tuple[int, int, int, int]) -> None:
     assert rogan_gladen(5, 10, *table).corrected_rate is None
+
+
+def test_the_interval_for_few_labels_is_that_of_lang_and_reiczigel() -> None:
+    """By hand: 20 of 50 positive, sensitivity 18 of 20, specificity 27 of 30."""
+    assert corrected_rate_interval(20, 50, 18, 2, 27, 3) == pytest.approx((0.16637, 0.59652), abs=1e-5)
+
+
+def test_a_judge_without_a_mistake_on_few_labels_is_not_taken_for_perfect() -> None:
+    few, many = corrected_rate_interval(70, 100, 5, 0, 5, 0), corrected_rate_interval(70, 100, 500, 0, 500, 0)
+    assert few is not None
+    assert many is not None
+    assert few[1] - few[0] > 1.5 * (many[1] - many[0])
+
+
+@pytest.mark.parametrize("table", [(1, 1, 1, 1), (0, 0, 5, 0), (30, 70, 1, 0)])
+def test_without_skill_there_is_no_interval(table: tuple[int, int, int, int]) -> None:
+    assert corrected_rate_interval(50, 100, *table) is None
 
 
 def test_prediction_powered_mean_has_the_reference_numbers() -> None:

@@ -22,6 +22,7 @@ _NOTHING_DONE = {
     "demo": "nothing was run",
     "import": "nothing was written",
     "re-evaluate": "nothing was changed",
+    "calibrate": "nothing was changed",
 }
 
 

@@ -10,6 +10,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.run.api import open_run
+from evalwright.run.calibrating import mark_judges
 from evalwright.scoring.fold import fold
 
 __all__ = ["folded_summary", "stored_summary"]
@@ -27,4 +28,6 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     """The summary as the records of a run say it now."""
     stored = reader.summary()
     finished = stored.finished_at if stored else datetime.now(UTC)
-    return fold(reader, plan).summary(plan, finished)
+    summary = fold(reader, plan).summary(plan, finished)
+    mark_judges(reader, plan, summary)
+    return summary

@@ -12,6 +12,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, RunSummary, VariantSummary
 from evalwright.reports import numbers
+from evalwright.reports.calibration import calibration_mark
 from evalwright.reports.shortfalls import shortfalls
 from evalwright.reports.text import one_line
 
@@ -92,6 +93,7 @@ def _variant_row(v: VariantSummary) -> list[str]:
 
 
 def _evaluators(summary: RunSummary) -> list[str]:
+    judges = any(rollup.calibration is not None for rollup in summary.by_evaluator)
     rows = [
         [
             code(rollup.evaluator),
@@ -102,11 +104,13 @@ def _evaluators(summary: RunSummary) -> list[str]:
             "" if rate.avg_score is None else numbers.mean(f"{rate.avg_score:.3f}", rate.scored),
             f"{rate.errors:,}",
             f"{rate.skipped:,}",
+            *([calibration_mark(rollup.calibration)] if judges else []),
         ]
         for rollup in summary.by_evaluator
         for variant, rate in rollup.by_variant.items()
     ]
     header = ["evaluator", "variant", "passed", "95% interval", "n", "mean score", "errors", "skipped"]
+    header += ["against people"] if judges else []
     return ["## Evaluators", "", *_table(header, rows)] if rows else []
 
 

@@ -15,6 +15,7 @@ from evalwright.model.summary import (
     VariantSummary,
 )
 from evalwright.reports import numbers
+from evalwright.reports.calibration import calibration_mark
 from evalwright.reports.shortfalls import Shortfalls
 from evalwright.reports.text import Paint, Styled, Table, one_line
 
@@ -92,9 +93,9 @@ def _costs(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
 
 def _evaluators(rollups: Sequence[EvaluatorRollup], paint: Paint) -> list[str]:
     several = any(len(rollup.by_variant) > 1 for rollup in rollups)
-    table = Table(("evaluator", "variant", ">passed", ">95% interval", ">n", ">mean score", ">errors", ">skipped"))
+    table = Table(("evaluator", "variant", ">passed", ">95% interval", ">n", ">mean score", ">errors", ">skipped", ""))
     for rollup in rollups:
-        name = rollup.evaluator
+        name, mark = rollup.evaluator, calibration_mark(rollup.calibration)
         for variant, rate in rollup.by_variant.items():
             score = _own_score(rate)
             table.add(
@@ -107,9 +108,10 @@ def _evaluators(rollups: Sequence[EvaluatorRollup], paint: Paint) -> list[str]:
                     "" if score is None else numbers.mean(f"{score:.3f}", rate.scored),
                     (f"{rate.errors:,}", "error") if rate.errors else "",
                     f"{rate.skipped:,}" if rate.skipped else "",
+                    (mark, "dim"),
                 ]
             )
-            name = ""
+            name = mark = ""
     return table.lines(paint) if table.rows else []
 
 

@@ -164,7 +164,10 @@ def _outcome(
     writer: RunWriter, plan: Plan, tally: Tally, interrupted: bool, *notes: str, mirrors: Mirroring | None = None
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
+    from evalwright.run.calibrating import keep_calibration
+
     summary = tally.summary(plan, datetime.now(UTC))
+    keep_calibration(writer, plan, summary)
     if mirrors is not None:
         mirrors.finish(summary)
     writer.save_summary(summary)

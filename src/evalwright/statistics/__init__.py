@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evalwright.statistics.corrections import adjust_p_values
     from evalwright.statistics.gates import e_value, flake_false_alarm, gate_characteristic, non_inferiority, sprt
     from evalwright.statistics.independent import two_proportions
-    from evalwright.statistics.judges import prediction_powered_mean, rogan_gladen
+    from evalwright.statistics.judges import corrected_rate_interval, prediction_powered_mean, rogan_gladen
     from evalwright.statistics.latency import quantiles
     from evalwright.statistics.means import mean_interval, mean_with_errors, stratified_mean
     from evalwright.statistics.paired import mcnemar, paired_difference
@@ -36,6 +36,7 @@ _MODULES = {
     "calibration": "confidence",
     "cluster_bootstrap_mean": "bootstrap",
     "clustered_mean": "clusters",
+    "corrected_rate_interval": "judges",
     "e_value": "gates",
     "flake_false_alarm": "gates",
     "fleiss_kappa": "raters",
@@ -77,6 +78,7 @@ __all__ = [
     "calibration",
     "cluster_bootstrap_mean",
     "clustered_mean",
+    "corrected_rate_interval",
     "e_value",
     "flake_false_alarm",
     "fleiss_kappa",

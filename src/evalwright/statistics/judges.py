@@ -10,7 +10,13 @@ from evalwright.statistics.distributions import two_sided_z
 from evalwright.statistics.means import variance_of
 from evalwright.statistics.proportions import Interval
 
-__all__ = ["PredictionPoweredMean", "RoganGladen", "prediction_powered_mean", "rogan_gladen"]
+__all__ = [
+    "PredictionPoweredMean",
+    "RoganGladen",
+    "corrected_rate_interval",
+    "prediction_powered_mean",
+    "rogan_gladen",
+]
 
 
 class RoganGladen(NamedTuple):
@@ -42,6 +48,30 @@ def rogan_gladen(judge_pass: int, n: int, tp: int, fn: int, tn: int, fp: int, co
     error = sqrt(variance) / skill
     half = two_sided_z(confidence) * error
     return RoganGladen(rate, tpr, tnr, corrected, error, (corrected - half, corrected + half))
+
+
+def corrected_rate_interval(
+    judge_pass: int, n: int, tp: int, fn: int, tn: int, fp: int, confidence: float = 0.95
+) -> Interval | None:
+    """The interval of a corrected rate that also holds for few labels, within 0..1 (Lang and Reiczigel 2014).
+
+    Unlike the delta method's it does not take a judge that made no mistake on a few labels for a perfect one.
+    None where the correction is undefined, or so few labels cannot tell the judge from chance.
+    """
+    if rogan_gladen(judge_pass, n, tp, fn, tn, fp).corrected_rate is None:
+        return None
+    z = two_sided_z(confidence)
+    many, positive, negative = n + z * z, tp + fn + 2, tn + fp + 2
+    rate, tpr, tnr = (judge_pass + z * z / 2) / many, (tp + 1) / positive, (tn + 1) / negative
+    skill = tpr + tnr - 1
+    if skill <= 0:
+        return None
+    middle = (rate + tnr - 1) / skill
+    of_tpr, of_tnr = tpr * (1 - tpr) / positive, tnr * (1 - tnr) / negative
+    shift = 2 * z * z * (middle * of_tpr - (1 - middle) * of_tnr)
+    half = z * sqrt(rate * (1 - rate) / many + middle**2 * of_tpr + (1 - middle) ** 2 * of_tnr) / skill
+    low, high = middle + shift - half, middle + shift + half
+    return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
 
 
 class PredictionPoweredMean(NamedTuple):

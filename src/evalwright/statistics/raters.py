@@ -183,9 +183,10 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Any]]) -> Krippendorff:
     nominal = _alpha(seen, totals, lambda x, y: float(x != y))
     if not all(isinstance(value, int | float) for value in values):
         return Krippendorff(nominal, None, None)
+    below = _ranks(totals)
     return Krippendorff(
         nominal,
-        _alpha(seen, totals, lambda x, y: _ordinal_distance(totals, x, y)),
+        _alpha(seen, totals, lambda x, y: (below[x] - below[y]) ** 2),
         _alpha(seen, totals, lambda x, y: (x - y) ** 2),
     )
 
@@ -198,10 +199,13 @@ def _alpha(
     return 1 - (fsum(totals.values()) - 1) * disagreement / chance if chance else None
 
 
-def _ordinal_distance(totals: dict[Any, float], x: Any, y: Any) -> float:
-    low, high = min(x, y), max(x, y)
-    between = fsum(total for value, total in totals.items() if low <= value <= high)
-    return (between - (totals[x] + totals[y]) / 2) ** 2
+def _ranks(totals: dict[Any, float]) -> dict[Any, float]:
+    """The mean rank of each value: the ordinal distance of two values is the difference of theirs, squared."""
+    ranks, below = {}, 0.0
+    for value in sorted(totals):
+        ranks[value] = below + totals[value] / 2
+        below += totals[value]
+    return ranks
 
 
 class FleissKappa(NamedTuple):

@@ -1,0 +1,41 @@
+"""`evalwright calibrate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import as_json, run_argument
+
+__all__ = ["command"]
+
+
+@click.command("calibrate", short_help="Measure the judges of a run by what people say.")
+@run_argument()
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    required=True,
+    help="CSV or JSON Lines: case_id, evaluator, verdict or score; variant, trial.",
+)
+@as_json
+def command(run: Path, labels: Path, as_json: bool) -> int:
+    """Hold the evaluators of RUN against people's labels: error rates, agreement, and pass rates corrected for both.
+
+    The result is kept in the run folder; reports then show it beside the evaluator.
+    """
+    import msgspec
+
+    from evalwright.cli.screen import paint_for, say
+    from evalwright.reports.calibration import calibration_lines
+    from evalwright.run.calibrating import calibrate_run
+
+    report = calibrate_run(run, labels)
+    if as_json:
+        say([msgspec.json.encode(report).decode()])
+    else:
+        say(calibration_lines(report, paint_for(sys.stdout)))
+    return 0

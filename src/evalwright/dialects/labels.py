@@ -1,0 +1,212 @@
+"""What people said about answers of a run, as a table (CSV) or as JSON Lines: one label a row.
+
+Columns: `case_id`, `evaluator`, and `verdict` (pass, fail, yes, no, true, false, 1, 0), `score`, or both; `variant` and
+`trial` where a case has several answers. Other columns (notes, names of people) are not read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.jsonl import lines_of
+
+__all__ = ["Row", "read_labels"]
+
+_NAMES = {
+    "case_id": ("case_id", "case", "id"),
+    "evaluator": ("evaluator",),
+    "verdict": ("verdict", "human_verdict", "passed"),
+    "score": ("score", "human_score"),
+    "variant": ("variant", "variant_name"),
+    "trial": ("trial",),
+}
+_ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases}
+_WORDS = {
+    **dict.fromkeys(("pass", "passed", "yes", "true", "1"), True),
+    **dict.fromkeys(("fail", "failed", "no", "false", "0"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One label as it was written: which answer it is about is not looked up yet."""
+
+    line: int
+    case_id: str
+    evaluator: str
+    variant: str | None = None
+    trial: int | None = None
+    passed: bool | None = None
+    score: float | None = None
+
+
+def read_labels(path: Path) -> tuple[list[Row], list[Problem]]:
+    """Every label that can be read, and every mistake. Raises InputError when the file as a whole cannot be read."""
+    lines = lines_of(path)
+    first = next(lines, None)
+    if first is None:
+        raise InputError(Problem(str(path), "is empty; expected one label a line"))
+    records = _objects if first[1].lstrip().startswith(b"{") else _table_rows
+    rows: list[Row] = []
+    problems: list[Problem] = []
+    for line, fields in records(path, problems):
+        mistakes = [Problem(str(path), message, line, key) for key, message in _mistakes(fields)]
+        problems += mistakes
+        if not mistakes:
+            rows.append(_row(line, fields))
+    return rows, problems
+
+
+def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, Any]]]:
+    misspelt: set[str] = set()
+    for number, line in lines_of(path):
+        try:
+            found = msgspec.json.decode(line)
+        except (ValueError, RecursionError) as error:
+            problems.append(Problem(str(path), f"no JSON: {error}", number))
+            continue
+        if not isinstance(found, dict):
+            problems.append(Problem(str(path), f"expected an object, found {type(found).__name__}", number))
+            continue
+        problems += (Problem(str(path), message, number, name) for name, message in _misspelt(found, misspelt))
+        yield number, _known(found)
+
+
+def _table_rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Rows of a CSV file with a header; its separator is the comma, else the semicolon or tab of the header."""
+    text = _text(path)
+    header_line = text.split("\n", 1)[0]
+    separator = next((mark for mark in ",;\t" if mark in header_line), ",")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    header: list[str] | None = None
+    line = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            problems.append(Problem(str(path), f"no CSV: {error}", line))
+            return
+        if cells is None:
+            return
+        if any(cell.strip() for cell in cells):
+            if header is None:
+                header = [cell.strip() for cell in cells]
+                problems += _header_problems(path, header, line)
+                if missing := _missing(header):
+                    problems.append(Problem(str(path), f"no column {missing}; there are: {', '.join(header)}", line))
+                    return
+            elif len(cells) > len(header):
+                problems.append(Problem(str(path), f"{len(cells)} values under {len(header)} columns", line))
+            else:
+                yield line, _known(dict(zip(header, cells, strict=False)))
+        line = reader.line_num + 1
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InputError(Problem(str(path), "is not UTF-8; save it as CSV UTF-8", line)) from error
+
+
+def _header_problems(path: Path, header: list[str], line: int) -> Iterator[Problem]:
+    known = [_canonical(name) for name in header]
+    for name, message in _misspelt(dict.fromkeys(header), set()):
+        yield Problem(str(path), message, line, name)
+    for name in sorted({name for name in known if name and known.count(name) > 1}):
+        yield Problem(str(path), f"two columns say the {name}", line, name)
+
+
+def _missing(header: list[str]) -> str:
+    known = set(map(_canonical, header))
+    missing = [repr(name) for name in ("case_id", "evaluator") if name not in known]
+    if not known & {"verdict", "score"}:
+        missing.append("'verdict' or 'score'")
+    return ", ".join(missing)
+
+
+def _canonical(name: str) -> str | None:
+    return _ALIASES.get("_".join(name.lower().split()))
+
+
+def _misspelt(fields: Mapping[str, Any], told: set[str]) -> Iterator[tuple[str, str]]:
+    """Names that nothing reads but that are nearly the name of something, each once."""
+    for name in fields:
+        if name in told or _canonical(name) is not None:
+            continue
+        if near := did_you_mean(name.lower(), [known for known in _NAMES if known not in map(_canonical, fields)]):
+            told.add(name)
+            yield name, f"nothing reads {name!r}{near}"
+
+
+def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that are read, under their own names; an empty cell is none."""
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        value = value.strip() if isinstance(value, str) else value
+        if (known := _canonical(name)) is not None and value not in (None, ""):
+            found.setdefault(known, value)
+    return found
+
+
+def _mistakes(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key in ("case_id", "evaluator"):
+        if key not in fields:
+            yield key, "is missing"
+    for key in ("case_id", "evaluator", "variant"):
+        if not isinstance(fields.get(key, ""), str):
+            yield key, f"expected text, found {fields[key]!r}"
+    if "verdict" not in fields and "score" not in fields:
+        yield "verdict", "neither a verdict nor a score"
+    if "verdict" in fields and _verdict(fields["verdict"]) is None:
+        yield "verdict", f"expected pass or fail, found {fields['verdict']!r:.60}"
+    if "score" in fields and _number(fields["score"]) is None:
+        yield "score", f"expected a number, found {fields['score']!r:.60}"
+    if "trial" in fields and _trial(fields["trial"]) is None:
+        yield "trial", f"expected 0, 1, 2, ..., found {fields['trial']!r:.60}"
+
+
+def _row(line: int, fields: Mapping[str, Any]) -> Row:
+    return Row(
+        line,
+        fields["case_id"],
+        fields["evaluator"],
+        fields.get("variant"),
+        _trial(fields["trial"]) if "trial" in fields else None,
+        _verdict(fields["verdict"]) if "verdict" in fields else None,
+        _number(fields["score"]) if "score" in fields else None,
+    )
+
+
+def _verdict(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    return _WORDS.get(str(value).lower()) if isinstance(value, str | int) else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def _trial(value: Any) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10 else None

@@ -1,0 +1,108 @@
+"""What people's labels say about a judge, for a terminal, and in one word for other reports."""
+
+from __future__ import annotations
+
+from evalwright.model.calibration import CalibrationReport, Confusion, CorrectedRate, JudgeCalibration, Share
+from evalwright.reports import numbers
+from evalwright.reports.text import Paint, Table, one_line
+
+__all__ = ["calibration_lines", "calibration_mark"]
+
+
+def calibration_mark(found: JudgeCalibration | None) -> str:
+    """`uncalibrated`, or how often the judge agrees with people; empty for what is no judge."""
+    if found is None:
+        return ""
+    if found.tpr is None or found.tnr is None:
+        return "uncalibrated" if not found.labels else f"calibrated (n={found.labels:,})"
+    return f"TPR {_rate(found.tpr)}, TNR {_rate(found.tnr)} (n={found.tpr.n + found.tnr.n:,})"
+
+
+def calibration_lines(report: CalibrationReport, paint: Paint) -> list[str]:
+    """Every labelled evaluator: confusion, agreement, scores, flips, corrected pass rates."""
+    return [line for found in report.evaluators for line in ["", *_judge(found, paint)]][1:]
+
+
+def _judge(found: JudgeCalibration, paint: Paint) -> list[str]:
+    left_out = [
+        f"{number:,} {why}"
+        for number, why in ((found.unjudged, "without a verdict of the judge"), (found.superseded, "of older answers"))
+        if number
+    ]
+    labels = numbers.counted(found.labels, "label") + "".join(f", {text}" for text in left_out)
+    parts = [
+        [paint(one_line(found.evaluator, 60), "bold") + paint(f"  {labels}", "dim")],
+        _confusion(found.confusion, paint) if found.confusion else [],
+        _agreement(found, paint),
+        _rates(found.rates, paint),
+        [paint(f"  note: {one_line(note)}", "dim") for note in found.notes],
+    ]
+    return [line for part in parts if part for line in ["", *part]][1:]
+
+
+def _confusion(table: Confusion, paint: Paint) -> list[str]:
+    shown = Table(("", ">judge: pass", ">judge: fail"))
+    shown.add([("people: pass", "bold"), f"{table.true_pass:,}", f"{table.false_fail:,}"])
+    shown.add([("people: fail", "bold"), f"{table.false_pass:,}", f"{table.true_fail:,}"])
+    return shown.lines(paint)
+
+
+def _agreement(found: JudgeCalibration, paint: Paint) -> list[str]:
+    table = Table(("measure", ">value", ">95% interval", ">n"))
+    for name, share in (
+        ("accuracy", found.accuracy),
+        ("TPR, people's passes found", found.tpr),
+        ("TNR, people's failures found", found.tnr),
+    ):
+        if share is not None:
+            table.add([(name, "bold"), _rate(share), numbers.interval(share.ci95), f"{share.n:,}"])
+    if found.accuracy is not None:
+        n = f"{found.accuracy.n:,}"
+        table.add([("Cohen's kappa", "bold"), _number(found.cohen_kappa), _ends(found.cohen_kappa_ci95), n])
+        table.add([("Gwet's AC1", "bold"), _number(found.gwet_ac1), "", n])
+    if found.scores is not None:
+        for name, value in (
+            ("scores: kappa, linear weights", found.scores.kappa_linear),
+            ("scores: kappa, quadratic weights", found.scores.kappa_quadratic),
+            ("scores: Krippendorff's alpha, ordinal", found.scores.alpha_ordinal),
+            ("scores: Krippendorff's alpha, interval", found.scores.alpha_interval),
+            ("scores: Spearman's rho", found.scores.spearman),
+            ("scores: judge − people, mean", found.scores.mean_difference),
+        ):
+            table.add([(name, "bold"), _number(value), "", f"{found.scores.n:,}"])
+    if found.flips is not None:
+        rate = found.flips.rate
+        table.add([("flip rate, same answer again", "bold"), _rate(rate), numbers.interval(rate.ci95), f"{rate.n:,}"])
+    return table.lines(paint) if table.rows else []
+
+
+def _rates(rates: list[CorrectedRate], paint: Paint) -> list[str]:
+    table = Table(
+        ("pass rate", ">judge's", ">n", ">corrected", ">95% interval", ">powered", ">95% interval ", ">labels")
+    )
+    for rate in rates:
+        table.add(
+            [
+                (rate.variant, "bold"),
+                _rate(rate.judge),
+                f"{rate.judge.n:,}",
+                "" if rate.corrected is None else numbers.percent(rate.corrected),
+                numbers.interval(rate.corrected_ci95),
+                "" if rate.powered is None else numbers.percent(rate.powered),
+                numbers.interval(rate.powered_ci95),
+                f"{rate.labels:,}",
+            ]
+        )
+    return table.lines(paint) if table.rows else []
+
+
+def _rate(share: Share) -> str:
+    return "–" if share.value is None else numbers.percent(share.value)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}".replace("-", "−")
+
+
+def _ends(ends: tuple[float, float] | None) -> str:
+    return "" if ends is None else f"{_number(ends[0])} to {_number(ends[1])}"

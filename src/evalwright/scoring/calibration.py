@@ -1,0 +1,191 @@
+"""A judge as a measured instrument: people's labels against its verdicts, and pass rates corrected for its errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from evalwright.model.calibration import (
+    Confusion,
+    CorrectedRate,
+    Flips,
+    JudgeCalibration,
+    Label,
+    ScoreAgreement,
+    Share,
+)
+from evalwright.scoring.facts import CellKey
+from evalwright.scoring.judged import JudgedAnswers, Judgement
+from evalwright.statistics.judges import corrected_rate_interval, prediction_powered_mean, rogan_gladen
+from evalwright.statistics.proportions import wilson
+from evalwright.statistics.ranks import spearman
+from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
+
+__all__ = ["calibrate"]
+
+_MOST_GRADES = 100
+_FEW = 30
+"""Labels of a kind below which an error rate is hardly known: its interval is then some 30 points wide or more."""
+
+
+class _Pair(NamedTuple):
+    """One answer that both a person and the judge judged."""
+
+    key: CellKey
+    human: bool | None
+    human_score: float | None
+    judge: bool
+    judge_score: float | None
+
+
+def calibrate(
+    evaluator: str, labels: Iterable[Label], found: JudgedAnswers, threshold: float | None = None
+) -> JudgeCalibration:
+    """How far `evaluator` agrees with people, and what its pass rates are worth.
+
+    A person's score becomes a verdict by the threshold that the judgement itself names, else by `threshold`.
+    """
+    judgements = found.judgements[evaluator]
+    mine = [label for label in labels if label.evaluator == evaluator]
+    current = [x for x in mine if found.attempts.get(_key(x)) == x.attempt]
+    pairs = [pair for x in current if (pair := _pair(x, judgements.get(_key(x)), threshold)) is not None]
+    result = JudgeCalibration(evaluator, len(mine), len(current) - len(pairs), len(mine) - len(current))
+    result.flips = _flips(judgements, found)
+    result.scores = _scores(pairs)
+    decided = [pair for pair in pairs if pair.human is not None]
+    if decided:
+        _measure(result, decided)
+    result.rates = _rates(judgements, decided)
+    result.notes = list(_notes(result, decided, pairs, judgements))
+    return result
+
+
+def _key(label: Label) -> CellKey:
+    return label.case_id, label.variant_name, label.trial
+
+
+def _pair(label: Label, judgement: Judgement | None, threshold: float | None) -> _Pair | None:
+    if judgement is None or judgement.passed is None:
+        return None
+    lowest = threshold if judgement.threshold is None else judgement.threshold
+    human = label.passed
+    if human is None and label.score is not None and lowest is not None:
+        human = label.score >= lowest
+    return _Pair(_key(label), human, label.score, judgement.passed, judgement.score)
+
+
+def _table(pairs: Sequence[_Pair]) -> Confusion:
+    counts = {(human, judge): 0 for human in (True, False) for judge in (True, False)}
+    for pair in pairs:
+        counts[bool(pair.human), pair.judge] += 1
+    return Confusion(counts[True, True], counts[False, True], counts[True, False], counts[False, False])
+
+
+def _share(count: int, n: int) -> Share:
+    return Share(count / n if n else None, n, wilson(count, n))
+
+
+def _measure(result: JudgeCalibration, pairs: Sequence[_Pair]) -> None:
+    table = result.confusion = _table(pairs)
+    result.accuracy = _share(table.true_pass + table.true_fail, len(pairs))
+    result.tpr = _share(table.true_pass, table.true_pass + table.false_fail)
+    result.tnr = _share(table.true_fail, table.true_fail + table.false_pass)
+    both = agreement([bool(p.human) for p in pairs], [p.judge for p in pairs], [False, True])
+    result.cohen_kappa, ends = both.cohen_kappa, both.cohen_kappa_ci95
+    result.cohen_kappa_ci95 = None if ends is None else (max(-1.0, ends[0]), min(1.0, ends[1]))
+    counts = (table.true_pass, table.false_pass, table.false_fail, table.true_fail)
+    result.gwet_ac1 = agreement_binary(*counts).gwet_ac1
+
+
+def _scores(pairs: Sequence[_Pair]) -> ScoreAgreement | None:
+    """Agreement of scores; unused grades between used ones count, as the distance of grades is what is weighed."""
+    scored = [(p.human_score, p.judge_score) for p in pairs if p.human_score is not None and p.judge_score is not None]
+    if not scored:
+        return None
+    human, judge = [h for h, _ in scored], [j for _, j in scored]
+    values = {*human, *judge}
+    low, high = min(values), max(values)
+    linear = quadratic = None
+    if all(value % 1 == 0 for value in values) and high - low < _MOST_GRADES:
+        graded = agreement([int(x) for x in human], [int(x) for x in judge], range(int(low), int(high) + 1))
+        linear, quadratic = graded.cohen_kappa_linear, graded.cohen_kappa_quadratic
+    alpha = krippendorff_alpha([human, judge])
+    difference = sum(j - h for h, j in scored) / len(scored)
+    return ScoreAgreement(
+        len(scored), linear, quadratic, alpha.ordinal, alpha.interval, spearman(human, judge), difference
+    )
+
+
+def _flips(judgements: Mapping[CellKey, Judgement], found: JudgedAnswers) -> Flips | None:
+    """Over answers that are the same word for word, so that a flip is the judge's own."""
+    said: dict[bytes, list[bool]] = {}
+    for key, judgement in judgements.items():
+        if judgement.passed is not None:
+            said.setdefault(found.answers[key], []).append(judgement.passed)
+    repeated = [verdicts for verdicts in said.values() if len(verdicts) > 1]
+    if not repeated:
+        return None
+    flipped = sum(any(a != b for a, b in pairwise(verdicts)) for verdicts in repeated)
+    return Flips(len(repeated), flipped, _share(flipped, len(repeated)))
+
+
+def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair]) -> list[CorrectedRate]:
+    """Each variant with its own rate and labels; the judge's error rates come from the labels of all variants."""
+    table = _table(pairs)
+    labelled: dict[str, list[_Pair]] = {}
+    for pair in pairs:
+        labelled.setdefault(pair.key[1], []).append(pair)
+    verdicts: dict[str, dict[CellKey, bool]] = {}
+    for key, judgement in judgements.items():
+        if judgement.passed is not None:
+            verdicts.setdefault(key[1], {})[key] = judgement.passed
+    return [_rate(variant, said, table, labelled.get(variant, [])) for variant, said in verdicts.items()]
+
+
+def _rate(variant: str, said: Mapping[CellKey, bool], table: Confusion, pairs: Sequence[_Pair]) -> CorrectedRate:
+    counts = (sum(said.values()), len(said), table.true_pass, table.false_fail, table.true_fail, table.false_pass)
+    corrected = rogan_gladen(*counts).corrected_rate
+    mine = {pair.key for pair in pairs}
+    rest = [float(passed) for key, passed in said.items() if key not in mine]
+    powered = interval = None
+    if len(pairs) > 1 and len(rest) > 1:
+        human, judge = [float(bool(p.human)) for p in pairs], [float(p.judge) for p in pairs]
+        mean = prediction_powered_mean(human, judge, rest)
+        powered, interval = mean.ppi_plus_estimate, mean.ppi_plus_ci_ddof0
+        if powered is None:
+            powered, interval = mean.ppi_estimate, mean.ppi_ci_ddof0
+    return CorrectedRate(
+        variant,
+        _share(counts[0], counts[1]),
+        len(pairs),
+        None if corrected is None else _clipped(corrected),
+        corrected_rate_interval(*counts),
+        None if powered is None else _clipped(powered),
+        None if interval is None else (_clipped(interval[0]), _clipped(interval[1])),
+    )
+
+
+def _clipped(rate: float) -> float:
+    return min(1.0, max(0.0, rate))
+
+
+def _notes(
+    result: JudgeCalibration,
+    decided: Sequence[_Pair],
+    pairs: Sequence[_Pair],
+    judgements: Mapping[CellKey, Judgement],
+) -> Iterable[str]:
+    if undecided := len(pairs) - len(decided):
+        yield f"{undecided} labels have a score only and the evaluator names no threshold: no verdict of people there"
+    if result.tpr is None or result.tnr is None:
+        return
+    if not result.tpr.n or not result.tnr.n:
+        missing = "passed" if not result.tpr.n else "failed"
+        yield f"no labelled answer was {missing} by people: pass rates cannot be corrected"
+    elif (result.tpr.value or 0.0) + (result.tnr.value or 0.0) <= 1:
+        yield "the judge is no better than chance on the labels: pass rates cannot be corrected"
+    elif min(result.tpr.n, result.tnr.n) < _FEW:
+        yield f"fewer than {_FEW} labels of a kind: TPR and TNR are known roughly only"
+    if len({key[:2] for key in judgements}) < len(judgements):
+        yield "some cases have several answers of a variant, which the intervals take as independent"

@@ -1,0 +1,97 @@
+"""What each evaluator said of each answer of a stored run: the newest word on the newest attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from evalwright.model.protocols import RunReader
+from evalwright.scoring.facts import CellKey, ErrorFacts
+
+__all__ = ["JudgedAnswers", "Judgement", "judged_answers"]
+
+_NOTHING = msgspec.Raw(b"null")
+
+
+class _Answer(msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+    output: msgspec.Raw = _NOTHING
+    messages: msgspec.Raw = _NOTHING
+    tool_calls: msgspec.Raw = _NOTHING
+    tool_results: msgspec.Raw = _NOTHING
+
+    def fingerprint(self) -> bytes:
+        """The same for the same answer, whichever cell it is of."""
+        digest = blake2b(digest_size=12)
+        for part in (self.case_id.encode("utf-8", "replace"), self.output, self.messages, self.tool_calls):
+            digest.update(bytes(part) + b"\0")
+        digest.update(bytes(self.tool_results))
+        return digest.digest()
+
+
+class _Row(msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    evaluator: str
+    passed: bool
+    trial: int = 0
+    attempt: int = 1
+    skipped: bool = False
+    score: float | None = None
+    error: ErrorFacts | None = None
+    detail: dict[str, Any] = {}
+
+
+class Judgement(msgspec.Struct, gc=False):
+    """One evaluator's verdict; `passed` is None where it gave none. `threshold` is the lowest score that passes."""
+
+    passed: bool | None
+    score: float | None
+    threshold: float | None
+
+
+class JudgedAnswers(msgspec.Struct):
+    """The answers of a run in the order of their cells, and what was said of them by evaluator."""
+
+    attempts: dict[CellKey, int]
+    answers: dict[CellKey, bytes]
+    """The fingerprint of each answer: cells with the same one have the same answer to the same case."""
+    judgements: dict[str, dict[CellKey, Judgement]]
+
+
+def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnswers:
+    """What the named evaluators said. Holds one record a cell and evaluator in memory."""
+    found = JudgedAnswers({}, {}, {name: {} for name in evaluators})
+    for trace in reader.traces(_Answer):
+        key = (trace.case_id, trace.variant_name, trace.trial)
+        if trace.attempt >= found.attempts.get(key, 0):
+            found.attempts[key], found.answers[key] = trace.attempt, trace.fingerprint()
+    for row in _rows(reader, found):
+        judgement = _judgement(row)
+        found.judgements[row.evaluator][row.case_id, row.variant_name, row.trial] = judgement
+    return found
+
+
+def _rows(reader: RunReader, found: JudgedAnswers) -> Iterator[_Row]:
+    for row in reader.results(_Row):
+        newest = found.attempts.get((row.case_id, row.variant_name, row.trial))
+        if row.evaluator in found.judgements and row.attempt == newest:
+            yield row
+
+
+def _judgement(row: _Row) -> Judgement:
+    """The score that people give too: that of the rubric, where an evaluator keeps it apart from its own."""
+    rubric = row.detail.get("rubric")
+    part = rubric if isinstance(rubric, dict) else {**row.detail, "score": row.score}
+    judged = row.error is None and not row.skipped
+    return Judgement(row.passed if judged else None, _number(part.get("score")), _number(part.get("threshold")))
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,97 @@
+"""`evalwright calibrate`: a run and a file of labels in, error rates and corrected rates out, kept with the run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from acceptance.projects import TWO_SYSTEMS, Project, project
+
+WORDS = {"a": "thanks", "b": "thanks", "c": "no", "d": "no", "e": "thanks", "f": {"v": "no", "w": "thanks"}}
+LABELS = "case_id,evaluator,verdict\na,polite,pass\nb,polite,fail\nc,polite,fail\nd,polite,pass\n"
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    made = project(tmp_path_factory.mktemp("calibrate"), WORDS, TWO_SYSTEMS)
+    made.run()
+    return made
+
+
+@pytest.fixture
+def made(once: Project, tmp_path: Path) -> Project:
+    return Project(shutil.copytree(once.folder, tmp_path / "project"))
+
+
+def run_of(made: Project) -> Path:
+    return next((made.folder / "runs").iterdir())
+
+
+def calibrate(made: Project, labels: str, *options: str):
+    (made.folder / "labels.csv").write_text(labels)
+    return made.evalwright("calibrate", run_of(made), "--labels", "labels.csv", *options)
+
+
+def test_the_table_and_the_rates_are_shown(made: Project) -> None:
+    ended = calibrate(made, LABELS)
+    assert (ended.code, ended.err) == (0, "")
+    assert "people: pass            1            1" in ended.out
+    assert re.search(r"TPR, people's passes found +50\.0%", ended.out)
+    assert "no better than chance" in ended.out
+
+
+def test_json_says_the_same_as_what_is_kept_with_the_run(made: Project) -> None:
+    said = json.loads(calibrate(made, LABELS, "--json").out)
+    assert said == json.loads((run_of(made) / "calibration.json").read_text())
+    assert said["evaluators"][0]["tpr"]["value"] == 0.5
+
+
+def test_reports_show_it_beside_the_evaluator(made: Project) -> None:
+    calibrate(made, LABELS)
+    assert "TPR 50.0%, TNR 50.0% (n=4)" in made.evalwright("report", run_of(made)).out
+    report = json.loads(made.evalwright("report", run_of(made), "--format", "json").out)
+    assert report["summary"]["by_evaluator"][0]["calibration"]["labels"] == 4
+
+
+def test_judging_again_measures_again(made: Project) -> None:
+    calibrate(made, LABELS)
+    suite = made.folder / "eval.yaml"
+    suite.write_text(suite.read_text().replace("all_of: [thanks]", "any_of: [thanks, 'no']"))
+    out = made.evalwright("re-evaluate", run_of(made), "--suite", "eval.yaml").out
+    assert "TPR 100.0%, TNR 0.0% (n=4)" in out
+
+
+def test_a_label_names_one_of_several_answers(made: Project) -> None:
+    ended = calibrate(made, "case_id,evaluator,verdict,variant\nf,polite,fail,v\nf,polite,pass,w\n")
+    assert ended.code == 0
+    assert re.search(r"accuracy +100\.0%", ended.out)
+
+
+def test_all_mistakes_are_told_and_nothing_is_kept(made: Project) -> None:
+    labels = "case_id,evaluator,verdict,variant,trial\nf,polite,pass,,\na,polit,pass,,\nz,polite,pass,,\n"
+    ended = calibrate(
+        made, labels + "b,polite,maybe,,\na,polite,pass,x,\na,polite,pass,v,3\na,polite,pass,,\na,polite,no,v,\n"
+    )
+    assert ended.code == 2
+    assert ended.err.splitlines() == [
+        "labels.csv:2  case_id    the case has 2 answers: say which variant",
+        "labels.csv:3  evaluator  the run has no evaluator 'polit'; did you mean \"polite\"? (there are: polite)",
+        "labels.csv:4  case_id    the run has no answer to a case 'z'",
+        "labels.csv:5  verdict    expected pass or fail, found 'maybe'",
+        "labels.csv:6  variant    the case has no answer of 'x' (there are: v, w)",
+        "labels.csv:7  trial      the case has no trial 3, trials are 0 to 0",
+        "labels.csv:9  case_id    this answer is labelled in line 8 already",
+        "7 problems in labels.csv; nothing was changed",
+    ]
+    assert not (run_of(made) / "labels.jsonl").exists()
+
+
+def test_labels_of_one_evaluator_replace_its_earlier_ones(made: Project) -> None:
+    calibrate(made, LABELS)
+    calibrate(made, "case_id,evaluator,verdict\ne,polite,pass\n")
+    kept = (run_of(made) / "labels.jsonl").read_text().splitlines()
+    assert [json.loads(line)["case_id"] for line in kept] == ["e"]

@@ -1,0 +1,183 @@
+"""A judge against people: numbers by hand, and what cannot be said is left out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.model.calibration import JudgeCalibration, Label
+from evalwright.model.protocols import RunReader
+from evalwright.model.trace import Output, ToolCall, TraceError
+from evalwright.scoring.calibration import calibrate
+from evalwright.scoring.judged import judged_answers
+from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace
+
+
+def run_of(*verdicts, variants=("v",), answer="the same") -> RunReader:
+    """One case a verdict: `passed`, or `(passed, score)`, or None for an error; or a list, one a trial."""
+    run = MemoryStore().create(a_plan(), [a_case()], {})
+    for variant in variants:
+        for number, given_verdicts in enumerate(verdicts):
+            for trial, verdict in enumerate(given_verdicts if isinstance(given_verdicts, list) else [given_verdicts]):
+                cell = {"case_id": f"c{number}", "variant_name": variant, "trial": trial}
+                run.append_trace(a_trace(output=Output(answer), **cell))
+                passed, score = verdict if isinstance(verdict, tuple) else (bool(verdict), None)
+                error = TraceError("bad_reply", "?") if verdict is None else None
+                run.append_results([a_result(evaluator="judge", passed=passed, score=score, error=error, **cell)])
+    return run
+
+
+def labels(*words, variant="v", **fields):
+    return [Label(f"c{n}", "judge", variant, passed=w, **fields) for n, w in enumerate(words) if w is not None]
+
+
+def measured(run: RunReader, given_labels, threshold=None) -> JudgeCalibration:
+    return calibrate("judge", given_labels, judged_answers(run, ["judge"]), threshold)
+
+
+def test_the_table_counts_who_said_what() -> None:
+    found = measured(run_of(True, True, True, False, False), labels(True, True, False, True, False))
+    assert found.confusion is not None
+    assert (found.confusion.true_pass, found.confusion.false_pass) == (2, 1)
+    assert (found.confusion.false_fail, found.confusion.true_fail) == (1, 1)
+
+
+def test_rates_have_wilson_intervals_and_their_own_n() -> None:
+    found = measured(run_of(*[True] * 9, False, False), labels(*[True] * 8, False, True, False))
+    assert found.tpr is not None
+    assert found.tnr is not None
+    assert found.accuracy is not None
+    assert (found.tpr.value, found.tpr.n, found.tnr.value, found.tnr.n) == (pytest.approx(8 / 9), 9, 0.5, 2)
+    assert found.tpr.ci95 == pytest.approx((0.565000, 0.980109), abs=1e-6)
+    assert (found.accuracy.value, found.accuracy.n) == (pytest.approx(9 / 11), 11)
+
+
+def test_kappa_and_ac1_are_corrected_for_chance() -> None:
+    found = measured(run_of(True, True, True, False), labels(True, True, False, False))
+    assert found.cohen_kappa == pytest.approx(0.5)
+    assert found.gwet_ac1 == pytest.approx((0.75 - 0.46875) / (1 - 0.46875))
+    assert found.cohen_kappa_ci95 is not None
+    assert found.cohen_kappa_ci95[1] == 1.0
+
+
+def test_an_answer_that_the_judge_did_not_judge_is_counted_apart() -> None:
+    found = measured(run_of(True, None), labels(True, True))
+    assert (found.labels, found.unjudged, found.tpr and found.tpr.n) == (2, 1, 1)
+
+
+def test_a_label_of_a_replaced_answer_does_not_count() -> None:
+    run = run_of(True, True)
+    run.append_trace(a_trace(case_id="c0", variant_name="v", attempt=2))
+    found = measured(run, labels(True, False))
+    assert (found.superseded, found.tpr and found.tpr.n, found.tnr and found.tnr.n) == (1, 0, 1)
+
+
+def test_a_score_of_people_becomes_a_verdict_by_the_threshold() -> None:
+    scored = [Label("c0", "judge", "v", score=4), Label("c1", "judge", "v", score=3.9)]
+    found = measured(run_of((True, 5.0), (True, 4.0)), scored, threshold=4)
+    assert found.confusion is not None
+    assert (found.confusion.true_pass, found.confusion.false_pass) == (1, 1)
+
+
+def test_the_threshold_that_a_judgement_names_is_the_one() -> None:
+    run = run_of()
+    run.append_trace(a_trace(case_id="c0", variant_name="v"))
+    detail = {"rubric": {"score": 4, "threshold": 3}}
+    run.append_results([a_result(case_id="c0", variant_name="v", evaluator="judge", score=0.5, detail=detail)])
+    found = measured(run, [Label("c0", "judge", "v", score=3)], threshold=5)
+    assert found.confusion is not None
+    assert found.scores is not None
+    assert (found.confusion.true_pass, found.scores.mean_difference) == (1, 1)
+
+
+def test_without_a_threshold_scores_are_compared_and_no_verdict_is_guessed() -> None:
+    found = measured(run_of((True, 5.0), (True, 4.0)), [Label("c0", "judge", "v", score=4)])
+    assert found.confusion is None
+    assert found.scores is not None
+    assert found.scores.mean_difference == 1
+    assert "no verdict of people" in found.notes[0]
+
+
+def test_scores_are_weighed_by_their_distance() -> None:
+    people, judge = [1, 2, 3, 4, 5, 5], [1, 2, 3, 5, 5, 3]
+    run = run_of(*[(True, float(score)) for score in judge])
+    found = measured(run, [Label(f"c{n}", "judge", "v", passed=True, score=s) for n, s in enumerate(people)])
+    assert found.scores is not None
+    assert found.scores.kappa_linear == pytest.approx(0.7)
+    assert found.scores.kappa_quadratic == pytest.approx(1 - (5 / 6) / (79 / 18), abs=1e-9)
+    assert found.scores.alpha_interval == pytest.approx(0.8253968)
+
+
+def test_scores_that_are_no_grades_have_no_weighted_kappa() -> None:
+    run = run_of((True, 0.5), (False, 0.25))
+    scored = [Label("c0", "judge", "v", score=0.75), Label("c1", "judge", "v", score=0.1)]
+    found = measured(run, scored, threshold=0.5).scores
+    assert found is not None
+    assert (found.kappa_linear, found.spearman) == (None, pytest.approx(1))
+
+
+def test_flips_are_looked_for_among_equal_answers_only() -> None:
+    run = run_of([True, False], [True, True], True)
+    flips = measured(run, []).flips
+    assert flips is not None
+    assert (flips.repeated, flips.flipped, flips.rate.value) == (2, 1, 0.5)
+
+
+def test_answers_that_differ_are_no_flips() -> None:
+    run = run_of(True)
+    run.append_trace(a_trace(case_id="c0", variant_name="v", trial=1, tool_calls=[ToolCall("look")]))
+    run.append_results([a_result(case_id="c0", variant_name="v", trial=1, evaluator="judge", passed=False)])
+    assert measured(run, []).flips is None
+
+
+def test_the_pass_rate_is_corrected_for_the_errors_of_the_judge() -> None:
+    """TPR 0.9, TNR 0.8, judged 0.7: (0.7 + 0.8 - 1)/0.7."""
+    people = [*[True] * 10, *[False] * 10]
+    judge = [*[True] * 9, False, *[True] * 2, *[False] * 8]
+    rest = [*[True] * 59, *[False] * 21]
+    found = measured(run_of(*judge, *rest), labels(*people)).rates[0]
+    assert (found.judge.value, found.judge.n, found.labels) == (0.7, 100, 20)
+    assert found.corrected == pytest.approx(5 / 7)
+    assert found.corrected_ci95 is not None
+    assert found.corrected_ci95[0] < 5 / 7 < found.corrected_ci95[1]
+    assert found.corrected_ci95[1] - found.corrected_ci95[0] > 0.3, "twenty labels leave much open"
+
+
+def test_labels_of_a_part_power_the_rate_of_the_whole() -> None:
+    people = [*[True] * 5, *[False] * 5]
+    found = measured(run_of(*people, *[True, False] * 50), labels(*people)).rates[0]
+    assert found.powered == pytest.approx(0.5)
+    assert found.powered_ci95 is not None
+    assert found.powered_ci95[1] - found.powered_ci95[0] < 0.25
+
+
+def test_error_rates_are_those_of_all_variants_and_labels_of_each_its_own() -> None:
+    people = [*[True] * 5, *[False] * 5]
+    run = run_of(*people, True, True, variants=("v", "w"))
+    found = measured(run, labels(*people))
+    assert [(r.variant, r.labels, r.corrected is None, r.powered is None) for r in found.rates] == [
+        ("v", 10, False, False),
+        ("w", 0, False, True),
+    ]
+
+
+def test_one_kind_of_label_corrects_nothing() -> None:
+    found = measured(run_of(True, True, False), labels(True, True, True))
+    assert found.rates[0].corrected is None
+    assert "no labelled answer was failed by people" in found.notes[0]
+
+
+def test_a_judge_no_better_than_chance_corrects_nothing() -> None:
+    found = measured(run_of(True, False, True, False), labels(True, True, False, False))
+    assert found.rates[0].corrected is None
+    assert "no better than chance" in found.notes[0]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([True, False, None])), min_size=1, max_size=40))
+def test_rates_and_intervals_stay_rates(pairs: list[tuple[bool, bool | None]]) -> None:
+    found = measured(run_of(*[judge for judge, _ in pairs]), labels(*[human for _, human in pairs]))
+    rate = found.rates[0]
+    ends = [*(rate.corrected_ci95 or ()), *(rate.powered_ci95 or ()), *(found.tpr.ci95 or () if found.tpr else ())]
+    assert all(0 <= x <= 1 for x in [*ends, rate.corrected or 0, rate.powered or 0])
+    assert found.labels == sum(human is not None for _, human in pairs)
