@@ -20,11 +20,14 @@ KINDS: dict[str, dict[str, str]] = {
         "evalh": "evalwright.dialects.evalh:Evalh",
     },
     "targets": {
+        "anthropic": "evalwright.targets.chat:Anthropic",
         "cli": "evalwright.targets.command:Command",
         "http": "evalwright.targets.http:Http",
+        "openai_chat": "evalwright.targets.chat:OpenAIChat",
         "python_function": "evalwright.targets.python_function:PythonFunction",
         "replay": "evalwright.targets.replay:Replay",
         "subprocess": "evalwright.targets.command:Command",
+        "user_simulator": "evalwright.targets.user_simulator:UserSimulator",
     },
     "evaluators": {
         "contains_text": "evalwright.evaluators.text:ContainsText",

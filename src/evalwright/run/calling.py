@@ -15,7 +15,7 @@ from evalwright.model.trace import Answer, TraceError
 from evalwright.run.cells import Cell
 from evalwright.run.failures import target_failure, timed_out
 
-__all__ = ["GRACE", "Call", "deadline_in", "retriable"]
+__all__ = ["GRACE", "Call", "deadline_in", "failure_in", "retriable"]
 
 GRACE = 5.0
 """Seconds that cancelled code has to come back before it is left behind."""
@@ -95,6 +95,13 @@ def deadline_in(frame: FrameType) -> float | None:
     return call.deadline if isinstance(call, Call) else None
 
 
+def failure_in(answer: Answer | TraceError) -> TraceError | None:
+    """Why a call failed, also one that left a part of an answer; an error in a recording is no failure to replay it."""
+    if isinstance(answer, TraceError):
+        return answer
+    return None if answer.extra.get("source") == "replay" else answer.error
+
+
 def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
     """Whether to try again after `tries` tries: listed types only, by default those that pass by themselves."""
-    return tries < rule.max_attempts and error.type in (rule.on or _RETRIABLE)
+    return tries < rule.max_attempts and (error.type in (rule.on or _RETRIABLE) or "*" in rule.on)

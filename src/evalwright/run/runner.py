@@ -18,7 +18,7 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
-from evalwright.run.calling import GRACE, Call, deadline_in, retriable
+from evalwright.run.calling import GRACE, Call, deadline_in, failure_in, retriable
 from evalwright.run.cells import Cell, Grid
 from evalwright.run.clock import Clock
 from evalwright.run.enriching import Enriching
@@ -206,9 +206,10 @@ class Runner:
         while True:
             answer = await call.ask(target, cell)
             tries = len(call.retried) + 1
-            if call.abandoned or isinstance(answer, Answer) or not retriable(rule, answer, tries):
+            error = failure_in(answer)
+            if call.abandoned or error is None or not retriable(rule, error, tries):
                 return answer
-            call.retried.append(answer)
+            call.retried.append(error)
             await self._pause(rule.backoff_seconds * 2 ** min(tries - 1, 30))
             if self.stopping:
                 return None

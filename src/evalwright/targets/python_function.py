@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import msgspec
@@ -16,6 +14,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.targets.answers import answer_of
+from evalwright.targets.callables import named_object
 from evalwright.targets.threads import Threads
 
 __all__ = ["PythonFunction"]
@@ -29,7 +28,7 @@ class PythonFunction:
     """
 
     def __init__(self, variant: Variant) -> None:
-        self._found = _resolve(variant.config.get("target"))
+        self._found = named_object(variant.config.get("target"))
         self._init_kwargs = variant.config.get("init_kwargs")
         if self._init_kwargs is not None and not isinstance(self._init_kwargs, dict):
             raise _refused("init_kwargs", f"expected a mapping, found {type(self._init_kwargs).__name__}")
@@ -64,22 +63,6 @@ def _public(variant: Variant) -> dict[str, Any]:
         "config": variant.config,
         "metadata": variant.metadata,
     }
-
-
-def _resolve(place: Any) -> Callable[..., Any]:
-    """The object at `module.path:name`; whatever importing it raises is the user's mistake, told in one line."""
-    module, colon, name = place.partition(":") if isinstance(place, str) else ("", "", "")
-    if not (module and colon and name):
-        raise _refused("target", f"expected 'module.path:callable', found {place!r}")
-    try:
-        found: Any = import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise
-    except BaseException as error:
-        raise _refused("target", f"{place!r} cannot be imported: {type(error).__name__}: {error}") from error
-    return found  # type: ignore[no-any-return]
 
 
 def _refused(key: str, message: str) -> InputError:

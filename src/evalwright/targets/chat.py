@@ -1,0 +1,162 @@
+"""A chat model as the system under test, with tools that it may call: `openai_chat` and `anthropic`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.llm.current import current
+from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
+from evalwright.targets.chat_messages import as_trace, opening
+from evalwright.targets.chat_tools import Tools, ToolSettings
+from evalwright.targets.plain import clean_text, plain
+from evalwright.targets.settings import settings
+from evalwright.targets.templates import Template
+from evalwright.targets.totals import add_usage, joined
+
+__all__ = ["Anthropic", "OpenAIChat"]
+
+_Count = Annotated[int, msgspec.Meta(gt=0)]
+
+
+class _Settings(msgspec.Struct):
+    model: str
+    system_prompt: str = ""
+    user_template: str | None = None
+    temperature: float | None = None
+    max_tokens: _Count | None = None
+    max_turns: _Count = 10
+    base_url: str | None = None
+    api_key_env: str | None = None
+    parameters: dict[str, Any] = {}
+    tools: list[ToolSettings] = []
+
+
+class _Chat:
+    """Asks the model until it answers without calling a tool, at most `max_turns` times.
+
+    What was said before a failure is kept with the error.
+    """
+
+    _provider = ""
+
+    def __init__(self, variant: Variant) -> None:
+        if "api_key" in variant.config:
+            message = "name the environment variable that holds the key instead, as api_key_env"
+            raise InputError(Problem("", message, key="api_key"))
+        self._settings = settings(_Settings, variant.config)
+        self._system = Template(self._settings.system_prompt)
+        self._user = None if self._settings.user_template is None else Template(self._settings.user_template)
+        self._tools = Tools(self._settings.tools)
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        talk = _Talk(self._system.render(case) or None, opening(case, self._user))
+        try:
+            await self._converse(talk, trial)
+        except TargetError as error:
+            if not talk.turns:
+                raise
+            talk.error = TraceError(error.type, clean_text(str(error), "message", []))
+        return talk.answer()
+
+    async def close(self) -> None:
+        self._tools.close()
+
+    async def _converse(self, talk: _Talk, trial: int) -> None:
+        for _ in range(self._settings.max_turns):
+            calls = talk.add(await current().chat(self._request(talk, trial), "system"))
+            if not calls:
+                return
+            for call in calls:
+                talk.add_result(await self._tools.use(call))
+        raise TargetError(
+            f"the model still calls tools after {self._settings.max_turns} turns (max_turns)", "max_turns"
+        )
+
+    def _request(self, talk: _Talk, trial: int) -> ChatRequest:
+        chosen = self._settings
+        return ChatRequest(
+            chosen.model,
+            list(talk.messages),
+            talk.system,
+            chosen.temperature,
+            chosen.max_tokens,
+            tools=self._tools.offers,
+            repeat=trial,
+            provider=self._provider,
+            base_url=chosen.base_url,
+            api_key_env=chosen.api_key_env,
+            extra=chosen.parameters,
+        )
+
+
+class OpenAIChat(_Chat):
+    """A model behind the chat API of OpenAI, or any that is compatible with it (`base_url`)."""
+
+    _provider = "openai"
+
+
+class Anthropic(_Chat):
+    """A model behind the Messages API of Anthropic."""
+
+    _provider = "anthropic"
+
+
+class _Talk:
+    """One conversation: what is asked next, and what the trace will say of it."""
+
+    def __init__(self, system: str | None, messages: list[ChatMessage]) -> None:
+        self.system, self.messages = system, messages
+        self.turns = 0
+        self.error: TraceError | None = None
+        self._recorded = [TraceMessage("system", system)] if system else []
+        self._recorded += as_trace(messages)
+        self._calls: list[ToolCall] = []
+        self._results: list[ToolResult] = []
+        self._thinking: list[str | None] = []
+        self._metrics = Metrics()
+        self._last: ChatReply
+
+    def add(self, reply: ChatReply) -> list[ToolCall]:
+        """Take in what the model said; the calls in it, each with an id."""
+        self.turns, self._last = self.turns + 1, reply
+        calls = [_recorded(call, f"call_{len(self._calls) + n}") for n, call in enumerate(reply.tool_calls, 1)]
+        self.messages.append(ChatMessage("assistant", reply.text, tool_calls=calls))
+        recorded = as_trace([ChatMessage("assistant", clean_text(reply.text, "text", []), tool_calls=calls)])
+        recorded[0].thinking = reply.thinking
+        self._recorded += recorded
+        self._calls += calls
+        self._thinking.append(reply.thinking)
+        add_usage(self._metrics, reply.usage, reply.cost_usd)
+        return calls
+
+    def add_result(self, result: ToolResult) -> None:
+        text = result.content if isinstance(result.content, str) else msgspec.json.encode(result.content).decode()
+        self.messages.append(ChatMessage("tool", text, result.name, tool_call_id=result.tool_call_id))
+        self._recorded.append(TraceMessage("tool", result.content, name=result.name))
+        self._results.append(result)
+
+    def answer(self) -> Answer:
+        last = self._last
+        said = {"model": last.model, "turns": self.turns, "finish_reason": last.finish_reason}
+        if last.refusal:
+            said["refusal"] = last.refusal
+        final = None if last.tool_calls else clean_text(last.text or last.refusal or "", "text", [])
+        return Answer(
+            Output(final, joined(self._thinking)),
+            self._recorded,
+            self._calls,
+            self._results,
+            self._metrics,
+            self.error,
+            {"chat": plain(said, "chat", [])},
+        )
+
+
+def _recorded(call: ToolCall, name: str) -> ToolCall:
+    return ToolCall(call.name, call.id or name, plain(call.arguments, "arguments", []), call.started_at)

@@ -1,0 +1,86 @@
+"""Python functions that a chat model may call: offered with their schemas, run one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.trace import ToolCall, ToolResult
+from evalwright.targets.callables import named_object
+from evalwright.targets.plain import plain
+from evalwright.targets.threads import Threads
+
+__all__ = ["ToolSettings", "Tools"]
+
+
+class ToolSettings(msgspec.Struct, forbid_unknown_fields=True):
+    """One tool: `function` is `module.path:callable`, called with the arguments by name."""
+
+    function: str
+    name: str | None = None
+    """Of the function, if none is given."""
+    description: str | None = None
+    """The function's docstring, if none is given."""
+    parameters: dict[str, Any] = {}
+    """JSON Schema of the arguments; a tool without any takes none."""
+
+
+class Tools:
+    """The tools of one target. Raises InputError with keys in `tools`."""
+
+    def __init__(self, given: Sequence[ToolSettings]) -> None:
+        self._functions: dict[str, Callable[..., Any]] = {}
+        self.offers: list[dict[str, Any]] = []
+        self._threads = Threads()
+        problems: list[Problem] = []
+        for number, tool in enumerate(given):
+            try:
+                self._add(tool, f"tools[{number}]")
+            except InputError as error:
+                problems += error.problems
+        if problems:
+            raise InputError(problems)
+
+    def _add(self, tool: ToolSettings, place: str) -> None:
+        function = named_object(tool.function, f"{place}.function")
+        if not callable(function):
+            raise InputError(Problem("", f"{tool.function!r} is not callable", key=f"{place}.function"))
+        name = tool.name or tool.function.rpartition(":")[2].rpartition(".")[2]
+        if name in self._functions:
+            raise InputError(Problem("", f"two tools are named {name!r}", key=f"{place}.name"))
+        self._functions[name] = function
+        description = tool.description or (function.__doc__ or "").strip()
+        parameters = tool.parameters or {"type": "object", "properties": {}}
+        self.offers.append({"name": name, "description": description, "parameters": parameters})
+
+    async def use(self, call: ToolCall) -> ToolResult:
+        """What the tool gave; whatever it raises, and a call that cannot be made, is told to the model as an error."""
+        function = self._functions.get(call.name)
+        if function is None:
+            return _failed(call, f"there is no tool {call.name!r}, tools are: {', '.join(self._functions) or 'none'}")
+        if "_raw" in call.arguments:
+            return _failed(call, "the arguments are no JSON object")
+        try:
+            given = await self._threads.call(_call_with(function, call.arguments))
+            while isinstance(given, Awaitable):
+                given = await given
+            content = plain(given, "result", [])
+        except Exception as error:
+            return _failed(call, f"{type(error).__name__}: {error}")
+        kept = content if isinstance(content, str | dict) else msgspec.json.encode(content).decode()
+        return ToolResult(call.name, kept, call.id)
+
+    def close(self) -> None:
+        self._threads.close()
+
+
+def _call_with(function: Callable[..., Any], arguments: dict[str, Any]) -> Callable[[], Any]:
+    fresh = msgspec.to_builtins(arguments)
+    return lambda: function(**fresh)
+
+
+def _failed(call: ToolCall, why: str) -> ToolResult:
+    return ToolResult(call.name, {"error": str(plain(why, "error", []))}, call.id)

@@ -1,0 +1,42 @@
+"""Configuration of a target as a msgspec struct, every mistake in it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+
+__all__ = ["settings"]
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def settings(kind: type[T], config: Mapping[str, Any]) -> T:
+    """The fields of `kind` in `config`; other keys belong to somebody else. Raises InputError.
+
+    A static method `problems(values)` of `kind` looks across fields: at the values of those that are sound.
+    """
+    values: dict[str, Any] = {}
+    found: list[Problem] = []
+    for field in msgspec.structs.fields(kind):
+        given = config.get(field.name)
+        if given is None and field.required:
+            found.append(Problem("", f"{field.name!r} is missing", key=field.name))
+        elif given is not None:
+            try:
+                values[field.name] = msgspec.convert(given, field.type)
+            except (msgspec.ValidationError, RecursionError) as error:
+                found.append(_mismatch(field.name, str(error)))
+    found += getattr(kind, "problems", lambda _: [])(values)
+    if found:
+        raise InputError(found)
+    return kind(**values)
+
+
+def _mismatch(key: str, said: str) -> Problem:
+    what, _, place = said.partition(" - at `$")
+    what = what.replace("`", "").replace(", got ", ", found ")
+    return Problem("", f"{key!r}: {what[:1].lower()}{what[1:]}", key=key + place.rstrip("`"))

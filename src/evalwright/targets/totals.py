@@ -1,0 +1,38 @@
+"""Sums over the calls and turns of one answer: what nobody said stays unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from evalwright.model.chat import Usage
+from evalwright.model.trace import Metrics
+
+__all__ = ["add_metrics", "add_usage", "joined"]
+
+N = TypeVar("N", int, float)
+
+
+def add_usage(total: Metrics, usage: Usage, cost_usd: float | None) -> None:
+    """Count one call of a model."""
+    total.token_input = _sum(total.token_input, usage.token_input)
+    total.token_output = _sum(total.token_output, usage.token_output)
+    total.token_thinking = _sum(total.token_thinking, usage.token_thinking)
+    total.cost_usd = _sum(total.cost_usd, cost_usd)
+
+
+def add_metrics(total: Metrics, turn: Metrics) -> None:
+    """Count one turn of a system."""
+    add_usage(total, Usage(turn.token_input, turn.token_output, turn.token_thinking), turn.cost_usd)
+    total.cost_thinking_usd = _sum(total.cost_thinking_usd, turn.cost_thinking_usd)
+
+
+def joined(texts: Iterable[str | None]) -> str | None:
+    """Texts with a blank line between, None where there is none."""
+    return "\n\n".join(filter(None, texts)) or None
+
+
+def _sum(so_far: N | None, more: N | None) -> N | None:
+    if so_far is None or more is None:
+        return more if so_far is None else so_far
+    return so_far + more

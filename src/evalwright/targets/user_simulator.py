@@ -1,0 +1,256 @@
+"""A model that plays the user, in conversation with another system (specification evalh, d.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from traceback import format_exception
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, InputError, Problem, TargetError
+from evalwright.llm.current import current
+from evalwright.model.chat import ChatMessage, ChatRequest, Usage
+from evalwright.model.plan import Variant
+from evalwright.model.protocols import Target
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
+from evalwright.targets.build import build_target
+from evalwright.targets.chat_messages import GOING_ON
+from evalwright.targets.plain import clean_text
+from evalwright.targets.settings import settings
+from evalwright.targets.stopping import StopRule, stop_rule
+from evalwright.targets.totals import add_metrics, add_usage, joined
+
+__all__ = ["UserSimulator"]
+
+T = TypeVar("T")
+Party = Literal["agent", "user", "environment"]
+
+_Count = Annotated[int, msgspec.Meta(gt=0)]
+_Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
+
+_ROLE = (
+    "You play the user in a conversation with an assistant; what the assistant says is given to you as messages. "
+    "Write only your next message to it, as this user would:"
+)
+_BEGIN = "(The conversation begins. Write your first message.)"
+_LONGEST_MESSAGE, _LONGEST_STACK = 4_000, 8_000
+_SAID_NOTHING = "(no words)"
+_NOBODYS_FAULT = (
+    *("timeout", "http_5xx", "connection", "rate_limited", "quota", "authentication"),
+    *("cost_limit", "no_price", "not_recorded", "network_refused"),
+)
+"""Errors that neither party of the conversation made."""
+
+
+class _Settings(msgspec.Struct):
+    user_model: _Text
+    user_persona_prompt: _Text
+    inner_system: dict[str, Any]
+    stopping_criterion: dict[str, Any]
+    max_turns: _Count = 10
+    user_max_tokens: _Count = 512
+
+
+class _Broken(Exception):
+    """The conversation cannot go on."""
+
+    def __init__(self, by: Party, error_type: str, message: str, stack: str | None = None) -> None:
+        super().__init__(message)
+        text = clean_text(message[:_LONGEST_MESSAGE], "message", [])
+        self.by, self.error = by, TraceError(error_type, text, stack and clean_text(stack, "stack", []))
+
+
+class UserSimulator:
+    """Starts with `input.user_message`, then a model with a persona answers the inner system until a rule stops it.
+
+    Of a conversation that breaks off, what was said is kept, with who broke it: the agent (it failed or said
+    nothing), the user (its model refused or said nothing), or the environment (network, quota, budget).
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        problems: list[Problem] = []
+        chosen = _collected(problems, "", lambda: settings(_Settings, variant.config))
+        stop, inner = None, None
+        if isinstance(variant.config.get("stopping_criterion"), dict):
+            criterion = variant.config["stopping_criterion"]
+            stop = _collected(problems, "stopping_criterion", lambda: stop_rule(criterion))
+        if isinstance(variant.config.get("inner_system"), dict):
+            system = variant.config["inner_system"]
+            inner = _collected(problems, "inner_system", lambda: _inner_target(variant, system))
+        if problems or chosen is None or stop is None or inner is None:
+            raise InputError(problems)
+        self._settings: _Settings = chosen
+        self._stop: StopRule = stop
+        self._inner: Target = inner
+
+    async def open(self) -> None:
+        if (opening := getattr(self._inner, "open", None)) is not None:
+            await opening()
+
+    async def close(self) -> None:
+        if (closing := getattr(self._inner, "close", None)) is not None:
+            await closing()
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        message = case.input.get("user_message") if isinstance(case.input, dict) else None
+        if not isinstance(message, str) or not message.strip():
+            raise TargetError("a simulated conversation starts with input.user_message, which must be a text")
+        talk = _Talk()
+        state: dict[str, Any] = {"turns": 0, "stop_reason": None}
+        error = None
+        try:
+            state["stop_reason"] = await self._converse(talk, case, trial, message)
+        except _Broken as broken:
+            error = broken.error
+            state["broken_by"] = broken.by
+        state |= {"turns": talk.turns, "user_model": self._settings.user_model, "max_turns": self._settings.max_turns}
+        return talk.answer(error, {"user_simulator": state})
+
+    async def _converse(self, talk: _Talk, case: Case, trial: int, message: str) -> str:
+        """Turn by turn; why it stopped."""
+        while True:
+            talk.hear_user(message)
+            await self._ask_agent(talk, case, trial, message)
+            try:
+                reason = await self._stop.reason(talk.turns, talk.messages, trial)
+            except (EvaluatorError, TargetError) as error:
+                raise _Broken("environment", error.type, f"stop judge: {error}") from error
+            if reason is not None:
+                return reason
+            if talk.turns >= self._settings.max_turns:
+                return "max_turns_reached"
+            if not talk.last_answer and not talk.acted:
+                raise _Broken("agent", "adapter_error", f"the system said nothing in turn {talk.turns}")
+            message = await self._ask_user(talk, trial)
+
+    async def _ask_agent(self, talk: _Talk, case: Case, trial: int, message: str) -> None:
+        given = {**case.input, "user_message": message, "conversation": talk.conversation()}
+        extra = {**case.extra, GOING_ON: list(talk.messages)}
+        try:
+            answer = await self._inner.run(msgspec.structs.replace(case, input=given, extra=extra), trial)
+        except TargetError as error:
+            raise _Broken(_by(error.type), error.type, f"turn {talk.turns + 1}: {error}") from error
+        except Exception as error:
+            why, stack = f"turn {talk.turns + 1}: {type(error).__name__}: {error}", "".join(format_exception(error))
+            raise _Broken("agent", "adapter_error", why, stack[-_LONGEST_STACK:]) from error
+        talk.hear_agent(answer)
+        if answer.error is not None:
+            raise _Broken(_by(answer.error.type), answer.error.type, f"turn {talk.turns}: {answer.error.message}")
+
+    async def _ask_user(self, talk: _Talk, trial: int) -> str:
+        request = ChatRequest(
+            self._settings.user_model,
+            talk.from_the_other_side(),
+            f"{_ROLE}\n\n{self._settings.user_persona_prompt}",
+            max_tokens=self._settings.user_max_tokens,
+            repeat=trial,
+        )
+        try:
+            reply = await current().chat(request, "user")
+        except TargetError as error:
+            by: Party = "user" if error.type in ("refused", "bad_reply") else "environment"
+            raise _Broken(by, error.type, f"simulated user: {error}") from error
+        talk.count_user(reply.usage, reply.cost_usd)
+        message = clean_text(reply.text.strip(), "text", [])
+        if reply.refusal or not message:
+            why = "refused to play" if reply.refusal else "said nothing"
+            raise _Broken("user", "adapter_error", f"the simulated user {why} after turn {talk.turns}")
+        return message
+
+
+def _by(error_type: str) -> Party:
+    return "environment" if error_type in _NOBODYS_FAULT else "agent"
+
+
+def _inner_target(variant: Variant, system: Mapping[str, Any]) -> Target:
+    adapter = system.get("adapter")
+    if not isinstance(adapter, str) or not adapter:
+        raise InputError(Problem("", "'adapter' is missing: the type of the system to talk with", key="adapter"))
+    config = {key: value for key, value in system.items() if key not in ("adapter", "name", "metadata")}
+    metadata = {**variant.metadata, **(system.get("metadata") or {})}
+    inner = msgspec.structs.replace(variant, adapter=adapter, config=config, metadata=metadata)
+    return build_target(inner, ())
+
+
+def _collected(problems: list[Problem], place: str, make: Callable[[], T]) -> T | None:
+    """What `make` gives; the problems that it raises instead go to `problems`, with keys from `place` on."""
+    try:
+        return make()
+    except InputError as error:
+        for found in error.problems or [Problem("", error.headline, key="adapter")]:
+            key = ".".join(part for part in (place, found.key) if part)
+            problems.append(replace(found, key=key))
+        return None
+
+
+class _Talk:
+    """The conversation so far."""
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.messages: list[TraceMessage] = []
+        self.last_answer: str | None = None
+        self.acted = False
+        """Whether the last turn called a tool."""
+        self._spoken: list[TraceMessage] = []
+        self._thinking: list[str | None] = []
+        self._calls: list[ToolCall] = []
+        self._results: list[ToolResult] = []
+        self._metrics = Metrics()
+        self._structured: dict[str, Any] | None = None
+
+    def hear_user(self, message: str) -> None:
+        self._speak(TraceMessage("user", message))
+
+    def hear_agent(self, answer: Answer) -> None:
+        self.turns += 1
+        output = answer.output
+        steps = _of_this_turn(answer.messages)
+        if steps and steps[-1].role == "assistant" and steps[-1].tool_call is None:
+            steps.pop()  # the answer itself
+        self.messages += steps
+        if answer.error is None or output.final_answer:
+            self._speak(TraceMessage("assistant", output.final_answer, output.thinking))
+        self.last_answer, self.acted, self._structured = (
+            output.final_answer,
+            bool(steps or answer.tool_calls),
+            output.structured,
+        )
+        self._thinking.append(output.thinking)
+        self._calls += answer.tool_calls
+        self._results += answer.tool_results
+        add_metrics(self._metrics, answer.metrics)
+
+    def _speak(self, message: TraceMessage) -> None:
+        self.messages.append(message)
+        self._spoken.append(message)
+
+    def count_user(self, usage: Usage, cost_usd: float | None) -> None:
+        """Tokens of the user's model count, its cost stands apart: it is none of the system's."""
+        add_usage(self._metrics, usage, None)
+        if cost_usd is not None:
+            spent = self._metrics.custom.get("user_cost_usd", 0.0) + cost_usd
+            self._metrics.custom = {**self._metrics.custom, "user_cost_usd": spent}
+
+    def conversation(self) -> list[dict[str, Any]]:
+        """What was said, as systems are given it."""
+        return [{"role": message.role, "content": message.content} for message in self._spoken]
+
+    def from_the_other_side(self) -> list[ChatMessage]:
+        """What was said as the user's model sees it: its own words as the assistant's."""
+        roles = {"user": "assistant", "assistant": "user"}
+        said = [ChatMessage(roles[m.role], str(m.content or _SAID_NOTHING)) for m in self._spoken]
+        return [ChatMessage("user", _BEGIN), *said]
+
+    def answer(self, error: TraceError | None, extra: dict[str, Any]) -> Answer:
+        output = Output(self.last_answer, joined(self._thinking), self._structured)
+        return Answer(output, self.messages, self._calls, self._results, self._metrics, error, extra)
+
+
+def _of_this_turn(messages: list[TraceMessage]) -> list[TraceMessage]:
+    """What came after the last word of the user: a system may repeat the whole conversation."""
+    start = max((n for n, message in enumerate(messages, 1) if message.role in ("user", "system")), default=0)
+    return messages[start:]
