@@ -95,3 +95,12 @@ def test_labels_of_one_evaluator_replace_its_earlier_ones(made: Project) -> None
     calibrate(made, "case_id,evaluator,verdict\ne,polite,pass\n")
     kept = (run_of(made) / "labels.jsonl").read_text().splitlines()
     assert [json.loads(line)["case_id"] for line in kept] == ["e"]
+
+
+def test_damaged_labels_cost_no_more_than_themselves(made: Project) -> None:
+    calibrate(made, LABELS)
+    (run_of(made) / "labels.jsonl").write_text("{")
+    ended = made.evalwright("re-evaluate", run_of(made))
+    assert ended.code == 0
+    assert "labels.jsonl  is damaged" in ended.out
+    assert calibrate(made, LABELS).code == 2

@@ -108,6 +108,11 @@ def test_types_of_json_are_held_to(tmp_path: Path) -> None:
     ]
 
 
+def test_a_header_alone_is_a_mistake(tmp_path: Path) -> None:
+    _, problems = read_labels(written(tmp_path, "case_id,evaluator,verdict\n"))
+    assert [problem.message for problem in problems] == ["has no labels"]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [(b"", "is empty"), (b"\n \n", "is empty"), ("case_id,évaluateur".encode("latin-1"), "is not UTF-8")],
@@ -126,4 +131,4 @@ def test_whatever_the_bytes_there_are_labels_or_problems(tmp_path_factory: pytes
     except InputError:
         return
     assert all(row.passed is not None for row in rows)
-    assert all(problem.line for problem in problems)
+    assert all(problem.line for problem in problems if problem.message != "has no labels")

@@ -63,6 +63,8 @@ def read_labels(path: Path) -> tuple[list[Row], list[Problem]]:
         problems += mistakes
         if not mistakes:
             rows.append(_row(line, fields))
+    if not rows and not problems:
+        problems.append(Problem(str(path), "has no labels"))
     return rows, problems
 
 
