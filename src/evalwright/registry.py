@@ -45,9 +45,15 @@ KINDS: dict[str, dict[str, str]] = {
         "tool_calls_match": "evalwright.evaluators.tools:ToolCallsMatch",
     },
     "stores": {
-        "local_files": "evalwright.stores.local_files:LocalFiles",
+        "local_files": "evalwright.stores.local_files:local_files",
+        "postgres": "evalwright.stores.postgres:postgres",
+        "sqlite": "evalwright.stores.sqlite:sqlite",
     },
-    "mirrors": {},
+    "mirrors": {
+        "local_files": "evalwright.stores.mirroring:local_files_mirror",
+        "postgres": "evalwright.stores.mirroring:postgres_mirror",
+        "sqlite": "evalwright.stores.mirroring:sqlite_mirror",
+    },
     "workspaces": {},
     "enrichers": {},
     "datasets": {

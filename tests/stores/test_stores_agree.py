@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -28,7 +29,10 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, Trace
 from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.postgres import postgres
+from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_summary, a_trace, a_verdict
+from postgres_server import fresh_schema, server_dsn
 
 FILES = ("traces", "results", "verdicts")
 
@@ -41,8 +45,8 @@ class Harness(Protocol):
     def crash(self, run_id: str) -> None:
         """Go on as another process after this one's death, with what it left behind."""
 
-    def tear(self, run_id: str, file: str, size: int) -> bool:
-        """Lose the last `size` bytes of one kind of record; False where that cannot happen."""
+    def settle(self, writer: RunWriter) -> None:
+        """Let other processes see what the store may hold back until `sync`."""
 
     def close(self) -> None: ...
 
@@ -64,17 +68,68 @@ class LocalHarness:
         shutil.copytree(before, self._folder())
         self.store = LocalFiles(self._folder())
 
-    def tear(self, run_id: str, file: str, size: int) -> bool:
+    def tear(self, run_id: str, file: str, size: int) -> None:
+        """Lose the last `size` bytes of one kind of record."""
         path = self._folder() / run_id / f"{file}.jsonl"
         with path.open("r+b") as torn:
             torn.truncate(max(0, path.stat().st_size - size))
-        return True
+
+    def settle(self, writer: RunWriter) -> None:
+        pass
 
     def close(self) -> None:
         shutil.rmtree(self._root)
 
 
-HARNESSES = [LocalHarness]
+class SqliteHarness:
+    """A crash is a copy of the file and its log."""
+
+    def __init__(self) -> None:
+        self._root = Path(tempfile.mkdtemp())
+        self._generation = 0
+        self.store: Store = Sqlite(self._file())
+
+    def _file(self) -> Path:
+        return self._root / f"{self._generation}.sqlite"
+
+    def crash(self, run_id: str) -> None:
+        before = self._file()
+        self._generation += 1
+        for ending in ("", "-wal"):
+            shutil.copy(f"{before}{ending}", f"{self._file()}{ending}")
+        self.store = Sqlite(self._file())
+
+    def settle(self, writer: RunWriter) -> None:
+        writer.sync()
+
+    def close(self) -> None:
+        shutil.rmtree(self._root)
+
+
+class PostgresHarness:
+    """A crash cuts the writer's connection; the database stays."""
+
+    def __init__(self) -> None:
+        self._root = tempfile.mkdtemp()
+        self._schema = fresh_schema()
+        self.store: Store = postgres({"dsn": server_dsn(), "schema": self._schema}, None, Path(self._root))
+
+    def crash(self, run_id: str) -> None:
+        with psycopg.connect(server_dsn(), autocommit=True) as connection:
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+            while connection.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'").fetchone():
+                pass
+
+    def settle(self, writer: RunWriter) -> None:
+        writer.sync()
+
+    def close(self) -> None:
+        shutil.rmtree(self._root)
+        with psycopg.connect(server_dsn(), autocommit=True) as connection:
+            connection.execute(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
+
+
+HARNESSES = [LocalHarness, SqliteHarness, PostgresHarness]
 
 strange = st.text(max_size=30) | st.sampled_from(
     ["\0", "a\u2028b\u2029c\x85d", "\r\n", "x" * 5000, "***MASKED***", '"}']
@@ -86,6 +141,16 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(strange, inner, max_size=3),
     max_leaves=5,
 )
+
+
+def newest(records: Iterable[Any]) -> list[Any]:
+    """The last record of each key, in order: a store may or may not keep those that were written over."""
+    kept: dict[tuple[object, ...], Any] = {}
+    for record in records:
+        key = (record.case_id, record.variant_name, record.trial, record.attempt, getattr(record, "evaluator", None))
+        kept.pop(key, None)
+        kept[key] = record
+    return list(kept.values())
 
 
 def everything(reader: RunReader) -> dict[str, Any]:
@@ -100,15 +165,15 @@ def everything(reader: RunReader) -> dict[str, Any]:
     return {
         "plan": reader.plan,
         "cases": cases,
-        "traces": traces,
-        "results": list(reader.results(EvaluationResult)),
-        "verdicts": list(reader.verdicts(CaseVerdict)),
+        "traces": newest(traces),
+        "results": newest(reader.results(EvaluationResult)),
+        "verdicts": newest(reader.verdicts(CaseVerdict)),
         "summary": reader.summary(),
     }
 
 
 class Agreement(RuleBasedStateMachine):
-    harness_type: type[LocalHarness]
+    harness_type: type[Harness]
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,6 +237,7 @@ class Agreement(RuleBasedStateMachine):
     @rule()
     def crash(self) -> None:
         dead = self.real
+        self.harness.settle(dead)
         self.harness.crash(self.run_id)
         dead.close()
         self.real = self.harness.store.open(self.run_id)
@@ -180,17 +246,18 @@ class Agreement(RuleBasedStateMachine):
     @rule(file=st.sampled_from(FILES), size=st.integers(2, 400))
     def lose_a_tail(self, file: str, size: int) -> None:
         """A power cut: of the last record, a part may be missing; whole ones stay."""
+        reading = {"traces": (Trace, self.model.traces), "results": (EvaluationResult, self.model.results)}
+        kind, of_model = reading.get(file, (CaseVerdict, self.model.verdicts))
         kept = everything(self.model)
-        if not kept[file]:
+        kept[file] = list(of_model(kind))
+        if not kept[file] or not isinstance(self.harness, LocalHarness):
             return
-        lines = {"traces": self.real.traces, "results": self.real.results, "verdicts": self.real.verdicts}[file]
-        assert len(list(lines(dict))) == len(kept[file])
         dead = self.real
         self.harness.crash(self.run_id)
         dead.close()
-        if self.harness.tear(self.run_id, file, min(size, 60)):
-            kept[file].pop()
-            self._rebuild_model(kept)
+        self.harness.tear(self.run_id, file, min(size, 60))
+        kept[file].pop()
+        self._rebuild_model(kept)
         self.real = self.harness.store.open(self.run_id)
         assert [note for note in self.real.damage if "torn tail" in note]
 
@@ -211,6 +278,7 @@ class Agreement(RuleBasedStateMachine):
         if not hasattr(self, "real"):
             return
         expected = everything(self.model)
+        self.harness.settle(self.real)
         reader = self.harness.store.read(self.run_id)
         assert everything(reader) == expected
         assert everything(self.real) == expected
@@ -225,7 +293,8 @@ class Agreement(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("harness", HARNESSES, ids=lambda harness: harness.__name__)
-def test_the_store_agrees_with_the_one_in_memory(harness: type[LocalHarness]) -> None:
+def test_the_store_agrees_with_the_one_in_memory(harness: type[Harness]) -> None:
+    harness().close()  # what it needs is started before the first example
     machine = type("Machine", (Agreement,), {"harness_type": harness})
     quick = settings(max_examples=25, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck))
     run_state_machine_as_test(machine, settings=quick)

@@ -77,7 +77,7 @@ class _Reading:
             evaluators=evaluators,
             pass_criteria=PassCriteria(**file.pass_criteria.model_dump()),
             run=_settings(file),
-            out=Path(str(file.output[0].path)),
+            out=Path(store.config["path"]) if store.type == "local_files" else None,
             store=store,
             mirrors=mirrors,
             workspace=workspace,
@@ -138,9 +138,11 @@ class _Reading:
         if not file.output:
             return Plugin(""), []
         first, *others = file.output
-        self._known(first.at("type"), "stores", first.type)
+        known = self._known(first.at("type"), "stores", first.type)
         if first.at() == ("output", 0) and first.path is None and first.type in _NEED_PATH:
             self._complain(first.at(), "the first store needs 'path'")
+        elif to_run and known:
+            self._take(first.at(), partial(load("stores", first.type), _config(first), None, Path("runs")))
         for other in others:
             if to_run and self._known(other.at("type"), "mirrors", other.type):
                 self._take(other.at(), partial(load("mirrors", other.type), _config(other)))

@@ -27,7 +27,7 @@ _NAMES = re.compile("KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDEN
 _HARMLESS_NAMES = re.compile("TOKENIZERS_|SSH_AUTH_SOCK|XAUTHORITY|OLDPWD|GPG_KEY")
 _HARMLESS_VALUES = re.compile(r"(?i)true|false|none|null|default|enabled|disabled|[0-9.]{1,7}")
 _CREDENTIAL_KEY = re.compile(
-    r"(?i).*_KEY|.*_TOKEN|.*_SECRET|password|api_key"
+    r"(?i).*_KEY|.*_TOKEN|.*_SECRET|password|api_key|dsn"
     r"|(proxy-|x-)?authorization|(set-)?cookie|(x-)?api-key|x-[a-z0-9-]*(token|secret|api-key|auth)"
 )
 _URL_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]*:([^\s/?#]+)@")

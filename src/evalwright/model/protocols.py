@@ -193,7 +193,11 @@ class JudgementShare(Protocol):
 
 
 class Store(Protocol):
-    """A place where runs are kept."""
+    """A place where runs are kept. Registered as a callable `(config, masker, runs) -> Store` (raises InputError).
+
+    It connects to nothing yet. `masker` masks what is written (None: the secrets of the environment); in the folder
+    `runs` a store without a folder of its own keeps artifacts, and whoever made it a note of where each run is.
+    """
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> RunWriter:
         """A new run with its cases and documents (file name to content), complete or not there at all.

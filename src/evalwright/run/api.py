@@ -15,10 +15,10 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.run.mirroring import Mirroring
 from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.places import address_of, find_run, store_of
 from evalwright.run.state import RunState
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
-from evalwright.stores.local_files import LocalFiles
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -38,33 +38,34 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
 
     options = options or RunOptions()
     masker = Masker.of(suite.secrets, os.environ)
-    store = LocalFiles(options.out or suite.out or Path("runs"), masker)
+    store = store_of(suite, options.out, masker)
     plan = plan_of(suite, options)
     if options.target is not None:
         targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
     with closing(store.create(plan, chosen_cases(suite, options), documents(suite, masker))) as writer:
         tally = Tally.of(plan)
         mirrors = Mirroring(plan)
+        address = address_of(writer, plan, masker)
         interrupted = _work(writer, plan, tally, None, frozenset(), mirrors, watch)
-        return _outcome(writer, plan, tally, interrupted, mirrors=mirrors)
+        return _outcome(address, writer, plan, tally, interrupted, mirrors=mirrors)
 
 
 def resume(run_dir: Path, watch: Watch | None = None) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is."""
-    with _opened_for_work(run_dir) as (writer, plan, history):
+    with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
         finished = sum(map(history.finished, cells))
         if finished == len(cells):
-            return _outcome(writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
+            return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
         mirrors = Mirroring(plan)
         interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), mirrors, watch)
         note = f"{finished} of {len(cells)} cells were finished already"
-        return _outcome(writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
+        return _outcome(address, writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
 
 
 def retry(run_dir: Path, *, evaluator_failures: bool = False, watch: Watch | None = None) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
-    with _opened_for_work(run_dir) as (writer, plan, history):
+    with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
         again = frozenset(
             n
@@ -72,11 +73,11 @@ def retry(run_dir: Path, *, evaluator_failures: bool = False, watch: Watch | Non
             if history.errored[n] or (evaluator_failures and history.judged[n] and not history.passed[n])
         )
         if not again and all(map(history.finished, cells)):
-            return _outcome(writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
+            return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
         mirrors = Mirroring(plan)
         interrupted = _work(writer, plan, Tally.of(plan), history, again, mirrors, watch)
         note = f"{len(again)} finished cells were run again"
-        return _outcome(writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
+        return _outcome(address, writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
 
 
 def re_evaluate(
@@ -97,8 +98,8 @@ def re_evaluate(
     from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
     from evalwright.run.reevaluate import judge_again, processors
 
-    store, run_id = LocalFiles.at(run_dir)
-    with closing(store.open(run_id)) as writer:
+    place = find_run(run_dir)
+    with closing(place.store.open(place.run_id)) as writer:
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)
         state = RunState()
@@ -115,30 +116,30 @@ def re_evaluate(
             )
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
-        return _outcome(writer, plan, tally, False, f"{state.done} traces were judged again")
+        return _outcome(place.address, writer, plan, tally, False, f"{state.done} traces were judged again")
 
 
 def open_run(run_dir: Path) -> tuple[RunReader, Plan]:
     """A stored run for reading, and its plan; folders written by upstream evalh too."""
     from evalwright.run.origin import plan_of_run
 
-    store, run_id = LocalFiles.at(run_dir)
-    reader = store.read(run_id)
+    place = find_run(run_dir)
+    reader = place.store.read(place.run_id)
     return reader, plan_of_run(reader)
 
 
 @contextmanager
-def _opened_for_work(run_dir: Path) -> Iterator[tuple[RunWriter, Plan, History]]:
+def _opened_for_work(run_dir: Path) -> Iterator[tuple[Path, RunWriter, Plan, History]]:
     from evalwright.run.cells import Grid
     from evalwright.run.history import history_of
     from evalwright.run.origin import runnable
 
-    store, run_id = LocalFiles.at(run_dir)
-    with closing(store.read(run_id)) as reader:
+    place = find_run(run_dir)
+    with closing(place.store.read(place.run_id)) as reader:
         plan, secrets = runnable(reader)
-    store, run_id = LocalFiles.at(run_dir, Masker.of(secrets, os.environ))
-    with closing(store.open(run_id)) as writer:
-        yield writer, plan, history_of(writer, Grid(plan))
+    place = find_run(run_dir, secrets)
+    with closing(place.store.open(place.run_id)) as writer:
+        yield place.address, writer, plan, history_of(writer, Grid(plan))
 
 
 def _work(
@@ -161,7 +162,13 @@ def _work(
 
 
 def _outcome(
-    writer: RunWriter, plan: Plan, tally: Tally, interrupted: bool, *notes: str, mirrors: Mirroring | None = None
+    address: Path,
+    writer: RunWriter,
+    plan: Plan,
+    tally: Tally,
+    interrupted: bool,
+    *notes: str,
+    mirrors: Mirroring | None = None,
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
     from evalwright.run.calibrating import keep_calibration
@@ -171,4 +178,4 @@ def _outcome(
     if mirrors is not None:
         mirrors.finish(summary)
     writer.save_summary(summary)
-    return Outcome(Path(writer.location), plan, summary, interrupted, [*notes, *writer.damage])
+    return Outcome(address, plan, summary, interrupted, [*notes, *writer.damage])

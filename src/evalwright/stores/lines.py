@@ -114,7 +114,7 @@ def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]
         if line.endswith(_MARK_ENDS):
             line = msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
     damage: list[str] = []
-    for case in LineDecoder("", damage).records(Case, [line], lambda: number):
+    for case in LineDecoder("", damage).records(Case, [line], lambda _: number):
         return case
     what = damage[0].removeprefix(f":{number}: ") if damage else "a blank line"
     raise InputError(Problem(file, f"cannot be read: {what}", number))
@@ -133,10 +133,8 @@ class LineDecoder:
     def __init__(self, file: str, damage: list[str]) -> None:
         self._file, self._damage = file, damage
 
-    def records(
-        self, kind: type[T], lines: Iterable[bytes], first_line: Callable[[], int] | None = None
-    ) -> Iterator[T]:
-        """The records in `lines`; `first_line()` is the number of the first one, asked only when it is needed.
+    def records(self, kind: type[T], lines: Iterable[bytes], number: Callable[[int], int] | None = None) -> Iterator[T]:
+        """The records in `lines`; `number(position)` names one that cannot be read, by default its position from 1.
 
         Raises InputError for a record of a higher major version.
         """
@@ -148,27 +146,26 @@ class LineDecoder:
                 else:
                     record = _of_any_version(kind, decode, line)
             except _NewerVersion as newer:
-                raise self._refusal(newer, position, first_line) from None
+                raise self._refusal(newer, position, number) from None
             except _Blank:
                 continue
             except (ValueError, RecursionError) as error:
-                self._add(position, line, error, first_line)
+                self._add(position, line, error, number)
                 continue
             yield record
 
-    def _add(self, position: int, line: bytes, error: Exception, first_line: Callable[[], int] | None) -> None:
+    def _add(self, position: int, line: bytes, error: Exception, number: Callable[[int], int] | None) -> None:
         if len(self._damage) > _MOST_NOTES:
             return
-        number = position + (first_line() if first_line else 1)
+        found = number(position) if number else position + 1
         what = str(error) if line.endswith(b"\n") else "torn tail, left out"
-        if (note := f"{self._file}:{number}: {what}") not in self._damage:
+        if (note := f"{self._file}:{found}: {what}") not in self._damage:
             self._damage.append(note)
         if len(self._damage) == _MOST_NOTES:
             self._damage.append("further lines that cannot be read are not listed")
 
-    def _refusal(self, newer: _NewerVersion, position: int, first_line: Callable[[], int] | None) -> InputError:
-        number = position + (first_line() if first_line else 1)
-        return newer_version(self._file, str(newer), number)
+    def _refusal(self, newer: _NewerVersion, position: int, number: Callable[[int], int] | None) -> InputError:
+        return newer_version(self._file, str(newer), number(position) if number else position + 1)
 
 
 def _of_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T:

@@ -17,10 +17,11 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, RunLockedError, StorageError
+from evalwright.errors import InputError, Problem, RunLockedError, StorageError
 from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masking import Masker
 from evalwright.model.plan import Plan
@@ -34,19 +35,25 @@ from evalwright.stores.local_run import (
     VERDICTS,
     LocalReader,
     LocalWriter,
-    plan_to_json,
 )
-from evalwright.stores.locking import RunLock
+from evalwright.stores.locking import LOCK_NAME, RunLock
+from evalwright.stores.plans import plan_to_json
+from evalwright.stores.run_ids import numbered, safe_id
 
-__all__ = ["LocalFiles"]
+__all__ = ["LocalFiles", "local_files"]
 
 _DRAFT = ".new-"
-_LONGEST_ID = 120
 _BATCH = 1 << 16
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _DATE_IN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)")
 _COUNTER = re.compile(r"(.*?)(?:-(\d{1,9}))?")
+
+
+def local_files(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> LocalFiles:
+    """Runs as folders of JSON Lines files below `path`. Raises InputError."""
+    if not isinstance(config.get("path"), str):
+        raise InputError(Problem("", "expected the path of a folder", None, "path"))
+    return LocalFiles(Path(config["path"]), masker)
 
 
 class LocalFiles:
@@ -72,7 +79,7 @@ class LocalFiles:
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
         """A new run; see `Store.create`. Raises StorageError."""
-        run_id = _safe(plan.run_id)
+        run_id = safe_id(plan.run_id)
         draft, lock = self._new_draft()
         try:
             encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
@@ -93,13 +100,13 @@ class LocalFiles:
                     _remove_leftovers(self.folder)
                 draft = self.folder / f"{_DRAFT}{os.getpid()}-{os.urandom(4).hex()}"
                 draft.mkdir()
-                return draft, RunLock(draft)
+                return draft, RunLock(draft / LOCK_NAME, draft)
         except OSError as error:
             raise storage_error("create a run in", self.folder, error) from error
 
     def _published(self, draft: Path, plan: Plan, run_id: str) -> Path:
         """Rename the draft to the first free id; a folder that is not empty is never replaced."""
-        for name in _numbered(run_id):
+        for name in numbered(run_id):
             folder = self.folder / name
             if os.path.lexists(folder):
                 continue
@@ -118,7 +125,7 @@ class LocalFiles:
     def open(self, run_id: str) -> LocalWriter:
         """The run for writing; see `Store.open`."""
         folder = self._existing(run_id)
-        return LocalWriter(folder, RunLock(folder), self._masker)
+        return LocalWriter(folder, RunLock(folder / LOCK_NAME, folder), self._masker)
 
     def read(self, run_id: str) -> LocalReader:
         """The run for reading; needs no lock. Raises InputError when there is none."""
@@ -153,19 +160,6 @@ def _no_run(path: Path, folder: Path) -> InputError:
     near = get_close_matches(folder.name, runs, n=3) or runs[-3:]
     hint = f"; runs next to it: {', '.join(near)}" if near else f"; a run folder holds {TRACES} and {RESULTS}"
     return InputError(f"{path} {what}{hint}")
-
-
-def _safe(run_id: str) -> str:
-    """The id as a name for a folder: letters, digits, `.`, `_` and `-`, no `.` or `-` in front, not too long."""
-    return _UNSAFE.sub("-", run_id).lstrip(".-")[:_LONGEST_ID].rstrip("-") or "run"
-
-
-def _numbered(run_id: str) -> Iterator[str]:
-    yield run_id
-    number = 2
-    while True:
-        yield f"{run_id}-{number}"
-        number += 1
 
 
 def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> int:
@@ -246,6 +240,6 @@ def _remove_leftovers(folder: Path) -> None:
     """Remove the drafts of dead processes."""
     for draft in folder.glob(f"{_DRAFT}*"):
         with suppress(RunLockedError, StorageError, FileNotFoundError):
-            lock = RunLock(draft)
+            lock = RunLock(draft / LOCK_NAME, draft)
             shutil.rmtree(draft, ignore_errors=True)
             lock.release()

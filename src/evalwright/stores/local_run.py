@@ -10,17 +10,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-import msgspec
-
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import AppendFile, repair_tail, replace_file
-from evalwright.files.masking import Masker, expand
+from evalwright.files.masking import Masker
+from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementWriter, Part
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
+from evalwright.stores.artifacts import write_artifact
 from evalwright.stores.lines import LineDecoder, LineEncoder, decoded_case, newer_version, reserved_words
 from evalwright.stores.local_judgements import (
     COMMITTED,
@@ -29,9 +29,10 @@ from evalwright.stores.local_judgements import (
     finish_commit,
 )
 from evalwright.stores.locking import RunLock
+from evalwright.stores.plans import plan_from_json, plan_to_json
 from evalwright.stores.summaries import summary_from_yaml, summary_to_plain, summary_to_yaml
 
-__all__ = ["CASES", "PLAN", "RESULTS", "TRACES", "VERDICTS", "LocalReader", "LocalWriter", "plan_to_json"]
+__all__ = ["CASES", "PLAN", "RESULTS", "TRACES", "VERDICTS", "LocalReader", "LocalWriter"]
 
 T = TypeVar("T")
 
@@ -41,17 +42,12 @@ TRACES = "traces.jsonl"
 RESULTS = "results.jsonl"
 VERDICTS = "verdicts.jsonl"
 SUMMARY = "summary.yaml"
+ARTIFACTS = "artifacts"
 
 _BUFFER = 1 << 20
 
 
-def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:
-    """The plan as stored: secrets as `${NAME}`, also those that were never resolved."""
-    plain = masker.placeholders(msgspec.to_builtins(plan), unresolved)
-    return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
-
-
-def _plan_from_json(path: Path, environ: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
+def _stored_plan(path: Path, environ: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
     """The plan with its secrets from `environ`, and the placeholders of those that it lacks."""
     try:
         data = path.read_bytes()
@@ -59,15 +55,7 @@ def _plan_from_json(path: Path, environ: Mapping[str, str]) -> tuple[Plan | None
         return None, {}
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
-    try:
-        unresolved: dict[str, str] = {}
-        plain = expand(msgspec.json.decode(data), environ, unresolved)
-        version = plain.get("schema_version", "1.0") if isinstance(plain, dict) else "1.0"
-        if not str(version).startswith("1."):
-            raise newer_version(str(path), str(version))
-        return msgspec.convert(plain, Plan), unresolved
-    except (ValueError, RecursionError) as error:
-        raise InputError(Problem(str(path), f"is no plan of a run: {error}")) from error
+    return plan_from_json(str(path), data, environ)
 
 
 class LocalReader:
@@ -76,11 +64,12 @@ class LocalReader:
     def __init__(self, folder: Path, environ: Mapping[str, str] = os.environ) -> None:
         self.folder = folder
         self.location = str(folder)
+        self.artifacts = folder / ARTIFACTS
         self._environ = environ
         self.damage: list[str] = []
         self._cases_file = str(folder / CASES)
         self._cases: _CaseIndex | None = None
-        self.plan, self._placeholders = _plan_from_json(folder / PLAN, environ)
+        self.plan, self._placeholders = _stored_plan(folder / PLAN, environ)
         self.unresolved = sorted(self._placeholders)
 
     def cases(self, start: int = 0) -> Iterator[Case]:
@@ -142,7 +131,9 @@ class LocalReader:
                 return
             start, end = part
             file.seek(start)
-            yield from decoder.records(kind, _lines_until(file, start, end), lambda: self._line_number(name, start))
+            yield from decoder.records(
+                kind, _lines_until(file, start, end), lambda position: position + self._line_number(name, start)
+            )
 
     def _line_number(self, name: str, position: int) -> int:
         """The number of the line that starts at a byte position: read again, which only damage asks for."""
@@ -269,6 +260,9 @@ class LocalWriter(LocalReader):
 
     def save_summary(self, summary: RunSummary) -> None:
         replace_file(self.folder / SUMMARY, summary_to_yaml(self._masker.mask_strings(summary_to_plain(summary))))
+
+    def save_artifact(self, artifact: FilesystemArtifact) -> None:
+        write_artifact(self.artifacts, artifact.artifacts_path, self._encoder.line(artifact))
 
     def save_plan(self, plan: Plan) -> None:
         masker = self._masker.keeping(reserved_words(plan))

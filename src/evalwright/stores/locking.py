@@ -18,25 +18,30 @@ _held: set[int] = set()
 
 
 class RunLock:
-    """The exclusive right to write to a run folder, held from construction to `release`.
+    """The exclusive right to write to a run, held from construction to `release` by a lock on the file `path`.
 
+    With `remove` the file is gone after `release`.
     Raises RunLockedError that names the owner, and StorageError where the file system cannot lock.
     """
 
-    def __init__(self, folder: Path) -> None:
-        path = folder / LOCK_NAME
+    def __init__(self, path: Path, run: object, *, remove: bool = False) -> None:
+        self._path, self._remove = path, remove
         try:
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = _opened(path)
         except OSError as error:
             raise storage_error("lock", path, error) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            while remove and not _is_at(self._descriptor, path):  # its last owner has just removed it
+                os.close(self._descriptor)
+                self._descriptor = _opened(path)
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
         except BlockingIOError:
             owner = os.pread(self._descriptor, 300, 0).decode("utf-8", "replace").split()
             os.close(self._descriptor)
-            raise RunLockedError(f"{folder} is being written by {_described(owner)}; wait until it ends") from None
+            raise RunLockedError(f"{run} is being written by {_described(owner)}; wait until it ends") from None
         except OSError as error:
             os.close(self._descriptor)
             raise storage_error("lock", path, error) from error
@@ -47,9 +52,22 @@ class RunLock:
         if self._descriptor in _held:
             _held.discard(self._descriptor)
             with suppress(OSError):
+                if self._remove:
+                    self._path.unlink()
                 os.ftruncate(self._descriptor, 0)
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
+
+
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _described(owner: list[str]) -> str:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from evalwright.errors import InputError, RunLockedError, StorageError, did_you_mean
+from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Part
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
+from evalwright.stores.artifacts import write_artifact
 from evalwright.stores.lines import LineDecoder, LineEncoder
 
 __all__ = ["MemoryJudgements", "MemoryRun", "MemoryStore"]
@@ -37,6 +43,15 @@ class MemoryRun:
         self._verdicts: list[bytes] = []
         self._summary: RunSummary | None = None
         self._encoder = LineEncoder(None)
+        self._artifacts: Path | None = None
+
+    @property
+    def artifacts(self) -> Path:
+        """A temporary folder, made when it is first asked for."""
+        if self._artifacts is None:
+            self._artifacts = Path(tempfile.mkdtemp(prefix="evalwright-"))
+            weakref.finalize(self, shutil.rmtree, self._artifacts, ignore_errors=True)
+        return self._artifacts
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         return LineDecoder("cases", self.damage).records(Case, islice(self._cases, start, None))
@@ -82,6 +97,10 @@ class MemoryRun:
     def save_summary(self, summary: RunSummary) -> None:
         self._check_open()
         self._summary = summary
+
+    def save_artifact(self, artifact: FilesystemArtifact) -> None:
+        self._check_open()
+        write_artifact(self.artifacts, artifact.artifacts_path, self._encoder.line(artifact))
 
     def save_plan(self, plan: Plan) -> None:
         self._check_open()

@@ -1,0 +1,161 @@
+"""Where runs are: the store that a suite names, and the one that a path on the command line leads to.
+
+A run in a folder or a SQLite file is found by its path. One elsewhere leaves a note in the folder `runs`, with
+secrets as `${NAME}`: `runs/<run id>/store.json`, whose folder then stands for the run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evalwright.errors import EvalwrightError, InputError, Problem
+from evalwright.files.durable import replace_file, storage_error
+from evalwright.files.masking import Masker, expand, is_credential
+from evalwright.model.plan import Plan, Plugin
+from evalwright.model.protocols import RunReader, Store
+from evalwright.registry import load
+from evalwright.stores.local_files import LocalFiles
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+
+__all__ = ["Place", "address_of", "find_run", "run_places", "store_of"]
+
+NOTE = "store.json"
+_POSTGRES = "postgres:"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stored run: the store it is in, and the path that commands take for it."""
+
+    store: Store
+    run_id: str
+    address: Path
+
+
+class _Note(msgspec.Struct):
+    run_id: str
+    store: Plugin
+    config_path: str
+    dialect: str
+    schema_version: str = "1.0"
+
+
+def store_of(suite: Suite, out: Path | None, masker: Masker) -> Store:
+    """The store of a new run: a folder if the user names one, else what the suite says. Raises InputError."""
+    if out is not None or suite.store.type == "local_files":
+        return LocalFiles(out or suite.out or Path("runs"), masker)
+    return _built(suite.store, masker, _runs_folder(suite.store))
+
+
+def _runs_folder(store: Plugin) -> Path:
+    """The folder for what a store without a folder of its own leaves on disk."""
+    return Path(str(store.config.get("path") or "runs")).absolute()
+
+
+def _built(plugin: Plugin, masker: Masker | None, runs: Path) -> Store:
+    store: Store = load("stores", plugin.type)(plugin.config, masker, runs)
+    return store
+
+
+def address_of(run: RunReader, plan: Plan, masker: Masker) -> Path:
+    """The path that leads to a run; where it has none, a note of it is left on disk. Raises StorageError."""
+    location = Path(run.location)
+    if location.is_absolute():
+        return location
+    folder = _runs_folder(plan.store) / plan.run_id
+    note = msgspec.to_builtins(_Note(plan.run_id, plan.store, plan.config_path, plan.dialect))
+    note["store"]["config"] = dict(_without_literals(masker.placeholders(plan.store.config)))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error("create", folder, error) from error
+    replace_file(folder / NOTE, msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n")
+    return folder
+
+
+def _without_literals(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What may be written down: credentials only where they are placeholders."""
+    for key, value in config.items():
+        if not is_credential(key, value) or "${" in str(value):
+            yield key, value
+
+
+def find_run(path: Path, secrets: Mapping[str, str] = {}) -> Place:
+    """The run at a path: a run folder, `FILE.sqlite/RUN_ID`, `FILE.sqlite` for its newest run, a folder with a note
+    of a run elsewhere, or `postgres:SCHEMA/RUN_ID`. Raises InputError.
+
+    `secrets` of its suite are masked in what is written, besides those of the environment.
+    """
+    masker = Masker.of(secrets, os.environ)
+    if str(path).startswith(_POSTGRES):
+        return _in_postgres(str(path), masker)
+    if os.path.isfile(path / NOTE):  # noqa: PTH113 - Path.is_file raises for a name too long
+        return _noted(path.resolve(), secrets)
+    if any(os.path.isfile(place) for place in (path, *path.parents)):  # noqa: PTH113
+        from evalwright.stores.sqlite import Sqlite
+
+        file, run_id = Sqlite.at(path, masker)
+        return Place(file, run_id, file.path / run_id)
+    folder, run_id = LocalFiles.at(path, masker)
+    return Place(folder, run_id, folder.folder / run_id)
+
+
+def _in_postgres(text: str, masker: Masker) -> Place:
+    schema, _, run_id = text.removeprefix(_POSTGRES).partition("/")
+    store = _built(Plugin("postgres", {"schema": schema} if schema else {}), masker, Path("runs").absolute())
+    if not run_id:
+        ids = store.run_ids()
+        if not ids:
+            raise InputError(f"{text} holds no run")
+        run_id = ids[-1]
+    return Place(store, run_id, Path(store.read(run_id).location))
+
+
+def _noted(folder: Path, secrets: Mapping[str, str]) -> Place:
+    file = folder / NOTE
+    try:
+        note = msgspec.json.decode(file.read_bytes(), type=_Note)
+    except (OSError, ValueError) as error:
+        raise InputError(Problem(str(file), f"is no note of a run: {error}")) from error
+    unresolved: dict[str, str] = {}
+    config = expand(note.store.config, os.environ, unresolved)
+    authored = _authored(note)
+    for key, value in authored.items():
+        if key not in config or unresolved:
+            config[key] = value
+    if unresolved and not authored:
+        names = ", ".join(sorted(unresolved))
+        raise InputError(f"{folder}: set the environment variable {names}, or keep {note.config_path} as it was")
+    hidden = {key: str(value) for key, value in config.items() if is_credential(key, value)}
+    store = _built(Plugin(note.store.type, config), Masker.of({**hidden, **secrets}, os.environ), folder.parent)
+    return Place(store, note.run_id, folder)
+
+
+def _authored(note: _Note) -> dict[str, Any]:
+    """The store's configuration in the suite as it is now, if it still names the same kind of store."""
+    from evalwright.dialects import load_suite
+
+    with suppress(EvalwrightError, OSError):
+        store = load_suite(Path(note.config_path), note.dialect, to_run=False).store
+        if store.type == note.store.type:
+            return store.config
+    return {}
+
+
+def run_places(path: Path) -> list[Path]:
+    """The paths of all runs in a folder or a SQLite file, oldest first; noted ones last. Raises InputError."""
+    if os.path.isfile(path):  # noqa: PTH113
+        from evalwright.stores.sqlite import Sqlite
+
+        return [path / run_id for run_id in Sqlite(path).run_ids()]
+    noted = sorted(note.parent for note in path.glob(f"*/{NOTE}"))
+    return [*(path / run_id for run_id in LocalFiles(path).run_ids()), *noted]

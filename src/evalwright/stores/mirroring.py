@@ -1,0 +1,103 @@
+"""Stores as mirrors: a further copy of a run's records, beside the store that the run itself is in."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.files.masking import Masker, is_credential
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunWriter, Store
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Trace
+from evalwright.stores.local_files import local_files
+from evalwright.stores.postgres import postgres
+from evalwright.stores.sqlite import sqlite
+
+__all__ = ["StoreMirror", "local_files_mirror", "postgres_mirror", "sqlite_mirror"]
+
+_SYNC_PERIOD = 1.0
+
+Build = Callable[[Mapping[str, Any], Masker | None, Path], Store]
+
+
+def local_files_mirror(config: Mapping[str, Any]) -> StoreMirror:
+    """A copy as a folder of JSON Lines files below `path`."""
+    return StoreMirror(local_files, config)
+
+
+def postgres_mirror(config: Mapping[str, Any]) -> StoreMirror:
+    """A copy in a PostgreSQL database: `dsn`, `schema`, `pool_size`, `run_namespace`."""
+    return StoreMirror(postgres, config)
+
+
+def sqlite_mirror(config: Mapping[str, Any]) -> StoreMirror:
+    """A copy in a SQLite file: `path`, `run_namespace`."""
+    return StoreMirror(sqlite, config)
+
+
+class StoreMirror:
+    """Writes what it is told to a store. Raises InputError for a configuration that the store refuses."""
+
+    def __init__(self, build: Build, config: Mapping[str, Any]) -> None:
+        self._store: Callable[[Masker | None], Store] = lambda masker: build(config, masker, Path("runs"))
+        self._store(None)
+        self._writer: RunWriter | None = None
+        self._synced = 0.0
+
+    def start(self, plan: Plan) -> None:
+        """Begin a copy of the run, or go on with the one that is there."""
+        store = self._store(Masker.of(dict(_credentials(plan)), os.environ))
+        if plan.run_id in store.run_ids() and _same(store.read(plan.run_id).plan, plan):
+            self._writer = store.open(plan.run_id)
+            return
+        copied = msgspec.structs.replace(plan)
+        self._writer = store.create(copied, (), {})
+        self._writer.save_plan(msgspec.structs.replace(plan, run_id=copied.run_id))
+
+    def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+        if self._writer is None:
+            return
+        self._writer.append_trace(trace)
+        self._writer.append_results(results)
+        self._writer.append_verdict(verdict)
+        if time.monotonic() - self._synced > _SYNC_PERIOD:
+            self._writer.sync()
+            self._synced = time.monotonic()
+
+    def summary(self, summary: RunSummary) -> None:
+        if self._writer is not None:
+            self._writer.save_summary(summary)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _same(stored: Plan | None, plan: Plan) -> bool:
+    return stored is not None and (stored.started_at, stored.config_hash) == (plan.started_at, plan.config_hash)
+
+
+def _credentials(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Values of credential-shaped keys in the configurations of a plan, by a name of their own."""
+    plugins = [plan.store, *plan.mirrors, *([plan.workspace] if plan.workspace else [])]
+    for number, config in enumerate([*(v.config for v in plan.variants), *(p.config for p in plugins)]):
+        for key, text in _texts(config, False):
+            yield f"{key}:{number}", text
+
+
+def _texts(value: Any, inside: bool, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, str) and inside:
+        yield key, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _texts(item, inside or is_credential(name, item), f"{key}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            yield from _texts(item, inside, f"{key}.{position}")

@@ -1,0 +1,50 @@
+"""Runs in a PostgreSQL database (extra `postgres`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.masking import Masker
+from evalwright.stores.config import read_config
+
+if TYPE_CHECKING:
+    from evalwright.stores.postgres_store import Postgres
+
+__all__ = ["DSN_VARIABLE", "SCHEMA", "postgres"]
+
+DSN_VARIABLE = "EVALWRIGHT_POSTGRES_DSN"
+SCHEMA = "evalwright"
+
+
+class _Config(msgspec.Struct):
+    dsn: str | None = None
+    schema: str = SCHEMA
+    pool_size: int = 4
+    path: str | None = None
+    """The folder `runs`, which the caller takes from here."""
+    run_namespace: dict[str, Any] | None = None
+
+
+def postgres(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Postgres:
+    """Runs in a PostgreSQL database: `dsn`, `schema`, `pool_size`, `run_namespace`. Raises InputError.
+
+    Nothing is connected yet. Artifacts lie in the folder `runs`.
+    """
+    settings = read_config(_Config, config)
+    if settings.pool_size < 1:
+        raise InputError(Problem("", f"expected at least 1, found {settings.pool_size}", None, "pool_size"))
+    dsn = settings.dsn or os.environ.get(DSN_VARIABLE)
+    if not dsn:
+        raise InputError(Problem("", f"expected a connection string, here or in {DSN_VARIABLE}", None, "dsn"))
+    try:
+        from evalwright.stores.postgres_database import Database
+        from evalwright.stores.postgres_store import Postgres
+    except ImportError as error:
+        raise InputError("the store 'postgres' needs: pip install 'evalwright[postgres]'") from error
+    return Postgres(Database(dsn, settings.schema, settings.pool_size), runs, masker, settings.run_namespace)

@@ -1,0 +1,152 @@
+"""Connections to a PostgreSQL database and its tables of runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from evalwright.errors import InputError, Problem, StorageError
+from evalwright.files.masking import MASKED
+from evalwright.stores.lines import newer_version
+
+__all__ = ["Connection", "Database", "is_lost", "persist"]
+
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_VERSION = 1
+_MAKING = 0x6576616C77726967
+"""Advisory lock of whoever makes the tables."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+
+_CELL = "case_id text NOT NULL, variant_name text NOT NULL, trial integer NOT NULL, attempt integer NOT NULL"
+_RECORD = (
+    "run_id text NOT NULL, key bytea NOT NULL, seq bigint NOT NULL, {cell}{more}, "
+    "namespace jsonb, payload jsonb, line text NOT NULL, PRIMARY KEY (run_id, key)"
+)
+_STARTED = ", started_at timestamptz"
+_TABLES = {
+    "runs": "seq bigint GENERATED ALWAYS AS IDENTITY, run_id text PRIMARY KEY, started_at timestamptz NOT NULL, "
+    "namespace jsonb, plan text NOT NULL, writer text",
+    "cases": "run_id text NOT NULL, position integer NOT NULL, line text NOT NULL, PRIMARY KEY (run_id, position)",
+    "documents": "run_id text NOT NULL, name text NOT NULL, content bytea NOT NULL, PRIMARY KEY (run_id, name)",
+    "traces": _RECORD.format(cell=_CELL, more=_STARTED),
+    "results": _RECORD.format(cell=_CELL, more=f", evaluator text NOT NULL{_STARTED}"),
+    "verdicts": _RECORD.format(cell=_CELL, more=""),
+    "artifacts": _RECORD.format(cell=_CELL, more=_STARTED),
+    "summaries": "run_id text PRIMARY KEY, started_at timestamptz NOT NULL, namespace jsonb, payload jsonb, "
+    "line text NOT NULL",
+}
+_INDEXES = [
+    *(f"CREATE UNIQUE INDEX {table}_in_order ON {table} (run_id, seq)" for table in ("traces", "results", "verdicts")),
+    *(
+        f"CREATE INDEX {table}_namespace ON {table} USING gin (namespace)"
+        for table in ("runs", "traces", "results", "artifacts", "summaries")
+    ),
+]
+
+
+class Database:
+    """Where and how to connect; nothing is connected before it is asked for."""
+
+    def __init__(self, dsn: str, schema: str, pool_size: int) -> None:
+        try:
+            self._password = str(conninfo_to_dict(dsn).get("password") or "")
+        except psycopg.ProgrammingError:  # its message quotes the connection string
+            expected = "expected a connection string such as postgresql://user@host/database"
+            raise InputError(Problem("", expected, None, "dsn")) from None
+        self._dsn, self.schema, self.pool_size = dsn, schema, pool_size
+
+    def connect(self) -> Connection:
+        """A new connection that commits each statement by itself. Raises psycopg.Error."""
+        name = f"evalwright {os.getpid()} {os.uname().nodename}"[:63]
+        given = conninfo_to_dict(self._dsn)
+        timeout = int(given.get("connect_timeout") or 10)
+        connection = psycopg.connect(self._dsn, autocommit=True, application_name=name, connect_timeout=timeout)
+        try:
+            connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.schema)))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def why(self, error: psycopg.Error) -> str:
+        """What the server or its client said, without the password."""
+        text = " ".join(str(error).split())
+        for secret in {self._password, quote(self._password, safe="")} - {""}:
+            text = text.replace(secret, MASKED)
+        return text
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever fails on the way becomes an InputError."""
+        try:
+            yield
+        except psycopg.errors.UndefinedTable:
+            raise InputError(f"the schema {self.schema!r} holds no runs") from None
+        except psycopg.Error as error:
+            raise InputError(f"the schema {self.schema!r} cannot be read: {self.why(error)}") from error
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Whatever fails on the way becomes a StorageError."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise StorageError(f"cannot write to the schema {self.schema!r}: {self.why(error)}") from error
+
+    def prepare(self, connection: Connection) -> None:
+        """Make the tables where they are missing. Raises psycopg.Error, InputError for those of a later version."""
+        if not self._is_made(connection):
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
+                if not self._is_made(connection):
+                    self._make(connection)
+        row = connection.execute("SELECT max(version) FROM layout").fetchone()
+        if row and row[0] and row[0] > _VERSION:
+            raise newer_version(f"the schema {self.schema!r}", f"{row[0]} of its tables")
+
+    def _is_made(self, connection: Connection) -> bool:
+        query = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'layout'"
+        return connection.execute(query, (self.schema,)).fetchone() is not None
+
+    def _make(self, connection: Connection) -> None:
+        there = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", (self.schema,))
+        if there.fetchone() is None:
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
+        for table, columns in _TABLES.items():
+            connection.execute(sql.SQL(f"CREATE TABLE {table} ({columns})"))
+        for statement in _INDEXES:
+            connection.execute(sql.SQL(statement))
+        connection.execute("CREATE TABLE layout (version integer NOT NULL)")
+        connection.execute("INSERT INTO layout VALUES (%s)", (_VERSION,))
+
+
+def is_lost(error: psycopg.Error, connection: Connection | None = None) -> bool:
+    """Whether an error means that the server went away, not that it refuses what it was told."""
+    if connection is not None and (connection.closed or connection.broken):
+        return True
+    if error.sqlstate is None:
+        return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+    return error.sqlstate.startswith(("08", "57P"))
+
+
+def persist(work: Callable[[], T], gone: Callable[[psycopg.Error], bool], patience: float) -> T:
+    """Do something, again and again for `patience` seconds while the server is gone. Raises psycopg.Error."""
+    deadline, pause = time.monotonic() + patience, _FIRST_PAUSE
+    while True:
+        try:
+            return work()
+        except psycopg.Error as error:
+            if not gone(error) or time.monotonic() + pause > deadline:
+                raise
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)

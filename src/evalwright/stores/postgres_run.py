@@ -1,0 +1,341 @@
+"""One run in a PostgreSQL database: its statements, and what happens when the server goes away."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import psycopg
+from psycopg import sql
+
+from evalwright.errors import RunLockedError, StorageError
+from evalwright.model.protocols import Part
+from evalwright.model.summary import RunSummary
+from evalwright.stores.postgres_database import Connection, Database, is_lost, persist
+from evalwright.stores.postgres_lock import lock_run
+from evalwright.stores.rows import Batch, Row, batched
+from evalwright.stores.table_run import Rows
+
+__all__ = ["PostgresRun"]
+
+T = TypeVar("T")
+
+_PATIENCE = 60.0
+"""Seconds for which a run that is being written waits for its server to come back."""
+_PAGE = 200
+_BATCH = 5000
+_LAST = (1 << 63) - 1
+_UNSAFE = re.compile(r"\\u0000|\\u[dD][89abAB]")
+"""What JSON holds and JSONB does not: NUL, and surrogates (whole pairs are looked at, and found harmless)."""
+_NO_JSONB = ("22", "54")
+"""SQLSTATE classes of what JSONB does not take: bad data, too large, too deep."""
+_NOT_IN_JSONB = '{"not_in_jsonb": true}'
+
+_TYPES = {
+    "key": "bytea",
+    "seq": "bigint",
+    "case_id": "text",
+    "variant_name": "text",
+    "trial": "integer",
+    "attempt": "integer",
+    "evaluator": "text",
+    "started_at": "timestamptz",
+    "plain": "text",
+    "line": "text",
+}
+_WITHOUT = {"traces": {"evaluator"}, "results": set[str](), "verdicts": {"evaluator", "started_at"}}
+_WITHOUT["artifacts"] = _WITHOUT["traces"]
+
+
+def _insert(table: str) -> sql.SQL:
+    """The statement that writes any number of rows of a table, each column as one array."""
+    columns = [name for name in _TYPES if name not in _WITHOUT[table]]
+    stored = [name for name in columns if name != "plain"]
+    arrays = ", ".join(f"%({name})b::{_TYPES[name]}[]" for name in columns)
+    updates = ", ".join(f"{name} = excluded.{name}" for name in [*stored, "payload", "namespace"] if name != "key")
+    return sql.SQL(
+        f"INSERT INTO {table} (run_id, namespace, payload, {', '.join(stored)}) "
+        f"SELECT %(run_id)s, %(namespace)s::jsonb, coalesce(plain, line)::jsonb, {', '.join(stored)} "
+        f"FROM unnest({arrays}) AS given ({', '.join(columns)}) "
+        f"ON CONFLICT (run_id, key) DO UPDATE SET {updates}"
+    )
+
+
+_INSERTS = {table: _insert(table) for table in _WITHOUT}
+
+
+class PostgresRun:
+    """The rows of one run. With `writer`, a connection that holds its lock, it can be written."""
+
+    prompt = False
+
+    def __init__(self, database: Database, run_id: str, runs: Path, writer: Connection | None = None) -> None:
+        self._database, self._run_id, self._connection = database, run_id, writer
+        self.location = f"postgres:{database.schema}/{run_id}"
+        self.artifacts = runs / run_id / "artifacts"
+        self._patience = _PATIENCE if writer else 0.0
+        self._idle: list[tuple[int, Connection]] = []
+        self._token = os.urandom(8).hex()
+        self._last: dict[str, int] = {}
+        if writer is not None:
+            self._take_over(writer)
+
+    def _take_over(self, writer: Connection) -> None:
+        with self._database.writing():
+            writer.execute("UPDATE runs SET writer = %s WHERE run_id = %s", (self._token, self._run_id))
+            row = writer.execute("SELECT namespace::text FROM runs WHERE run_id = %s", (self._run_id,)).fetchone()
+            self._namespace = row and row[0]
+            for table in ("traces", "results", "verdicts"):
+                query = sql.SQL(f"SELECT coalesce(max(seq), 0) FROM {table} WHERE run_id = %s")
+                self._last[table] = writer.execute(query, (self._run_id,)).fetchall()[0][0]
+
+    # reading
+
+    def plan(self) -> bytes | None:
+        return self._line("SELECT plan FROM runs WHERE run_id = %s")
+
+    def summary(self) -> bytes | None:
+        return self._line("SELECT line FROM summaries WHERE run_id = %s")
+
+    def case(self, index: int) -> bytes | None:
+        return self._line("SELECT line FROM cases WHERE run_id = %s AND position = %s", index)
+
+    def _line(self, query: str, *values: object) -> bytes | None:
+        rows = self._fetched(query, *values)
+        return rows[0][0].encode() + b"\n" if rows else None
+
+    def cases(self, start: int) -> Iterator[bytes]:
+        """Page by page, so that a server that restarts in between is not missed."""
+        query = "SELECT line FROM cases WHERE run_id = %s AND position >= %s ORDER BY position LIMIT %s"
+        while page := self._fetched(query, start, _PAGE):
+            for (line,) in page:
+                yield line.encode() + b"\n"
+            start += len(page)
+
+    def parts(self, count: int) -> list[Part]:
+        query = (
+            "SELECT min(seq), max(seq) + 1 FROM (SELECT seq, ntile(%s) OVER (ORDER BY seq) AS part "
+            "FROM traces WHERE run_id = %s) AS numbered GROUP BY part ORDER BY part"
+        )
+        with self._reading() as connection:
+            return connection.execute(query, (count, self._run_id)).fetchall()
+
+    def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
+        start, end = part or (0, _LAST)
+        query = sql.SQL(
+            f"SELECT seq, convert_to(line, 'UTF8') FROM {table} "
+            "WHERE run_id = %s AND seq >= %s AND seq < %s ORDER BY seq"
+        )
+        with self._reading() as connection, connection.transaction():
+            cursor = connection.cursor(name="lines")
+            cursor.itersize = _PAGE
+            with cursor:
+                cursor.execute(query, (self._run_id, start, end), binary=True)
+                for number, line in cursor:
+                    yield number, line + b"\n"
+
+    def _fetched(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        def fetch() -> list[tuple[Any, ...]]:
+            with self._pooled() as connection:
+                return connection.execute(query, (self._run_id, *values)).fetchall()
+
+        with self._database.reading():
+            return persist(fetch, is_lost, self._patience)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._database.reading(), self._pooled() as connection:
+            yield connection
+
+    @contextmanager
+    def _pooled(self) -> Iterator[Connection]:
+        """An idle connection of this process or a new one; afterwards it is kept for the next time."""
+        while self._idle and self._idle[-1][0] != os.getpid():
+            _inherited.append(self._idle.pop())
+        connection = self._idle.pop()[1] if self._idle else self._database.connect()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        if len(self._idle) < self._database.pool_size:
+            self._idle.append((os.getpid(), connection))
+        else:
+            connection.close()
+
+    # writing
+
+    def write(self, batch: Batch) -> None:
+        tables = [(table, self._numbered(table, rows)) for table, rows in batch.tables() if rows]
+        self._written(lambda connection: self._write_all(connection, tables))
+
+    def _numbered(self, table: str, rows: list[Row]) -> list[tuple[bytes, int, Row]]:
+        """Rows with their keys and numbers, the last one of each key: the same again when they are written again."""
+        kept: dict[bytes, tuple[bytes, int, Row]] = {}
+        for row in rows:
+            key = _key(row)
+            self._last[table] += 1
+            kept[key] = (key, self._last[table], row)
+        return list(kept.values())
+
+    def _write_all(self, connection: Connection, tables: list[tuple[str, list[tuple[bytes, int, Row]]]]) -> None:
+        try:
+            with connection.pipeline(), connection.transaction():
+                for table, rows in tables:
+                    connection.execute(_INSERTS[table], self._arrays(rows))
+        except psycopg.Error as error:
+            if is_lost(error, connection) or not (error.sqlstate or "").startswith(_NO_JSONB):
+                raise
+            self._write_one_by_one(connection, tables)
+
+    def _write_one_by_one(self, connection: Connection, tables: list[tuple[str, list[tuple[bytes, int, Row]]]]) -> None:
+        """Where JSONB refuses a record, its `payload` says so; `line` has it all the same."""
+        with connection.transaction():
+            for table, rows in tables:
+                for row in rows:
+                    try:
+                        with connection.transaction():
+                            connection.execute(_INSERTS[table], self._arrays([row]))
+                    except psycopg.Error as error:
+                        if is_lost(error, connection) or not (error.sqlstate or "").startswith(_NO_JSONB):
+                            raise
+                        connection.execute(_INSERTS[table], self._arrays([row], plain=_NOT_IN_JSONB))
+
+    def _arrays(self, rows: list[tuple[bytes, int, Row]], plain: str | None = None) -> dict[str, Any]:
+        return {
+            "run_id": self._run_id,
+            "namespace": self._namespace,
+            "key": [key for key, _, _ in rows],
+            "seq": [number for _, number, _ in rows],
+            "case_id": [row.case_id.replace("\0", "\ufffd") for _, _, row in rows],
+            "variant_name": [row.variant_name.replace("\0", "\ufffd") for _, _, row in rows],
+            "trial": [row.trial for _, _, row in rows],
+            "attempt": [row.attempt for _, _, row in rows],
+            "evaluator": [row.evaluator.replace("\0", "\ufffd") for _, _, row in rows],
+            "started_at": [row.started_at for _, _, row in rows],
+            "plain": [plain or _for_jsonb(row.line) for _, _, row in rows],
+            "line": [row.line for _, _, row in rows],
+        }
+
+    def make_durable(self) -> None:
+        """Every write is durable when it returns."""
+
+    def put_plan(self, line: bytes) -> None:
+        query = "UPDATE runs SET plan = %s WHERE run_id = %s"
+        self._written(lambda connection: connection.execute(query, (line.decode(), self._run_id)))
+
+    def put_summary(self, summary: RunSummary, line: bytes) -> None:
+        text = line.decode()
+        query = (
+            "INSERT INTO summaries (run_id, namespace, started_at, payload, line) "
+            "VALUES (%s, %s::jsonb, %s, %s::jsonb, %s) ON CONFLICT (run_id) DO UPDATE SET "
+            "namespace = excluded.namespace, started_at = excluded.started_at, payload = excluded.payload, "
+            "line = excluded.line"
+        )
+        values = (self._run_id, self._namespace, summary.started_at, _for_jsonb(text) or text, text)
+        self._written(lambda connection: connection.execute(query, values))
+
+    def put_artifact(self, row: Row) -> None:
+        rows = [(_key(row._replace(attempt=0)), 0, row)]
+        self._written(lambda connection: self._write_all(connection, [("artifacts", rows)]))
+
+    def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
+        def replace(connection: Connection) -> None:
+            with connection.transaction():
+                for table, rows in (("results", results), ("verdicts", verdicts)):
+                    query = sql.SQL(f"DELETE FROM {table} WHERE run_id = %s")
+                    connection.execute(query, (self._run_id,))
+                    self._insert_stream(connection, table, rows())
+
+        self._written(replace)
+
+    def _insert_stream(self, connection: Connection, table: str, rows: Iterable[Row]) -> None:
+        for batch in batched(rows, _BATCH):
+            with connection.transaction():
+                self._write_all(connection, [(table, self._numbered(table, batch))])
+
+    def _written(self, work: Callable[[Connection], object]) -> None:
+        """Do something with the connection that holds the lock, again when the server went away meanwhile."""
+
+        def attempt() -> None:
+            if self._connection is None or self._connection.closed:
+                self._connection = self._locked_again()
+            work(self._connection)
+
+        def gone(error: psycopg.Error) -> bool:
+            if not is_lost(error, self._connection):
+                return False
+            self._drop_connection()
+            return True
+
+        with self._database.writing():
+            persist(attempt, gone, _PATIENCE)
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                self._connection.close()
+        self._connection = None
+
+    def _locked_again(self) -> Connection:
+        """A new connection with the lock. Raises StorageError when somebody else wrote to the run meanwhile."""
+        connection = self._database.connect()
+        try:
+            lock_run(connection, self._database.schema, self._run_id)
+            row = connection.execute("SELECT writer FROM runs WHERE run_id = %s", (self._run_id,)).fetchone()
+            if row is None or row[0] != self._token:
+                raise StorageError(f"{self.location}: another process has written to it while the server was away")
+        except RunLockedError as error:  # perhaps our own last session, which the server has not missed yet
+            connection.close()
+            raise psycopg.OperationalError(str(error)) from error
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def prepare_to_fork(self) -> None:
+        for owner, connection in self._idle:
+            if owner == os.getpid():
+                connection.close()
+        self._idle = []
+
+    def close(self) -> None:
+        self.prepare_to_fork()
+        self._drop_connection()
+
+
+_inherited: list[object] = []
+"""Connections of a parent process, which must be neither used nor closed."""
+
+
+def _key(row: Row) -> bytes:
+    """The primary key of a row inside its run; ids may be longer than an index takes, and hold any character."""
+    parts = (row.case_id, row.variant_name, row.trial, row.attempt, row.evaluator)
+    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=16).digest()
+
+
+def _for_jsonb(line: str) -> str | None:
+    """The line as JSONB takes it, if it is not taken as it is: NUL and half characters become U+FFFD."""
+    if _UNSAFE.search(line) is None:
+        return None
+    try:
+        return json.dumps(_replaced(json.loads(line)))
+    except (ValueError, RecursionError):
+        return _NOT_IN_JSONB
+
+
+def _replaced(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_replaced(key): _replaced(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item) for item in value]
+    return value

@@ -1,0 +1,131 @@
+"""Runs in the tables of one schema of a PostgreSQL database, any number of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from evalwright.errors import InputError, did_you_mean
+from evalwright.files.masking import Masker
+from evalwright.model.plan import Plan
+from evalwright.model.snapshot import Case
+from evalwright.stores.lines import LineEncoder, reserved_words
+from evalwright.stores.plans import plan_to_json
+from evalwright.stores.postgres_database import Connection, Database
+from evalwright.stores.postgres_lock import lock_run
+from evalwright.stores.postgres_run import PostgresRun
+from evalwright.stores.rows import spooled_cases
+from evalwright.stores.run_ids import numbered, safe_id
+from evalwright.stores.table_run import TableReader, TableWriter
+
+__all__ = ["Postgres"]
+
+
+class Postgres:
+    """A schema of runs. Secrets of the environment are masked in everything written when no masker is given.
+
+    `runs` is the folder for artifacts: `<runs>/<run id>/artifacts`.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        runs: Path,
+        masker: Masker | None = None,
+        namespace: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._database, self._runs, self._namespace = database, Path(runs).absolute(), namespace
+        self._given_masker = masker
+
+    @property
+    def _masker(self) -> Masker:
+        if self._given_masker is None:
+            self._given_masker = Masker.of({}, os.environ)
+        return self._given_masker
+
+    def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> TableWriter:
+        """A new run; see `Store.create`. Raises StorageError."""
+        with self._database.writing():
+            self._database.connect().close()  # before a dataset is read
+        spool, plan.cases_total = spooled_cases(cases, LineEncoder(self._masker.keeping(reserved_words(plan))))
+        with spool, self._database.writing():
+            connection = self._database.connect()
+            try:
+                self._database.prepare(connection)
+                self._create(connection, plan, spool, documents)
+            except BaseException:
+                connection.close()
+                raise
+        return self._writer(plan.run_id, connection)
+
+    def _create(self, connection: Connection, plan: Plan, spool: BinaryIO, documents: Mapping[str, bytes]) -> None:
+        with connection.transaction():
+            self._insert_run(connection, plan)
+            with connection.cursor().copy("COPY cases (run_id, position, line) FROM STDIN") as copy:
+                for position, line in enumerate(spool):
+                    copy.write_row((plan.run_id, position, line.rstrip(b"\n").decode()))
+            for name, content in documents.items():
+                text = self._masker.mask_text(content.decode("utf-8", "surrogateescape"))
+                row = (plan.run_id, name, text.encode("utf-8", "surrogateescape"))
+                connection.execute("INSERT INTO documents (run_id, name, content) VALUES (%s, %s, %s)", row)
+            lock_run(connection, self._database.schema, plan.run_id)
+
+    def _insert_run(self, connection: Connection, plan: Plan) -> None:
+        """Under the first id that is free; somebody else's with the same one is waited for."""
+        namespace = None if self._namespace is None else Jsonb(self._masker.mask_strings(self._namespace))
+        for run_id in numbered(safe_id(plan.run_id)):
+            plan.run_id = run_id
+            line = plan_to_json(plan, self._masker.keeping(reserved_words(plan))).decode()
+            inserted = connection.execute(
+                "INSERT INTO runs (run_id, started_at, namespace, plan) VALUES (%s, %s, %s, %s) "
+                "ON CONFLICT DO NOTHING RETURNING 1",
+                (run_id, plan.started_at, namespace, line),
+            )
+            if inserted.fetchone() is not None:
+                return
+
+    def open(self, run_id: str) -> TableWriter:
+        """The run for writing; see `Store.open`."""
+        self._check(run_id)
+        with self._database.writing():
+            connection = self._database.connect()
+            try:
+                lock_run(connection, self._database.schema, run_id)
+            except BaseException:
+                connection.close()
+                raise
+        return self._writer(run_id, connection)
+
+    def _writer(self, run_id: str, connection: Connection) -> TableWriter:
+        try:
+            tables = PostgresRun(self._database, run_id, self._runs, connection)
+        except BaseException:
+            connection.close()
+            raise
+        return TableWriter(tables, self._masker)
+
+    def read(self, run_id: str) -> TableReader:
+        """The run for reading; needs no lock. Raises InputError when there is none."""
+        self._check(run_id)
+        return TableReader(PostgresRun(self._database, run_id, self._runs))
+
+    def _check(self, run_id: str) -> None:
+        ids = self.run_ids()
+        if run_id not in ids:
+            near = did_you_mean(run_id, ids)
+            raise InputError(f"the schema {self._database.schema!r} holds no run {run_id!r}{near}")
+
+    def run_ids(self) -> list[str]:
+        """Ids of the stored runs, oldest first. Raises InputError."""
+        with self._database.reading(), closing(self._database.connect()) as connection:
+            there = connection.execute("SELECT to_regclass('runs')").fetchone()
+            if there is None or there[0] is None:
+                return []
+            rows = connection.execute(sql.SQL("SELECT run_id FROM runs ORDER BY started_at, seq")).fetchall()
+        return [run_id for (run_id,) in rows]

@@ -1,0 +1,114 @@
+"""Records as rows of a database: the columns that find them, and the masked line of JSON that holds them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from evalwright.files.masking import MASKED
+from evalwright.model.artifact import FilesystemArtifact
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.stores.lines import LineEncoder
+
+__all__ = ["Batch", "Row", "RowEncoder", "batched", "row_of_line", "spooled_cases"]
+
+_MASKED = MASKED.encode()
+_IN_MEMORY = 1 << 22
+
+
+class Row(NamedTuple):
+    """One record; a column that its kind lacks is empty."""
+
+    case_id: str
+    variant_name: str
+    trial: int
+    attempt: int
+    evaluator: str
+    started_at: datetime | None
+    line: str
+    """JSON without a line end."""
+
+
+class _Key(msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+    evaluator: str = ""
+    started_at: datetime | None = None
+
+
+_key_decoder = msgspec.json.Decoder(_Key)
+
+Record = Trace | EvaluationResult | CaseVerdict | FilesystemArtifact
+
+
+class RowEncoder(LineEncoder):
+    """Encodes records to rows whose columns hold no secret either."""
+
+    def rows(self, records: Sequence[Record]) -> list[Row]:
+        lines = self.lines(records).split(b"\n")
+        return [self._row(record, line) for record, line in zip(records, lines, strict=False)]
+
+    def _row(self, record: Record, line: bytes) -> Row:
+        if _MASKED in line:
+            return row_of_line(line)
+        evaluator = record.evaluator if isinstance(record, EvaluationResult) else ""
+        started_at = record.started_at if isinstance(record, (Trace, EvaluationResult)) else None
+        key = (record.case_id, record.variant_name, record.trial, record.attempt)
+        return Row(*key, evaluator, started_at, line.decode())
+
+
+def row_of_line(line: bytes) -> Row:
+    """The row of a stored line, which says itself where it belongs."""
+    key = _key_decoder.decode(line)
+    cell = (key.case_id, key.variant_name, key.trial, key.attempt)
+    return Row(*cell, key.evaluator, key.started_at, line.rstrip(b"\n").decode())
+
+
+class Batch:
+    """Rows that wait to be written together, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.traces: list[Row] = []
+        self.results: list[Row] = []
+        self.verdicts: list[Row] = []
+
+    def __len__(self) -> int:
+        return len(self.traces) + len(self.results) + len(self.verdicts)
+
+    def tables(self) -> Iterator[tuple[str, list[Row]]]:
+        """Name and rows of each table, traces first and verdicts last."""
+        yield from (("traces", self.traces), ("results", self.results), ("verdicts", self.verdicts))
+
+
+def spooled_cases(cases: Iterable[Case], encoder: LineEncoder) -> tuple[BinaryIO, int]:
+    """The lines of all cases in a temporary file, rewound, and how many there are.
+
+    No database is locked while a dataset is read.
+    """
+    file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - the caller closes it
+    total = 0
+    try:
+        for case in cases:
+            file.write(encoder.case(case))
+            total += 1
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file, total  # type: ignore[return-value]
+
+
+def batched(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
+    """The rows in lists of at most `size`."""
+    rows = iter(rows)
+    while batch := list(islice(rows, size)):
+        yield batch

@@ -1,0 +1,173 @@
+"""Runs in a SQLite file, any number of them; readers and writers of different runs may use it at the same time."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from evalwright.errors import InputError, did_you_mean
+from evalwright.files.durable import storage_error, sync_folder
+from evalwright.files.masking import Masker
+from evalwright.model.plan import Plan
+from evalwright.model.snapshot import Case
+from evalwright.stores.config import read_config
+from evalwright.stores.lines import LineEncoder, reserved_words
+from evalwright.stores.locking import RunLock
+from evalwright.stores.plans import plan_to_json
+from evalwright.stores.rows import spooled_cases
+from evalwright.stores.run_ids import numbered, safe_id
+from evalwright.stores.sqlite_run import SqliteRun, connect, reading, writing
+from evalwright.stores.table_run import TableReader, TableWriter
+
+__all__ = ["Sqlite", "sqlite"]
+
+_CASES_AT_ONCE = 1000
+
+
+class _Config(msgspec.Struct):
+    path: str
+    run_namespace: dict[str, Any] | None = None
+
+
+def sqlite(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Sqlite:
+    """Runs in a SQLite file: `path`, `run_namespace`. Raises InputError."""
+    settings = read_config(_Config, config)
+    return Sqlite(Path(settings.path), masker, settings.run_namespace)
+
+
+class Sqlite:
+    """A file of runs. Secrets of the environment are masked in everything written when no masker is given."""
+
+    def __init__(self, path: Path, masker: Masker | None = None, namespace: Mapping[str, Any] | None = None) -> None:
+        self.path = Path(path).absolute()  # user code may change the working directory
+        self._given_masker = masker
+        self._namespace = namespace
+
+    @classmethod
+    def at(cls, path: Path, masker: Masker | None = None) -> tuple[Sqlite, str]:
+        """The store and the run id of `FILE/RUN_ID`, or of the newest run for `FILE`. Raises InputError."""
+        path = path.absolute()
+        file = next((place for place in (path, *path.parents) if place.is_file()), path)
+        store = cls(file.resolve(), masker)
+        if file != path:
+            return store, path.relative_to(file).as_posix()
+        ids = store.run_ids()
+        if not ids:
+            raise InputError(f"{path} holds no run")
+        return store, ids[-1]
+
+    @property
+    def _masker(self) -> Masker:
+        if self._given_masker is None:
+            self._given_masker = Masker.of({}, os.environ)
+        return self._given_masker
+
+    def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> TableWriter:
+        """A new run; see `Store.create`. Raises StorageError."""
+        run_id = safe_id(plan.run_id)
+        spool, plan.cases_total = spooled_cases(cases, LineEncoder(self._masker.keeping(reserved_words(plan))))
+        with spool:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                with writing(self.path), closing(connect(self.path)) as connection:
+                    lock = self._created(connection, plan, run_id, spool, documents)
+                sync_folder(self.path.parent)
+            except OSError as error:
+                raise storage_error("create a run in", self.path, error) from error
+        return self._writer(plan.run_id, lock)
+
+    def _created(
+        self,
+        connection: sqlite3.Connection,
+        plan: Plan,
+        run_id: str,
+        spool: BinaryIO,
+        documents: Mapping[str, bytes],
+    ) -> RunLock:
+        connection.execute("BEGIN IMMEDIATE")
+        taken = {text.decode() for (text,) in connection.execute("SELECT run_id FROM runs")}
+        plan.run_id = next(name for name in numbered(run_id) if name not in taken)
+        lock = self._lock(plan.run_id)
+        try:
+            line = plan_to_json(plan, self._masker.keeping(reserved_words(plan)))
+            row = (plan.run_id, plan.started_at.isoformat(), _text(self._namespace, self._masker), line.decode())
+            connection.execute("INSERT INTO runs (run_id, started_at, namespace, payload) VALUES (?, ?, ?, ?)", row)
+            _insert_cases(connection, plan.run_id, spool)
+            masked = (
+                (plan.run_id, name, self._masker.mask_text(content.decode("utf-8", "surrogateescape")))
+                for name, content in documents.items()
+            )
+            connection.executemany(
+                "INSERT INTO documents (run_id, name, content) VALUES (?, ?, ?)",
+                ((run, name, text.encode("utf-8", "surrogateescape")) for run, name, text in masked),
+            )
+            connection.execute("COMMIT")
+        except BaseException:
+            lock.release()
+            raise
+        return lock
+
+    def _lock(self, run_id: str) -> RunLock:
+        file = self.path.with_name(f".{self.path.name}.{safe_id(run_id)}.lock")
+        return RunLock(file, self.path / run_id, remove=True)
+
+    def _writer(self, run_id: str, lock: RunLock) -> TableWriter:
+        try:
+            tables = SqliteRun(self.path, run_id, self._stored(run_id), lock)
+        except BaseException:
+            lock.release()
+            raise
+        return TableWriter(tables, self._masker)
+
+    def open(self, run_id: str) -> TableWriter:
+        """The run for writing; see `Store.open`."""
+        self._stored(run_id)
+        return self._writer(run_id, self._lock(run_id))
+
+    def read(self, run_id: str) -> TableReader:
+        """The run for reading; needs no lock. Raises InputError when there is none."""
+        return TableReader(SqliteRun(self.path, run_id, self._stored(run_id)))
+
+    def _stored(self, run_id: str) -> str | None:
+        """The namespace of a stored run. Raises InputError when there is no such run."""
+        with reading(self.path), closing(self._connected()) as connection:
+            found = connection.execute("SELECT namespace FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+        if found is None:
+            raise InputError(f"{self.path} holds no run {run_id!r}{did_you_mean(run_id, self.run_ids())}")
+        return None if found[0] is None else str(found[0], "utf-8")
+
+    def run_ids(self) -> list[str]:
+        """Ids of the stored runs, oldest first."""
+        if not self.path.is_file():
+            return []
+        with reading(self.path), closing(self._connected()) as connection:
+            rows = connection.execute("SELECT run_id FROM runs ORDER BY started_at, seq").fetchall()
+        return [str(run_id, "utf-8") for (run_id,) in rows]
+
+    def _connected(self) -> sqlite3.Connection:
+        if not self.path.is_file():
+            raise InputError(f"{self.path} does not exist")
+        return connect(self.path)
+
+
+def _insert_cases(connection: sqlite3.Connection, run_id: str, spool: BinaryIO) -> None:
+    lines: Iterator[tuple[int, bytes]] = enumerate(spool)
+    while page := list(islice(lines, _CASES_AT_ONCE)):
+        connection.executemany(
+            "INSERT INTO cases (run_id, position, payload) VALUES (?, ?, ?)",
+            [(run_id, position, line.rstrip(b"\n").decode()) for position, line in page],
+        )
+
+
+def _text(namespace: Mapping[str, Any] | None, masker: Masker) -> str | None:
+    """The namespace as JSON text with sorted keys, as specification evalh, d.7, wants it."""
+    import json
+
+    return None if namespace is None else json.dumps(masker.mask_strings(namespace), sort_keys=True, ensure_ascii=False)

