@@ -29,10 +29,15 @@ ROOMS = {
     "enrichers": {"errors", "model", "files", "registry", "targets"},
     "dialects": {
         "errors", "model", "files", "registry", "evaluators", "targets", "workspaces", "mirrors", "enrichers", "stores",
+        "scoring", "llm",
     },
     "run": {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm",
         "workspaces", "mirrors", "enrichers", "processes",
+    },
+    "letta": {
+        "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm", "run",
+        "reports",
     },
     "northstar": {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm", "run",

@@ -7,6 +7,7 @@ The fields of a `msgspec.Struct` class are its keys. What one field cannot say, 
 
 from __future__ import annotations
 
+import operator
 import types
 import typing
 from collections.abc import Mapping
@@ -17,12 +18,14 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.fields import select
 from evalwright.evaluators.wording import shown
-from evalwright.model.protocols import Evaluator
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.protocols import Evaluator, Extractor
 from evalwright.registry import load
 
-__all__ = ["build_evaluator"]
+__all__ = ["build", "build_evaluator", "build_extractor"]
 
 _NOUNS = {str: "string", int: "int", float: "number", bool: "bool", list: "list", dict: "mapping"}
+_COMPARISONS = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le, "eq": operator.eq}
 _UNIONS = (typing.Union, types.UnionType)
 
 
@@ -31,17 +34,38 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Evaluator:
 
     Raises InputError for an unknown type, and for a bad configuration one whose problems have keys relative to it.
     """
-    kind = load("evaluators", type_name)
+    return cast(Evaluator, _built(load("evaluators", type_name), config))
+
+
+def build(spec: EvaluatorSpec) -> Evaluator:
+    """The evaluator of a plan, behind its extractor if it has one. Raises InputError like `build_evaluator`."""
+    evaluator = build_evaluator(spec.type, spec.config)
+    if spec.extractor is None:
+        return evaluator
+    from evalwright.evaluators.extracted import Extracted
+
+    extractor = build_extractor(spec.extractor.type, spec.extractor.config)
+    threshold, compare = spec.threshold, _COMPARISONS[spec.threshold_op]
+    passes = None if threshold is None else lambda score: bool(compare(score, threshold))
+    return Extracted(evaluator, extractor, passes)
+
+
+def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
+    """The extractor registered under `type_name` with its configuration. Raises InputError like `build_evaluator`."""
+    return cast(Extractor, _built(load("extractors", type_name), config))
+
+
+def _built(kind: Any, config: Mapping[str, Any]) -> Any:
     try:
         if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-            return cast(Evaluator, kind(**config))
+            return kind(**config)
         values, problems = _checked(kind, config)
         check = getattr(kind, "config_problems", None)
         if check is not None:
             problems.extend(check(values))
         if not problems:
             fields = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
-            return cast(Evaluator, kind(**{fields[key]: value for key, value in values.items()}))
+            return kind(**{fields[key]: value for key, value in values.items()})
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(Problem("", str(error))) from error
     raise InputError(problems)

@@ -65,6 +65,9 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
     """Its share in the score of a cell, where the rule of passing weighs scores."""
     required: float | None = None
     """A cell fails whose score by this evaluator is below this one."""
+    threshold: float | None = None
+    """The score with which a result passes, by `threshold_op`; None leaves that to the evaluator."""
+    threshold_op: str = "gte"
     extractor: Plugin | None = None
     """What picks the text that is judged, put in the place of the final answer; the text is kept in the result."""
 
@@ -80,10 +83,12 @@ class PassCriteria(msgspec.Struct, frozen=True):
     any_required: list[str] = []
     errored_cases: str = "error"
     errored_evaluators: str = "fail"
+    spoiling_errors: list[str] = []
+    """Types of errors of one evaluator that spoil the cell: what the others said is kept, but does not count."""
 
 
 class RetryRule(msgspec.Struct, frozen=True):
-    """Which errors of a target are tried again: waits are `backoff_seconds * 2**(n-1)` before try n+1."""
+    """Which errors of a target are tried again (`*` for all): waits are `backoff_seconds * 2**(n-1)` before try n+1."""
 
     max_attempts: int = 1
     on: list[str] = []

@@ -16,7 +16,7 @@ from evalwright.model.trace import Answer, Trace
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["Dialect", "Enricher", "Evaluator", "Mirror", "Part", "Report", "RunReader", "RunWriter", "Store", "Target"]
+__all__ = ["Dialect", "Enricher", "Evaluator", "Extractor", "Mirror", "Part", "Report", "RunReader", "RunWriter", "Store", "Target"]
 
 T = TypeVar("T")
 
@@ -97,6 +97,13 @@ class Mirror(Protocol):
         """The run, or this session of it, is over."""
 
     def close(self) -> None: ...
+
+
+class Extractor(Protocol):
+    """Picks the text to be judged out of a conversation; registered and configured like an evaluator."""
+
+    def extract(self, turns: list[list[dict[str, Any]]], blocks: dict[str, str] | None) -> str:
+        """One text, "" when there is none. `turns` and `blocks` are those of `evaluators.turns`."""
 
 
 class RunReader(Protocol):

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from evalwright.errors import Interrupted, LimitExceeded
-from evalwright.evaluators.build import build_evaluator
+from evalwright.evaluators.build import build
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import Evaluator
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
@@ -44,11 +44,7 @@ class Judge:
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""
 
     def _build(self, specs: Iterable[EvaluatorSpec]) -> list[tuple[EvaluatorSpec, Evaluator]]:
-        return [
-            (spec, build_evaluator(spec.type, spec.config))
-            for spec in specs
-            if self._only is None or spec.name == self._only
-        ]
+        return [(spec, build(spec)) for spec in specs if self._only is None or spec.name == self._only]
 
     def _of(self, case: Case) -> list[tuple[EvaluatorSpec, Evaluator]]:
         """The evaluators of one case. Raises InputError when the case has one that cannot be built."""
@@ -120,6 +116,16 @@ class Judge:
             row.error = evaluator_failure(raised, self._limit)
         end = time.monotonic()
         row.finished_at, row.latency_ms = self._clock.date(end), int((end - start) * 1000)
+
+    def spoil(self, results: Sequence[EvaluationResult]) -> None:
+        """Take back what others said of a cell in which an evaluator had an error that spoils it."""
+        types = self._plan.pass_criteria.spoiling_errors
+        spoilt = next((row for row in results if row.error is not None and row.error.type in types), None)
+        for row in results if spoilt is not None else ():
+            if row.error is None:
+                row.detail = {**row.detail, "not_counted": {"passed": row.passed, "score": row.score}}
+                row.error = TraceError("not_counted", f"{spoilt.evaluator} had an error")  # type: ignore[union-attr]
+                row.passed, row.score = False, None
 
     def verdict(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
         return cell_verdict(self._plan.pass_criteria, self.names(case), trace, results)

@@ -204,6 +204,7 @@ class _Again:
     def _store(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> None:
         if self._kept is not None and not is_unspent(trace):
             results = self._kept.beside(trace, self._judge.names(case), results)
+        self._judge.spoil(results)
         append(results, self._share.append_results)
         verdict = self._judge.verdict(case, trace, results)
         verdict.case_index = trace.case_index

@@ -247,6 +247,7 @@ class Runner:
         results, pending = self._judge.evaluate(case, trace, [row.evaluator for row in known])
         if pending:
             await self._judge.finish(results, pending)
+        self._judge.spoil(results)
         append(results, self._writer.append_results)
         if known:
             results = known + results

@@ -13,7 +13,9 @@ from evalwright.scoring.facts import ResultLike, TraceLike
 
 __all__ = ["Aggregate", "aggregate_of"]
 
-_KINDS: dict[str, str] = {}
+_KINDS: dict[str, str] = {
+    "letta": "evalwright.scoring.letta:LettaAggregate",
+}
 """Dialect to `module:class`; the class is called with the plan."""
 
 

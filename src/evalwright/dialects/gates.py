@@ -1,0 +1,186 @@
+"""Gates as their author writes them (specification letta, 5.1 to 5.3): checked, and with every default filled in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from evalwright.errors import did_you_mean
+from evalwright.files.places import Place
+from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
+
+__all__ = ["checked_gate", "pass_thresholds"]
+
+Tell = Callable[[Place, str], None]
+
+_KINDS = ("simple", "weighted_average", "logical")
+
+
+def checked_gate(raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",)) -> dict[str, Any] | None:
+    """The gate with its defaults, None when something is wrong with it; each mistake is told with its place.
+
+    A gate without `kind` is of the first era of Letta suites, unless it has keys of the later one.
+    """
+    if not isinstance(raw, Mapping):
+        tell(place, f"expected a mapping, found {type(raw).__name__}")
+        return None
+    return _Reading(metrics, tell).gate(raw, place)
+
+
+def pass_thresholds(gate: Mapping[str, Any]) -> dict[str, float]:
+    """The score from which a single result counts as passed, by evaluator, where the gate says one."""
+    if gate["kind"] == "logical":
+        return {key: value for c in reversed(gate["conditions"]) for key, value in pass_thresholds(c).items()}
+    if "pass_threshold" not in gate:
+        return {}
+    keys = gate["weights"] if gate["kind"] == "weighted_average" else [gate["metric_key"]]
+    return dict.fromkeys(keys, gate["pass_threshold"])
+
+
+class _Reading:
+    def __init__(self, metrics: Sequence[str], tell: Tell) -> None:
+        self._metrics, self._told = metrics, tell
+        self._sound = True
+
+    def _tell(self, place: Place, message: str) -> None:
+        self._sound = False
+        self._told(place, message)
+
+    def gate(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any] | None:
+        gate = self._of_kind(raw, place, nested=False)
+        return gate if self._sound else None
+
+    def _of_kind(self, raw: Mapping[str, Any], place: Place, *, nested: bool) -> dict[str, Any]:
+        kind = raw.get("kind")
+        if kind is None:
+            newer = nested or "aggregation" in raw or "pass_threshold" in raw
+            return self._simple(raw, place, nested=nested) if newer else self._legacy(raw, place)
+        if kind == "simple":
+            return self._simple(raw, place, nested=nested)
+        if kind == "weighted_average":
+            return self._weighted(raw, place)
+        if kind == "logical":
+            return self._logical(raw, place)
+        self._tell((*place, "kind"), f"unknown kind {kind!r}{did_you_mean(str(kind), _KINDS)} ({', '.join(_KINDS)})")
+        return {}
+
+    def _simple(self, raw: Mapping[str, Any], place: Place, *, nested: bool) -> dict[str, Any]:
+        gate = {
+            "kind": "simple",
+            "metric_key": self._metric(raw, place),
+            "aggregation": self._choice(raw, place, "aggregation", AGGREGATIONS, None if nested else "avg_score"),
+            **self._comparison(raw, place),
+        }
+        return gate | self._threshold(raw, place)
+
+    def _weighted(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        gate = {
+            "kind": "weighted_average",
+            "aggregation": self._choice(raw, place, "aggregation", AGGREGATIONS, None),
+            "weights": self._weights(raw.get("weights"), (*place, "weights")),
+            **self._comparison(raw, place),
+        }
+        return gate | self._threshold(raw, place)
+
+    def _weights(self, raw: Any, place: Place) -> dict[str, float]:
+        if not isinstance(raw, Mapping) or not raw:
+            self._tell(place, "weights: expected a mapping from graders to weights, with at least one")
+            return {}
+        weights = {}
+        for key, given in raw.items():
+            if key not in self._metrics:
+                self._unknown((*place, str(key)), key)
+            weight = _number(given)
+            if weight is None or weight < 0:
+                self._tell((*place, str(key)), f"weights: expected a number that is not negative, found {given!r}")
+            weights[str(key)] = weight or 0.0
+        if not any(weights.values()):
+            self._tell(place, "weights: at least one must be more than 0")
+        return weights
+
+    def _logical(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        conditions = raw.get("conditions")
+        if not isinstance(conditions, list) or not conditions:
+            self._tell((*place, "conditions"), "conditions: expected a list with at least one condition")
+            conditions = []
+        read = []
+        for i, condition in enumerate(conditions):
+            inside = (*place, "conditions", i)
+            if isinstance(condition, Mapping):
+                read.append(self._of_kind(condition, inside, nested=True))
+            else:
+                self._tell(inside, f"expected a mapping, found {type(condition).__name__}")
+        return {
+            "kind": "logical",
+            "operator": self._choice(raw, place, "operator", ("and", "or"), None),
+            "conditions": read,
+        }
+
+    def _legacy(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        comparison = self._comparison(raw, place)
+        aggregation = self._choice(raw, place, "metric", ("avg_score", "accuracy"), "avg_score")
+        pass_op = self._choice(raw, place, "pass_op", tuple(OPERATORS), comparison["op"] or "gte")
+        pass_value = comparison["value"]
+        if raw.get("pass_value") is not None:
+            pass_value = self._number_at(raw, place, "pass_value")
+        elif aggregation == "accuracy":
+            pass_op, pass_value = "gte", 1.0
+        return {
+            "kind": "legacy",
+            "metric_key": self._metric(raw, place),
+            "aggregation": aggregation,
+            **comparison,
+            "pass_op": pass_op,
+            "pass_value": pass_value,
+        }
+
+    def _metric(self, raw: Mapping[str, Any], place: Place) -> str:
+        key = raw.get("metric_key")
+        if key is None and self._metrics:
+            return self._metrics[0]
+        if key not in self._metrics:
+            self._unknown((*place, "metric_key"), key)
+        return str(key)
+
+    def _unknown(self, place: Place, key: Any) -> None:
+        known = ", ".join(self._metrics)
+        self._tell(place, f"no grader {key!r}{did_you_mean(str(key), self._metrics)} (there are: {known})")
+
+    def _comparison(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any]:
+        return {
+            "op": self._choice(raw, place, "op", tuple(OPERATORS), None),
+            "value": self._number_at(raw, place, "value"),
+        }
+
+    def _threshold(self, raw: Mapping[str, Any], place: Place) -> dict[str, float]:
+        if raw.get("pass_threshold") is None:
+            return {}
+        return {"pass_threshold": self._number_at(raw, place, "pass_threshold")}
+
+    def _number_at(self, raw: Mapping[str, Any], place: Place, key: str) -> float:
+        number = _number(raw.get(key))
+        if number is None:
+            found = f"found {raw[key]!r}" if key in raw else "it is missing"
+            self._tell((*place, key), f"{key}: expected a finite number, {found}")
+        return number or 0.0
+
+    def _choice(
+        self, raw: Mapping[str, Any], place: Place, key: str, known: Collection[str], default: str | None
+    ) -> str:
+        given = raw.get(key, default)
+        if given in known:
+            return str(given)
+        found = f"found {given!r}{did_you_mean(str(given), known)}" if key in raw else "it is missing"
+        self._tell((*place, key), f"{key}: expected one of {', '.join(known)}, {found}")
+        return ""
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None

@@ -1,0 +1,208 @@
+"""Letta suites: a dataset, an agent, graders and a gate in one YAML file (specification letta), read unchanged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evalwright.dialects.gates import checked_gate
+from evalwright.dialects.letta_graders import Graders
+from evalwright.dialects.letta_samples import Samples, Selection
+from evalwright.dialects.letta_target import Target
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files import yaml
+from evalwright.files.places import Place, dotted, steps_of
+from evalwright.model.case import EvalCase
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings
+from evalwright.model.suite import Suite
+
+__all__ = ["Letta"]
+
+_KEYS = (
+    "name", "description", "dataset", "target", "graders", "grader", "gate", "reward", "max_samples", "sample_tags",
+    "num_runs", "setup_script", "max_concurrent", "output", "cleanup", "sandbox",
+)  # fmt: skip
+_CONCURRENT = 15
+_SPOILING = ["extraction_error", "grader_error"]
+
+
+class Letta:
+    """Reads a Letta suite."""
+
+    options = ("target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate")
+
+    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
+        return "dataset" in head and ("graders" in head or "grader" in head)
+
+    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
+        document = yaml.load(path, "native")
+        return _Reading(path, document, options, variables).suite(to_run)
+
+
+class _Reading:
+    """One reading of one suite, gathering its problems."""
+
+    def __init__(
+        self, path: Path, document: yaml.Document, options: Mapping[str, Any], variables: Mapping[str, str]
+    ) -> None:
+        self._path, self._document, self._options = path, document, options
+        self._environment = {**os.environ, **variables}
+        self._folder = path.resolve().parent
+        self._problems: list[Problem] = []
+        self._warnings: list[Problem] = []
+        raw = document.value
+        if not isinstance(raw, dict):
+            found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
+            raise InputError(Problem(str(path), f"{found}, expected a mapping with name, dataset, target and graders"))
+        self._raw: dict[str, Any] = {str(key): value for key, value in raw.items()}
+
+    def suite(self, to_run: bool) -> Suite:
+        raw = self._raw
+        self._unknown_keys()
+        name = self._text("name")
+        graders = self._graders()
+        gate = self._gate(list(graders))
+        evaluators = Graders(self._folder, raw.get("reward") is not None, self._options, self.tell).specs(graders, gate)
+        runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
+        target = Target(self._folder, raw, self._options, self._environment, self.tell)
+        variants = target.variants(to_run, self.take)
+        if target.cached and runs > 1:
+            self.tell(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
+        cases = self._cases(evaluators, limit, target)
+        if to_run:
+            for spec in evaluators:
+                self._built(spec)
+        self._refuse(cases)
+        document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}
+        return Suite(
+            name=name,
+            dialect="letta",
+            source=self._path,
+            cases=cases,
+            variants=variants,
+            evaluators=evaluators,
+            pass_criteria=PassCriteria(errored_evaluators="error", spoiling_errors=_SPOILING),
+            run=self._settings(runs, target),
+            out=self._folder / raw["output"] if isinstance(raw.get("output"), str) else None,
+            gate=gate,
+            target_chosen=True,
+            document=document,
+            secrets=target.secrets(),
+        )
+
+    def tell(self, place: Place, message: str) -> None:
+        problem = Problem(str(self._path), message, self._document.line(place), dotted(place))
+        if problem not in self._problems:  # each model's variant has the same target
+            self._problems.append(problem)
+
+    def take(self, place: Place, build: Callable[[], object]) -> None:
+        """Build something; its problems become problems of this file at `place`."""
+        try:
+            build()
+        except InputError as error:
+            for problem in error.problems or [Problem("", error.headline)]:
+                self.tell((*place, *steps_of(problem.key)), problem.message)
+
+    def _refuse(self, cases: Iterable[EvalCase]) -> None:
+        if not self._problems:
+            return
+        try:
+            for _ in cases:
+                pass
+        except InputError as error:
+            self._problems += error.problems
+        raise InputError(self._problems, f"Invalid suite {self._path}")
+
+    def _unknown_keys(self) -> None:
+        for key in self._raw:
+            if key not in _KEYS and self._options.get("strict"):
+                self.tell((key,), f"unknown key{did_you_mean(key, _KEYS)}")
+
+    def _text(self, key: str) -> str:
+        value = self._raw.get(key)
+        if not isinstance(value, str) or not value:
+            self.tell((key,), f"{key}: expected text, " + (f"found {value!r}" if key in self._raw else "it is missing"))
+            return ""
+        return value
+
+    def _count(self, key: str, default: int, least: int) -> int:
+        value = self._raw.get(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            self.tell((key,), f"{key}: expected a whole number from {least}, found {value!r}")
+            return default
+        return value
+
+    def _graders(self) -> dict[str, Any]:
+        graders = self._raw.get("graders")
+        if graders is None and isinstance(self._raw.get("grader"), dict):
+            return {"default": self._raw["grader"]}
+        if not isinstance(graders, dict) or not graders:
+            self.tell(("graders",), "graders: expected a mapping with at least one grader")
+            return {}
+        return {str(key): grader for key, grader in graders.items()}
+
+    def _gate(self, keys: list[str]) -> dict[str, Any] | None:
+        if "gate" not in self._raw:
+            if self._raw.get("reward") is None:
+                self.tell(("gate",), "gate: it is missing, expected a gate or a reward")
+            else:
+                return self._reward(keys)
+            return None
+        if not keys:
+            return None
+        gate = checked_gate(self._raw["gate"], keys, self.tell)
+        rate = self._options.get("max_error_rate")
+        return gate if gate is None or rate is None else {**gate, "max_error_rate": rate}
+
+    def _reward(self, keys: list[str]) -> dict[str, Any] | None:
+        reward = self._raw["reward"]
+        kind = reward.get("kind") if isinstance(reward, dict) else None
+        if kind == "metric":
+            return {"kind": "reward", "metric_key": str(reward.get("metric_key"))}
+        if kind == "custom" and isinstance(reward.get("function"), str):
+            path, _, name = reward["function"].rpartition(":")
+            return {"kind": "reward", "function": f"{self._folder / path}:{name}"}
+        self.tell(("reward",), "reward: expected {kind: metric, metric_key} or {kind: custom, function: file.py:name}")
+        return None
+
+    def _cases(self, evaluators: list[EvaluatorSpec], limit: int, target: Target) -> Iterable[EvalCase]:
+        named = self._text("dataset")
+        tags = self._raw.get("sample_tags") or []
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            self.tell(("sample_tags",), f"sample_tags: expected a list of texts, found {tags!r}")
+            tags = []
+        if not named:
+            return ()
+        path = self._folder / named
+        if not path.is_file():
+            self.tell(("dataset",), f"there is no dataset file {named!r}")
+            return ()
+        declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
+        selection = Selection(tags, limit, declared, bool(self._options.get("allow_empty")), target.recorded_inputs)
+        try:
+            return Samples(path, self._folder, selection)
+        except InputError as error:
+            self._problems += error.problems
+            return ()
+
+    def _built(self, spec: EvaluatorSpec) -> None:
+        from evalwright.evaluators.build import build_evaluator, build_extractor
+
+        place: Place = ("graders", spec.name)
+        self.take(place, partial(build_evaluator, spec.type, spec.config))
+        if spec.extractor is not None:
+            self.take(
+                (*place, "extractor_config"), partial(build_extractor, spec.extractor.type, spec.extractor.config)
+            )
+
+    def _settings(self, runs: int, target: Target) -> RunSettings:
+        return RunSettings(
+            max_concurrency=self._count("max_concurrent", _CONCURRENT, 1),
+            trials=runs,
+            retry=RetryRule(target.attempts, ["*"], 1.0),
+        )

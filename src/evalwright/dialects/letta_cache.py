@@ -1,0 +1,138 @@
+"""Recorded results of Letta suites, to be judged again without an agent (specification letta, 6.4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.jsonl import lines_of
+
+__all__ = ["Cache", "Recording", "read_cache"]
+
+Recording = dict[str, Any]
+"""`sample_id`, `input` (None where unknown), `model`, `trajectory`, `agent_id`, `usage`, `blocks`."""
+
+
+class Cache:
+    """Recordings by sample and model."""
+
+    def __init__(self) -> None:
+        self._by_sample: dict[str, dict[str | None, Recording]] = {}
+
+    def add(self, recording: Recording) -> None:
+        self._by_sample.setdefault(str(recording["sample_id"]), {})[recording["model"]] = recording
+
+    def __len__(self) -> int:
+        return sum(map(len, self._by_sample.values()))
+
+    def find(self, sample_id: str, model: str | None) -> Recording | None:
+        """The recording of a sample with a model; without a model, the only one there is."""
+        of_sample = self._by_sample.get(sample_id, {})
+        if model in of_sample:
+            return of_sample[model]
+        return next(iter(of_sample.values())) if model is None and len(of_sample) == 1 else None
+
+    def inputs(self, sample_id: str) -> list[Any]:
+        """The inputs that were recorded for a sample, where they are known."""
+        return [r["input"] for r in self._by_sample.get(sample_id, {}).values() if r["input"] is not None]
+
+
+def read_cache(path: Path) -> Cache:
+    """The results in a folder or file that letta-evals wrote, or in a run folder of ours. Raises InputError."""
+    cache = Cache()
+    for recording in _recordings(path):
+        cache.add(recording)
+    return cache
+
+
+def _recordings(path: Path) -> Iterator[Recording]:
+    if path.is_file():
+        return _in_file(path, path.parent)
+    if not path.is_dir():
+        raise InputError(Problem(str(path), "there is no such folder of recorded results"))
+    if (path / "plan.json").is_file():
+        return _ours(path)
+    if (path / "results.jsonl").is_file():
+        return _in_file(path / "results.jsonl", path)
+    files = sorted(p for p in path.rglob("*.jsonl"))
+    if not files:
+        raise InputError(
+            Problem(str(path), "holds no recorded results: expected results.jsonl, or suite.json with *.jsonl")
+        )
+    return (recording for file in files for recording in _in_file(file, path))
+
+
+def _in_file(file: Path, folder: Path) -> Iterator[Recording]:
+    inputs = _inputs(folder / "suite.json")
+    for number, line in lines_of(file):
+        record = _object(file, number, line)
+        kind = record.get("type")
+        if kind in ("header", "summary"):
+            continue
+        found = record.get("result") if kind == "result" else record
+        if not isinstance(found, dict):
+            raise InputError(Problem(str(file), "expected a recorded result", number))
+        yield _recording(found, inputs)
+
+
+def _object(file: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise InputError(Problem(str(file), f"malformed JSON: {error}", number)) from None
+    if not isinstance(record, dict):
+        raise InputError(Problem(str(file), f"expected an object, found {type(record).__name__}", number))
+    return record
+
+
+def _inputs(suite: Path) -> dict[str, Any]:
+    """Inputs by sample id, of the newer layout, whose result lines do not repeat them."""
+    if not suite.is_file():
+        return {}
+    samples = _object(suite, 1, suite.read_bytes()).get("samples")
+    named = samples if isinstance(samples, list) else []
+    return {str(s.get("id")): s.get("input") for s in named if isinstance(s, dict)}
+
+
+def _recording(result: dict[str, Any], inputs: dict[str, Any]) -> Recording:
+    raw = result.get("sample")
+    sample = raw if isinstance(raw, dict) else {}
+    sample_id = result.get("sample_id", sample.get("id"))
+    model = result.get("model_name", result.get("model_handle"))
+    trajectory = result.get("trajectory")
+    return {
+        "sample_id": sample_id,
+        "input": sample.get("input", inputs.get(str(sample_id))),
+        "model": model if isinstance(model, str) else None,
+        "trajectory": trajectory if isinstance(trajectory, list) else [],
+        "agent_id": result.get("agent_id"),
+        "usage": result.get("agent_usage"),
+        "blocks": _blocks(result.get("agent_state")),
+    }
+
+
+def _blocks(state: Any) -> dict[str, str] | None:
+    if not isinstance(state, dict):
+        return None
+    memory = state.get("memory")
+    blocks = state.get("blocks") or (memory.get("blocks") if isinstance(memory, dict) else None) or []
+    named = [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+    return {str(block.get("label")): str(block.get("value") or "") for block in named}
+
+
+def _ours(folder: Path) -> Iterator[Recording]:
+    for number, line in lines_of(folder / "traces.jsonl"):
+        trace = _object(folder / "traces.jsonl", number, line)
+        extra = trace.get("extra") or {}
+        yield {
+            "sample_id": trace.get("case_id"),
+            "input": trace.get("input"),
+            "model": extra.get("model"),
+            "trajectory": extra.get("turns") or [],
+            "agent_id": extra.get("agent_id"),
+            "usage": extra.get("usage"),
+            "blocks": extra.get("blocks"),
+        }

@@ -1,0 +1,168 @@
+"""The graders of a Letta suite as evaluators behind extractors (specification letta, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.dialects.gates import pass_thresholds
+from evalwright.errors import did_you_mean
+from evalwright.files.places import Place
+from evalwright.model.plan import EvaluatorSpec, Plugin
+from evalwright.registry import names
+
+__all__ = ["TOOL_GRADERS", "Graders"]
+
+TOOL_GRADERS = {
+    "ascii_printable_only": "ascii_printable_only",
+    "contains": "ground_truth_contained",
+    "exact_match": "ground_truth_equals",
+    "regex_match": "ground_truth_matches",
+}
+"""Letta's own names to ours."""
+_JUDGES = ("model_judge", "rubric", "letta_judge")
+_KINDS = ("tool", *_JUDGES)
+_PROVIDERS = ("openai", "anthropic", "google")
+_COMMON = {"kind", "display_name", "extractor", "extractor_config"}
+_OF_TOOL = _COMMON | {"function"}
+_OF_JUDGE = _COMMON | {
+    "prompt", "prompt_path", "model", "temperature", "provider", "max_retries", "timeout", "rubric_vars",
+    "system_prompt",
+    "agent_file", "agent_id", "judge_tool_name",
+}  # fmt: skip
+_TOOL_NAME = "submit_grade"
+
+
+class Graders:
+    """Reads `graders`; every mistake is told with its place."""
+
+    def __init__(
+        self, folder: Path, newer: bool, options: Mapping[str, Any], tell: Callable[[Place, str], None]
+    ) -> None:
+        self._folder, self._newer, self._options, self._tell = folder, newer, options, tell
+
+    def specs(self, graders: Mapping[str, Any], gate: Mapping[str, Any] | None) -> list[EvaluatorSpec]:
+        found = []
+        for key, raw in graders.items():
+            place: Place = ("graders", key)
+            if not isinstance(raw, Mapping):
+                self._tell(place, f"expected a mapping, found {type(raw).__name__}")
+                continue
+            kind, config = self._kind(raw, place)
+            extractor = self._extractor(raw, place)
+            if kind is not None and extractor is not None:
+                threshold, compare = _passes(gate, key)
+                found.append(
+                    EvaluatorSpec(key, kind, config, threshold=threshold, threshold_op=compare, extractor=extractor)
+                )
+        return found
+
+    def _kind(self, raw: Mapping[str, Any], place: Place) -> tuple[str | None, dict[str, Any]]:
+        kind = raw.get("kind")
+        if kind == "tool":
+            self._unknown(raw, _OF_TOOL, place)
+            return self._tool(raw.get("function"), (*place, "function"))
+        if kind in _JUDGES:
+            self._unknown(raw, _OF_JUDGE, place)
+            return self._judge(raw, place)
+        said = f"unknown kind {kind!r}{did_you_mean(str(kind), _KINDS)} ({', '.join(_KINDS)})"
+        self._tell((*place, "kind"), said)
+        return None, {}
+
+    def _unknown(self, raw: Mapping[str, Any], known: set[str], place: Place) -> None:
+        for key in raw:
+            if key not in known and self._options.get("strict"):
+                self._tell((*place, key), f"unknown key{did_you_mean(str(key), known)}")
+
+    def _tool(self, function: Any, place: Place) -> tuple[str | None, dict[str, Any]]:
+        if not isinstance(function, str) or not function:
+            self._tell(place, "function: expected the name of a function, or file.py:name")
+        elif ":" in function:
+            path, _, name = function.rpartition(":")
+            return "python_grader", {"function": f"{self._folder / path}:{name}"}
+        elif function in TOOL_GRADERS:
+            return TOOL_GRADERS[function], {}
+        else:
+            known = f"{did_you_mean(function, TOOL_GRADERS)} (there are: {', '.join(TOOL_GRADERS)})"
+            self._tell(place, f"no function {function!r}{known}")
+        return None, {}
+
+    def _judge(self, raw: Mapping[str, Any], place: Place) -> tuple[str | None, dict[str, Any]]:
+        prompt = self._prompt(raw, place)
+        named = raw.get("judge_tool_name", _TOOL_NAME)
+        if named != _TOOL_NAME and not (raw.get("agent_file") or raw.get("agent_id")):
+            self._tell((*place, "judge_tool_name"), "judge_tool_name: needs agent_file or agent_id beside it")
+        provider = raw.get("provider", "openai")
+        if provider not in _PROVIDERS:
+            self._tell((*place, "provider"), f"provider: expected one of {', '.join(_PROVIDERS)}, found {provider!r}")
+        declared = raw.get("rubric_vars") or []
+        if not isinstance(declared, list) or not all(isinstance(name, str) for name in declared):
+            self._tell((*place, "rubric_vars"), f"rubric_vars: expected a list of names, found {declared!r}")
+            declared = []
+        given = {
+            name: raw[name]
+            for name in ("model", "temperature", "timeout", "system_prompt")
+            if raw.get(name) is not None
+        }
+        config = {
+            "prompt": prompt or "",
+            "provider": provider,
+            "rubric_vars": declared,
+            "max_attempts": 1 + self._retries(raw.get("max_retries", 5), (*place, "max_retries")),
+            **given,
+        }
+        if self._newer:
+            config["braces"] = "doubled"
+        if self._options.get("strict_rubric"):
+            config["unknown_names"] = "refuse"
+        return "rubric_template", config
+
+    def _retries(self, value: Any, place: Place) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            self._tell(place, f"max_retries: expected a whole number from 0, found {value!r}")
+            return 0
+        return value
+
+    def _prompt(self, raw: Mapping[str, Any], place: Place) -> str | None:
+        text, named = raw.get("prompt"), raw.get("prompt_path")
+        if bool(text) == bool(named):
+            found = "both" if text else "neither"
+            self._tell((*place, "prompt"), f"expected one of 'prompt' and 'prompt_path', found {found}")
+        elif named:
+            path = self._folder / str(named)
+            try:
+                return path.read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                self._tell((*place, "prompt_path"), f"{named!r} cannot be read: {error}")
+        elif isinstance(text, str):
+            return text
+        else:
+            self._tell((*place, "prompt"), f"prompt: expected text, found {type(text).__name__}")
+        return None
+
+    def _extractor(self, raw: Mapping[str, Any], place: Place) -> Plugin | None:
+        name, config = raw.get("extractor", "last_assistant"), raw.get("extractor_config") or {}
+        if not isinstance(config, dict):
+            self._tell((*place, "extractor_config"), f"expected a mapping, found {type(config).__name__}")
+            return None
+        if isinstance(name, str) and ":" in name:
+            path, _, function = name.rpartition(":")
+            return Plugin("python_extractor", {"function": f"{self._folder / path}:{function}", "config": config})
+        known = [known for known in names("extractors") if known != "python_extractor"]
+        if name not in known:
+            self._tell(
+                (*place, "extractor"),
+                f"no extractor {name!r}{did_you_mean(str(name), known)} (there are: {', '.join(known)})",
+            )
+            return None
+        return Plugin(str(name), config)
+
+
+def _passes(gate: Mapping[str, Any] | None, key: str) -> tuple[float, str]:
+    """With which score a result of a grader passes, and by which comparison (specification letta, 1)."""
+    if gate is None or gate["kind"] == "reward":
+        return 1.0, "gte"
+    if gate["kind"] == "legacy":
+        return gate["pass_value"], gate["pass_op"]
+    return pass_thresholds(gate).get(key, 1.0), "gte"

@@ -1,0 +1,276 @@
+"""Datasets of Letta suites, JSONL and CSV, streamed; every mistake of a file at once (specification letta, 2)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.jsonl import lines_of
+from evalwright.model.case import ForeignCase
+
+__all__ = ["RESERVED", "Samples", "Selection"]
+
+RESERVED = ("input", "ground_truth", "submission")
+"""Names in rubrics that a sample's own variables must not take."""
+_MOST_PROBLEMS = 100
+_VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
+_OBJECTS = (*_VARIABLES, "metadata")
+_KNOWN = {"id", "sample_id", "input", "prompt", "ground_truth", "tags", "rubric", "rubric_path", *_OBJECTS}
+_CSV_LIMIT = 1 << 30
+"""Bytes of one cell; the standard library's own limit is 128 KiB."""
+
+Tell = Callable[[str, str], None]
+"""Tells a mistake: the field and the message."""
+
+
+class Selection(NamedTuple):
+    """Which samples are taken, and what they must bring."""
+
+    tags: Sequence[str] = ()
+    limit: int | None = None
+    declared: Mapping[str, Sequence[str]] = {}
+    """Variables that every sample must have, by grader."""
+    allow_empty: bool = False
+    recorded: Callable[[str], list[Any]] = lambda _sample_id: []
+    """The inputs with which a sample was recorded."""
+
+
+class _Row(NamedTuple):
+    number: int
+    """From 0, counted over the whole file."""
+    line: int
+    fields: dict[str, Any] | None
+    mistake: str = ""
+
+
+class Samples:
+    """The samples of one file as cases; goes through the file anew each time."""
+
+    def __init__(self, path: Path, folder: Path, selection: Selection) -> None:
+        self._path, self._folder, self._selection = path, folder, selection
+        suffix = path.suffix.lower()
+        if suffix not in (".jsonl", ".csv"):
+            raise InputError(
+                Problem(str(path), f"expected a dataset that ends in .jsonl or .csv, found {path.suffix!r}")
+            )
+        self._rows = self._csv_rows if suffix == ".csv" else self._jsonl_rows
+
+    def __iter__(self) -> Iterator[ForeignCase]:
+        problems: list[Problem] = []
+        lines: dict[str, int] = {}
+        taken = total = 0
+        for row in self._rows():
+            total += 1
+            case = self._case(row, problems)
+            if case is None:
+                continue
+            if case.id in lines:
+                here = (
+                    f"line {row.line}, row {row.number}: id: duplicate id {case.id!r}, first on line {lines[case.id]}"
+                )
+                problems.append(Problem(str(self._path), here, row.line, "id"))
+            lines.setdefault(case.id, row.line)
+            if self._wanted(case) and (not self._selection.limit or taken < self._selection.limit):
+                taken += 1
+                self._check(case, row, problems)
+                if not problems:
+                    yield case
+        if not total and not problems and not self._selection.allow_empty:
+            problems.append(Problem(str(self._path), "the dataset is empty: no samples"))
+        if problems:
+            shown = f", the first {_MOST_PROBLEMS}:" if len(problems) > _MOST_PROBLEMS else ":"
+            raise InputError(problems[:_MOST_PROBLEMS], f"{len(problems)} problems in {self._path}{shown}")
+
+    def _wanted(self, case: ForeignCase) -> bool:
+        return set(self._selection.tags) <= set(case.tags)
+
+    def _check(self, case: ForeignCase, row: _Row, problems: list[Problem]) -> None:
+        """What a sample that is to be run must bring."""
+        tell = self._teller(row, problems)
+        variables = case.extra.get("rubric_vars") or {}
+        for grader, names in self._selection.declared.items():
+            if missing := [name for name in names if name not in variables]:
+                tell("rubric_vars", f"sample {case.id}: grader {grader!r} needs {', '.join(missing)}")
+        for name in RESERVED:
+            if name in variables:
+                tell("rubric_vars", f"sample {case.id}: the name {name!r} is reserved")
+        for recorded in self._selection.recorded(case.id):
+            if recorded != case.input:
+                tell("input", f"sample {case.id} was recorded with {recorded!r}, the dataset has {case.input!r}")
+
+    def _teller(self, row: _Row, problems: list[Problem]) -> Tell:
+        def tell(field: str, message: str) -> None:
+            where = f"line {row.line}, row {row.number}: " + (f"{field}: " if field else "")
+            problems.append(Problem(str(self._path), where + message, row.line, field))
+
+        return tell
+
+    def _case(self, row: _Row, problems: list[Problem]) -> ForeignCase | None:
+        before = len(problems)
+        tell = self._teller(row, problems)
+        if row.fields is None:
+            tell("", row.mistake)
+            return None
+        fields = row.fields
+        asked = _input(fields, tell)
+        extra: dict[str, Any] = {"ground_truth": _ground_truth(fields.get("ground_truth"), asked, tell)}
+        given = {name: _object(fields.get(name), name, tell) for name in _OBJECTS}
+        metadata = given["metadata"] or {}
+        for name in _VARIABLES:
+            moved = None if given[name] else _object(metadata.get(name), name, tell)
+            extra[name] = given[name] if moved is None else moved
+        extra["rubric"] = self._rubric(fields, tell)
+        extra["id"] = _id(fields, row.number, tell)
+        extra["unknown"] = {key: value for key, value in fields.items() if key not in _KNOWN}
+        tags = _tags(fields.get("tags"), tell)
+        if len(problems) > before:
+            return None
+        kept = {name: value for name, value in extra.items() if value is not None}
+        return ForeignCase(id=str(extra["id"]), input=asked, tags=tags, metadata=metadata, extra=kept)
+
+    def _rubric(self, fields: dict[str, Any], tell: Tell) -> str | None:
+        text, named = fields.get("rubric"), fields.get("rubric_path")
+        if text is not None and named is not None:
+            tell("rubric", "both 'rubric' and 'rubric_path' are given, expected one of them")
+        elif named is not None:
+            for folder in (self._folder, self._path.parent):
+                if isinstance(named, str) and (folder / named).is_file():
+                    return (folder / named).read_text("utf-8")
+            tell("rubric_path", f"there is no file {named!r}")
+        elif text is not None and not isinstance(text, str):
+            tell("rubric", f"expected text, found {_kind(text)}")
+        return text if isinstance(text, str) else None
+
+    def _jsonl_rows(self) -> Iterator[_Row]:
+        for number, (line, content) in enumerate(lines_of(self._path)):
+            try:
+                fields = json.loads(content)
+            except ValueError as error:
+                yield _Row(number, line, None, f"malformed JSON: {error}")
+                continue
+            mistake = "" if isinstance(fields, dict) else f"expected an object, found {_kind(fields)}"
+            yield _Row(number, line, None if mistake else fields, mistake)
+
+    def _csv_rows(self) -> Iterator[_Row]:
+        csv.field_size_limit(_CSV_LIMIT)
+        try:
+            with self._path.open(encoding="utf-8-sig", newline="") as file:
+                yield from _records(csv.reader(file, strict=True), str(self._path))
+        except (OSError, ValueError) as error:
+            raise InputError(Problem(str(self._path), f"cannot be read: {error}")) from error
+
+
+def _records(reader: Any, file: str) -> Iterator[_Row]:
+    header = next(reader, None)
+    if not header:
+        raise InputError(Problem(file, "the dataset is empty: there is no header row"))
+    if "input" not in header and "prompt" not in header:
+        raise InputError(Problem(file, f"line 1: there is no column 'input' (the columns are: {', '.join(header)})", 1))
+    number = -1
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            yield _Row(number + 1, line, None, f"malformed CSV: {error}")
+            return
+        if cells is None:
+            return
+        if not cells:
+            continue
+        number += 1
+        if len(cells) > len(header):
+            yield _Row(number, line, None, f"found {len(cells)} cells, expected {len(header)}, as many as columns")
+        else:
+            yield _decoded(number, line, dict(zip(header, cells, strict=False)))
+
+
+def _decoded(number: int, line: int, cells: dict[str, str]) -> _Row:
+    """Cells are text; those of some columns hold JSON, and blank ones are absent."""
+    fields: dict[str, Any] = {}
+    for name, cell in cells.items():
+        text = cell.strip()
+        if not text:
+            if name == "input" and not cells.get("prompt", "").strip():
+                return _Row(number, line, None, "input: the cell is empty")
+            continue
+        decoded = name in (*_OBJECTS, "tags") or (
+            name in ("input", "prompt", "ground_truth") and text[0] == "[" and text[-1] == "]"
+        )
+        if decoded:
+            try:
+                fields[name] = json.loads(text)
+            except ValueError as error:
+                return _Row(number, line, None, f"{name}: invalid JSON: {error}")
+        elif name in ("id", "sample_id"):
+            fields[name] = int(text) if text.isascii() and text.isdigit() else text
+        else:
+            fields[name] = text if name in ("input", "prompt", "ground_truth") else cell
+    return _Row(number, line, fields)
+
+
+def _input(fields: dict[str, Any], tell: Tell) -> Any:
+    asked = fields.get("input")
+    if asked in (None, "") and fields.get("prompt") is not None:
+        asked = fields["prompt"]
+    if asked is None:
+        tell("input", "'input' is missing")
+    elif isinstance(asked, list):
+        if not asked or not all(isinstance(item, str) for item in asked):
+            tell("input", "expected text or a list of texts with at least one")
+    elif not isinstance(asked, str):
+        tell("input", f"expected text or a list of texts, found {_kind(asked)}")
+    return asked
+
+
+def _ground_truth(truth: Any, asked: Any, tell: Tell) -> Any:
+    if truth is None or isinstance(truth, str):
+        return truth
+    if not isinstance(truth, list) or not all(isinstance(item, str) for item in truth):
+        tell("ground_truth", f"expected text or a list of texts, found {_kind(truth)}")
+    elif not isinstance(asked, list):
+        tell("ground_truth", "a list of texts needs an 'input' that is a list too, found text")
+    elif len(truth) != len(asked):
+        tell("ground_truth", f"expected one for each of the {len(asked)} messages of 'input', found {len(truth)}")
+    return truth
+
+
+def _object(value: Any, name: str, tell: Tell) -> dict[str, Any] | None:
+    if value is not None and not isinstance(value, dict):
+        tell(name, f"expected an object, found {_kind(value)}")
+        return None
+    return value
+
+
+def _tags(value: Any, tell: Tell) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
+        tell("tags", f"expected a list of texts, found {_kind(value)}")
+        return []
+    return value
+
+
+def _id(fields: dict[str, Any], number: int, tell: Tell) -> int | str:
+    key = "sample_id" if fields.get("sample_id") is not None else "id"
+    value = fields.get(key)
+    if value is None:
+        return number
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        tell(key, f"expected an integer or text, found {_kind(value)}")
+        return number
+    return value
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "an object"
+    return f"{type(value).__name__} {str(value)[:60]!r}"

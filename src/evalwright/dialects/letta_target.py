@@ -1,0 +1,179 @@
+"""The `target` of a Letta suite: one variant for each model (specification letta, 6)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.errors import did_you_mean
+from evalwright.files.places import Place
+from evalwright.model.plan import Variant
+
+if TYPE_CHECKING:
+    from evalwright.dialects.letta_cache import Cache
+
+__all__ = ["Target"]
+
+_KINDS = {
+    "letta_agent": "agent", "agent": "agent", "letta_code": "code", "python": "backend", "http": "backend",
+    "openai": "backend", "replay": "replay",
+}  # fmt: skip
+_SOURCES = ("agent_id", "agent_file", "agent_script")
+_TIMEOUT = 300.0
+_SECRET = "api_key"
+
+
+class Target:
+    """Reads `target`, and what the command line and the environment say of it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        suite: Mapping[str, Any],
+        options: Mapping[str, Any],
+        environment: Mapping[str, str],
+        tell: Callable[[Place, str], None],
+    ) -> None:
+        self._folder, self._suite, self._tell = folder, suite, tell
+        raw = suite.get("target")
+        if not isinstance(raw, dict):
+            tell(("target",), "target: it is missing" if raw is None else f"target: expected a mapping, found {raw!r}")
+            raw = {}
+        self._raw: dict[str, Any] = raw
+        self._kind = self._known_kind()
+        self._backend, self.cached = self._answering(options, environment)
+        self._cache: Cache | None = None
+        self.attempts = 1 + self._whole("max_retries", 0)
+
+    def variants(self, to_run: bool, take: Callable[[Place, Callable[[], object]], None]) -> list[Variant]:
+        """One for each model; without models, one."""
+        from evalwright.targets.build import build_target
+
+        if not to_run:
+            return [self._variant(model, i) for i, model in enumerate(self._models())]
+        self._check_source()
+        if self.cached is not None:
+            take(("target",), self._read_cache)
+        found = []
+        for i, model in enumerate(self._models()):
+            variant = self._variant(model, i)
+            found.append(variant)
+            place: Place = () if variant.config.get("setup_script") else ("target",)
+            take(place, partial(build_target, variant, [str(Path.cwd()), str(self._folder)]))
+        return found
+
+    def recorded_inputs(self, sample_id: str) -> list[Any]:
+        return self._cache.inputs(sample_id) if self._cache is not None else []
+
+    def document(self) -> dict[str, Any]:
+        """The section without its key."""
+        return {key: value for key, value in self._raw.items() if key != _SECRET}
+
+    def secrets(self) -> dict[str, str]:
+        key = self._raw.get(_SECRET)
+        return {_SECRET: key} if isinstance(key, str) and key else {}
+
+    def _read_cache(self) -> None:
+        from evalwright.dialects.letta_cache import read_cache
+
+        assert self.cached is not None
+        self._cache = read_cache(Path(self.cached))
+
+    def _known_kind(self) -> str:
+        if not self._raw:
+            return ""
+        kind = self._raw.get("kind")
+        if kind not in _KINDS:
+            known = f"{did_you_mean(str(kind), _KINDS)} (there are: {', '.join(_KINDS)})"
+            self._tell(("target", "kind"), f"unknown kind {kind!r}{known}")
+        return _KINDS.get(str(kind), "")
+
+    def _answering(self, options: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
+        """What answers, and the folder of recordings: the command line, then the suite, then the environment."""
+        spec = (
+            options.get("target") or self._raw.get("backend") or self._of_kind() or environment.get("EVALWRIGHT_TARGET")
+        )
+        cached = options.get("cached")
+        if spec is not None and spec.startswith("replay:"):
+            cached = spec.removeprefix("replay:")
+            spec = None
+        return spec, None if cached is None else os.path.abspath(str(cached))  # noqa: PTH100 - keeps links as given
+
+    def _of_kind(self) -> str | None:
+        """`kind: python|http|openai|replay`, a backend named without its prefix."""
+        kind, raw = self._raw.get("kind"), self._raw
+        if kind == "python":
+            return raw.get("callable") or raw.get("function")
+        if kind == "http":
+            return raw.get("endpoint") or raw.get("url")
+        if kind == "openai":
+            return f"openai:{raw.get('model', '')}" + (f"@{raw['base_url']}" if raw.get("base_url") else "")
+        return f"replay:{self._folder / str(raw.get('path', ''))}" if kind == "replay" else None
+
+    def _check_source(self) -> None:
+        given = [name for name in _SOURCES if self._raw.get(name)]
+        if self._kind == "agent" and len(given) != 1:
+            found = " and ".join(given) or "none"
+            self._tell(("target",), f"target: expected exactly one of {', '.join(_SOURCES)}, found {found}")
+        named = self._raw.get("agent_file")
+        if named is not None and not str(named).endswith(".af"):
+            self._tell(("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {named!r}")
+        elif named is not None and not (self._folder / str(named)).is_file():
+            self._tell(("target", "agent_file"), f"agent_file: there is no file {named!r}")
+
+    def _models(self) -> list[str | None]:
+        handles, configs = self._raw.get("model_handles"), self._raw.get("model_configs")
+        if handles and configs:
+            self._tell(("target",), "target: expected model_configs or model_handles, found both")
+        key = "model_configs" if configs else "model_handles"
+        given = configs or handles or []
+        if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+            self._tell(("target", key), f"{key}: expected a list of names, found {given!r}")
+            return [None]
+        for i, name in enumerate(given if configs else ()):
+            if not any((self._folder / place / f"{name}.json").is_file() for place in ("", "llm_model_configs")):
+                self._tell(("target", key, i), f"{key}: no model configuration {name!r}: there is no {name}.json")
+        return list(dict.fromkeys(given)) or [None]
+
+    def _variant(self, model: str | None, position: int) -> Variant:
+        raw = self._raw
+        config: dict[str, Any] = {
+            "folder": str(self._folder),
+            "backend": self._backend,
+            "cached": self.cached,
+            "agent_id": raw.get("agent_id"),
+            "agent_script": self._script(raw.get("agent_script")),
+            "model": model,
+            "setup_script": self._script(self._suite.get("setup_script")),
+            "setup_once": position == 0,
+            "cleanup": self._suite.get("cleanup"),
+        }
+        return Variant(
+            name=model or "agent",
+            adapter="letta_agent",
+            config={key: value for key, value in config.items() if value is not None},
+            timeout_seconds=self._seconds("timeout"),
+        )
+
+    def _script(self, place: Any) -> str | None:
+        if not isinstance(place, str):
+            return None
+        path, _, name = place.rpartition(":")
+        return f"{self._folder / path}:{name}"
+
+    def _whole(self, key: str, default: int) -> int:
+        value = self._raw.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            self._tell(("target", key), f"{key}: expected a whole number from 0, found {value!r}")
+            return default
+        return value
+
+    def _seconds(self, key: str) -> float:
+        value = self._raw.get(key, _TIMEOUT)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+            self._tell(("target", key), f"{key}: expected seconds, more than 0, found {value!r}")
+            return _TIMEOUT
+        return float(value)

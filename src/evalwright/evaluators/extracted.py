@@ -1,0 +1,140 @@
+"""An evaluator behind an extractor: it judges one text of a conversation instead of the whole trace.
+
+The text takes the place of the final answer and is kept in the result as `submission`. Rules of specification
+letta, 4.3 to 4.5: an empty conversation or an empty text is an error, and the evaluator is not asked; a case with
+one ground truth for each user message is judged turn by turn, and its score is the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.turns import Turn, blocks_of, turns_of
+from evalwright.model.protocols import Evaluator, Extractor
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Output, Trace
+
+__all__ = ["Extracted"]
+
+
+class Extracted:
+    """`evaluator` behind `extractor`; with `passes`, that says which scores pass."""
+
+    def __init__(
+        self, evaluator: Evaluator, extractor: Extractor, passes: Callable[[float], bool] | None = None
+    ) -> None:
+        self._evaluator, self._extractor, self._passes = evaluator, extractor, passes
+        self.calls_models = getattr(evaluator, "calls_models", False)
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+        judged = self._judged(case, trace)
+        return self._decided(judged) if isinstance(judged, Evaluation) else self._decided_later(judged)
+
+    def _decided(self, evaluation: Evaluation) -> Evaluation:
+        if self._passes is not None and evaluation.score is not None:
+            evaluation.passed = self._passes(evaluation.score)
+        return evaluation
+
+    async def _decided_later(self, judging: Awaitable[Evaluation]) -> Evaluation:
+        return self._decided(await judging)
+
+    def _judged(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+        if trace.error is not None:
+            raise EvaluatorError(f"not judged, the system had an error: {trace.error.message}", "not_judged")
+        turns, blocks = turns_of(trace), blocks_of(trace)
+        truths = case.extra.get("ground_truth")
+        if isinstance(truths, list) and isinstance(case.input, list):
+            return self._by_turn(case, trace, turns, blocks, truths)
+        if not any(turns):
+            raise EvaluatorError("empty trajectory", "empty_trajectory" if turns else "no_trajectory")
+        text = self._extract(turns, blocks)
+        if not text:
+            raise EvaluatorError("empty submission: the extractor found no text", "empty_submission")
+        judged = self._evaluator.evaluate(case, _with_answer(trace, text))
+        return _kept(judged, text) if isinstance(judged, Evaluation) else _kept_later(judged, text)
+
+    def _extract(self, turns: list[Turn], blocks: dict[str, str] | None) -> str:
+        try:
+            text: object = self._extractor.extract(turns, blocks)
+        except EvaluatorError:
+            raise
+        except Exception as error:
+            raise EvaluatorError(f"the extractor raised {type(error).__name__}: {error}", "extraction_error") from error
+        if not isinstance(text, str):
+            raise EvaluatorError(f"the extractor gave {type(text).__name__}, expected text", "extraction_error")
+        return text
+
+    def _by_turn(
+        self, case: Case, trace: Trace, turns: list[Turn], blocks: dict[str, str] | None, truths: list[Any]
+    ) -> Evaluation | Awaitable[Evaluation]:
+        texts = [self._extract([turn], blocks) if (turn := _at(turns, i)) else "" for i in range(len(truths))]
+        judged = [
+            self._evaluator.evaluate(_turn_of(case, i, truth), _with_answer(trace, text)) if text else _NOTHING
+            for i, (truth, text) in enumerate(zip(truths, texts, strict=True))
+        ]
+        done = [one for one in judged if isinstance(one, Evaluation)]
+        if len(done) == len(judged):
+            return _together(done, texts, truths)
+        return _together_later(judged, texts, truths)
+
+
+_NOTHING = Evaluation(False, 0.0, "empty submission")
+
+
+def _at(turns: list[Turn], i: int) -> Turn:
+    return turns[i] if i < len(turns) else []
+
+
+def _turn_of(case: Case, i: int, truth: Any) -> Case:
+    return msgspec.structs.replace(case, input=case.input[i], extra={**case.extra, "ground_truth": truth})
+
+
+def _with_answer(trace: Trace, text: str) -> Trace:
+    return msgspec.structs.replace(trace, output=Output(final_answer=text))
+
+
+def _kept(evaluation: Evaluation, text: str) -> Evaluation:
+    evaluation.detail = {**evaluation.detail, "submission": text}
+    return evaluation
+
+
+async def _kept_later(judging: Awaitable[Evaluation], text: str) -> Evaluation:
+    return _kept(await judging, text)
+
+
+async def _together_later(
+    judged: Sequence[Evaluation | Awaitable[Evaluation]], texts: list[str], truths: list[Any]
+) -> Evaluation:
+    import asyncio
+
+    async def one(item: Evaluation | Awaitable[Evaluation]) -> Evaluation:
+        return item if isinstance(item, Evaluation) else await item
+
+    return _together(list(await asyncio.gather(*map(one, judged))), texts, truths)
+
+
+def _together(turns: list[Evaluation], texts: list[str], truths: list[Any]) -> Evaluation:
+    """The mean over the turns; a turn passes with a full score."""
+    scores = [turn.score or 0.0 for turn in turns]
+    marks = ["✓" if score >= 1.0 else "✗" for score in scores]
+    costs = [turn.cost_usd for turn in turns if turn.cost_usd is not None]
+    parts = [
+        {"turn": i, "score": score, "reason": turn.reason, "submission": text, "ground_truth": truth, **turn.detail}
+        for i, (score, turn, text, truth) in enumerate(zip(scores, turns, texts, truths, strict=True))
+    ]
+    passed = marks.count("✓")
+    detail = {
+        "turns": scores,
+        "turns_passed": passed,
+        "turns_total": len(turns),
+        "per_turn": parts,
+        "submission": " | ".join(f"[Turn {i}] {text}" for i, text in enumerate(texts)),
+    }
+    score = sum(scores) / len(scores)
+    reason = f"{passed}/{len(turns)} passed: {' '.join(marks)}"
+    return Evaluation(passed == len(turns), score, reason, detail, cost_usd=sum(costs) if costs else None)

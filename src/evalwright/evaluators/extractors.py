@@ -1,0 +1,160 @@
+"""What picks the text that an evaluator judges out of a whole conversation (specification letta, 4.3).
+
+An extractor is a `msgspec.Struct` class whose fields are its configuration; `extract` gives one text, "" for none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, Problem
+from evalwright.evaluators.turns import Turn, assistant_texts
+
+__all__ = [
+    "AfterMarker",
+    "AllAssistant",
+    "FirstAssistant",
+    "LastAssistant",
+    "LastTurn",
+    "MemoryBlock",
+    "Pattern",
+    "ToolArguments",
+    "ToolOutput",
+]
+
+Blocks = dict[str, str] | None
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class LastAssistant(msgspec.Struct, frozen=True):
+    """The last assistant message of the conversation, also when a later turn has none."""
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        texts = assistant_texts(turns)
+        return texts[-1] if texts else ""
+
+
+class FirstAssistant(msgspec.Struct, frozen=True):
+    """The first assistant message."""
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        texts = assistant_texts(turns)
+        return texts[0] if texts else ""
+
+
+class AllAssistant(msgspec.Struct, frozen=True):
+    """All assistant messages, joined."""
+
+    separator: str = "\n"
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        return self.separator.join(assistant_texts(turns))
+
+
+class LastTurn(msgspec.Struct, frozen=True):
+    """The assistant messages of the last turn, joined."""
+
+    separator: str = "\n"
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        return self.separator.join(assistant_texts(turns[-1:]))
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """What a regular expression finds in the newest assistant message in which it finds anything.
+
+    With `search_all` everything that it finds there, joined with a space: of several groups, the one at `group`
+    counted from 0.
+    """
+
+    pattern: _Name
+    group: Annotated[int, msgspec.Meta(ge=0)] = 0
+    search_all: bool = False
+
+    @staticmethod
+    def config_problems(values: dict[str, Any]) -> list[Problem]:
+        pattern = values.get("pattern")
+        if not isinstance(pattern, str):
+            return []
+        try:
+            groups = re.compile(pattern).groups
+        except re.error as error:
+            return [Problem("", f"'pattern' is no regular expression: {error}", key="pattern")]
+        group = values.get("group", 0)
+        last = groups - 1 if values.get("search_all") and groups > 1 else groups
+        if isinstance(group, int) and group > last:
+            return [Problem("", f"'group' is {group}, but the pattern's last one is {last}", key="group")]
+        return []
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        for text in reversed(assistant_texts(turns)):
+            if self.search_all:
+                if found := re.findall(self.pattern, text):
+                    return " ".join(item if isinstance(item, str) else item[self.group] for item in found)
+            elif match := re.search(self.pattern, text):
+                return match.group(self.group) or ""
+        return ""
+
+
+class ToolArguments(msgspec.Struct, frozen=True):
+    """The arguments of the first call of a tool as JSON text; `{}` when it was not called."""
+
+    tool_name: _Name
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        call = _first_call(turns, self.tool_name)
+        return "{}" if call is None else str(call.get("arguments") or "")
+
+
+class ToolOutput(msgspec.Struct, frozen=True):
+    """What the first call of a tool returned, whatever its status."""
+
+    tool_name: _Name
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        call = _first_call(turns, self.tool_name)
+        if call is None:
+            return ""
+        for message in (message for turn in turns for message in turn):
+            returned = message.get("message_type") == "tool_return_message"
+            if returned and message.get("tool_call_id") == call.get("tool_call_id"):
+                return str(message.get("tool_return") or "")
+        return ""
+
+
+class AfterMarker(msgspec.Struct, frozen=True):
+    """The text after the first occurrence of a marker in the newest assistant message that has it."""
+
+    marker: _Name
+    include_marker: bool = False
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        for text in reversed(assistant_texts(turns)):
+            _, found, after = text.partition(self.marker)
+            if found:
+                return (self.marker + after if self.include_marker else after).strip()
+        return ""
+
+
+class MemoryBlock(msgspec.Struct, frozen=True):
+    """A block of the system's memory after the last turn, "" for a label that it has not."""
+
+    block_label: _Name
+
+    def extract(self, turns: list[Turn], blocks: Blocks) -> str:
+        if blocks is None:
+            raise EvaluatorError("the trace does not say what is in the system's memory", "extraction_error")
+        return blocks.get(self.block_label, "")
+
+
+def _first_call(turns: list[Turn], name: str) -> dict[str, Any] | None:
+    for message in (message for turn in turns for message in turn):
+        if message.get("message_type") == "tool_call_message":
+            calls = message.get("tool_calls") or [message.get("tool_call")]
+            for call in calls if isinstance(calls, list) else [calls]:
+                if isinstance(call, dict) and call.get("name") == name:
+                    return call
+    return None

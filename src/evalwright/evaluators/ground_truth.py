@@ -1,0 +1,90 @@
+"""The answer beside one text that is known to be right (specification letta, 4.1).
+
+The ground truth is `ground_truth` of the configuration, else what the case brings: `extra.ground_truth`, or
+`expected.facts.ground_truth` in the native format.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from evalwright.evaluators.wording import shown
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["AsciiPrintableOnly", "Contained", "Equals", "Matches"]
+
+_MOST_OFFENDERS = 5
+
+
+class Equals(msgspec.Struct, frozen=True):
+    """Whether answer and ground truth are equal but for white space round them."""
+
+    ground_truth: str | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
+        if not truth:
+            return _no_truth()
+        return _said(answer.strip() == truth.strip(), "is", "is not", truth)
+
+
+class Contained(msgspec.Struct, frozen=True):
+    """Whether the ground truth occurs in the answer, upper and lower case alike."""
+
+    ground_truth: str | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
+        if not truth:
+            return _no_truth()
+        return _said(truth.lower() in answer.lower(), "contains", "does not contain", truth)
+
+
+class Matches(msgspec.Struct, frozen=True):
+    """Whether the ground truth, a regular expression, is found anywhere in the answer."""
+
+    ground_truth: str | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
+        if not truth:
+            return _no_truth()
+        try:
+            found = re.search(truth, answer) is not None
+        except re.error as error:
+            return Evaluation(False, 0.0, f"the ground truth {shown(truth)} is no regular expression: {error}")
+        return _said(found, "matches", "does not match", truth)
+
+
+class AsciiPrintableOnly(msgspec.Struct, frozen=True):
+    """Whether every character but CR and LF is from U+0020 to U+007E."""
+
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        answer = trace.output.final_answer or ""
+        offenders = dict.fromkeys(c for c in answer if c not in "\r\n" and not " " <= c <= "~")
+        if not offenders:
+            return Evaluation(True, 1.0, "every character is printable ASCII")
+        named = ", ".join(f"U+{ord(c):04X}" for c in list(offenders)[:_MOST_OFFENDERS])
+        more = len(offenders) - _MOST_OFFENDERS
+        return Evaluation(False, 0.0, f"not printable ASCII: {named}" + (f" and {more} more" if more > 0 else ""))
+
+
+def _no_truth() -> Evaluation:
+    return Evaluation(False, 0.0, "the case has no ground truth")
+
+
+def _truth(configured: str | None, case: Case) -> str:
+    for truth in (configured, case.extra.get("ground_truth"), case.expected.facts.get("ground_truth")):
+        if isinstance(truth, str):
+            return truth
+    return ""
+
+
+def _said(passed: bool, yes: str, no: str, truth: str) -> Evaluation:
+    return Evaluation(passed, float(passed), f"the answer {yes if passed else no} {shown(truth)}")

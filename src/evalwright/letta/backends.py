@@ -1,0 +1,158 @@
+"""What answers in place of an agent of a Letta server (specification letta, 6.1), one message after the other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.letta.functions import function_at
+from evalwright.letta.models import Sample
+from evalwright.model.trace import ToolCall
+from evalwright.targets.threads import Threads
+
+__all__ = ["Backend", "Context", "backend_of", "called", "turn_of"]
+
+
+class Context:
+    """What a backend knows of the conversation that it is asked in."""
+
+    def __init__(
+        self, sample: Sample, model: str | None, run: int, agent_id: str, agent: dict[str, Any], blocks: dict[str, str]
+    ) -> None:
+        self.sample, self.model, self.run = sample, model, run
+        self.agent_id, self.agent = agent_id, agent
+        self.blocks = blocks
+        """The agent's memory by label; what is in it after the last turn is the agent's final state."""
+        self.turn = 0
+        self.history: list[list[dict[str, Any]]] = []
+        self.state: dict[str, Any] = {}
+        """Lives as long as the conversation; for the backend's own use."""
+        self.usage: dict[str, Any] = {}
+
+
+class Backend(Protocol):
+    """Answers one user message."""
+
+    async def reply(self, message: str, context: Context) -> Any:
+        """None, text, a message, or a list of texts and messages."""
+
+
+def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
+    """The backend that a specification names: `file.py:function`, `http(s)://...` or `openai:MODEL[@BASE_URL]`."""
+    kind, _, rest = spec.partition(":")
+    if kind in ("http", "https"):
+        return _Http(spec)
+    if kind == "openai":
+        model, _, base = rest.partition("@")
+        return _OpenAI(model, base or None)
+    path, colon, name = spec.rpartition(":")
+    if not colon or not path.endswith(".py"):
+        expected = "expected file.py:function, http(s)://..., openai:MODEL or replay:DIR"
+        raise InputError(Problem("", f"{key}: {expected}, found {spec!r}", key=key))
+    found = Path(path) if Path(path).is_file() else folder / path
+    return _Function(function_at(f"{found}:{name}", None, key))
+
+
+def turn_of(reply: Any) -> list[dict[str, Any]]:
+    """The messages of one turn. Raises TargetError for a reply of another shape."""
+    messages = []
+    for item in reply if isinstance(reply, list) else [reply]:
+        if isinstance(item, str):
+            if item or isinstance(reply, list):
+                messages.append({"message_type": "assistant_message", "content": item})
+        elif isinstance(item, dict):
+            messages.append(item)
+        elif item is not None:
+            raise TargetError(f"expected text, a message or a list of them, found {type(item).__name__}")
+    return messages
+
+
+async def called(threads: Threads, function: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function that may be asynchronous; others run in a thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*arguments)
+    result = await threads.call(function, *arguments)
+    return await result if inspect.isawaitable(result) else result
+
+
+class _Function:
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function, self._threads = function, Threads()
+
+    async def reply(self, message: str, context: Context) -> Any:
+        return await called(self._threads, self._function, message, context)
+
+
+class _Http:
+    """POSTs `{input, messages, sample, model, session_id, agent}`, reads `{output}` or `{messages}`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    async def reply(self, message: str, context: Context) -> Any:
+        import httpx
+
+        asked = {
+            "input": message,
+            "messages": [m for turn in context.history for m in turn],
+            "sample": context.sample.model_dump(mode="json"),
+            "model": context.model,
+            "session_id": context.agent_id,
+            "agent": context.agent,
+        }
+        try:
+            async with httpx.AsyncClient(timeout=None) as client:  # the runner bounds the call
+                response = await client.post(self._url, json=asked)
+        except httpx.HTTPError as error:
+            raise TargetError(f"{type(error).__name__}: {error}") from error
+        if not response.is_success:
+            kind = "http_5xx" if response.status_code >= 500 else "adapter_error"
+            raise TargetError(f"HTTP status {response.status_code}: {response.text[:500]}", kind)
+        return _answered(response, context)
+
+
+def _answered(response: Any, context: Context) -> Any:
+    try:
+        body = response.json()
+    except ValueError as error:
+        raise TargetError(f"the reply is no JSON: {error}") from error
+    if not isinstance(body, dict) or not ("output" in body or "messages" in body):
+        raise TargetError("expected a JSON object with 'output' or 'messages'")
+    if isinstance(body.get("blocks"), dict):
+        context.blocks.update({str(k): str(v) for k, v in body["blocks"].items()})
+    if isinstance(body.get("usage"), dict):
+        context.usage = body["usage"]
+    return body["messages"] if "messages" in body else body["output"]
+
+
+class _OpenAI:
+    """A chat model; memory blocks are its system message, and the conversation is kept over the turns."""
+
+    def __init__(self, model: str, base_url: str | None) -> None:
+        self._model, self._base_url = model, base_url
+
+    async def reply(self, message: str, context: Context) -> Any:
+        from evalwright.llm.current import current
+        from evalwright.model.chat import ChatMessage, ChatRequest
+
+        said: list[ChatMessage] = context.state.setdefault("openai_messages", [])
+        said.append(ChatMessage("user", message))
+        memory = "\n\n".join(f"{label}:\n{value}" for label, value in context.blocks.items() if value)
+        request = ChatRequest(
+            context.model or self._model, list(said), system=memory or None, provider="openai", base_url=self._base_url
+        )
+        reply = await current().chat(request, "system")
+        said.append(ChatMessage("assistant", reply.text))
+        for name in ("token_input", "token_output"):
+            context.usage[name] = context.usage.get(name, 0) + (getattr(reply.usage, name) or 0)
+        return [*map(_tool_call, reply.tool_calls), reply.text] if reply.text else [*map(_tool_call, reply.tool_calls)]
+
+
+def _tool_call(call: ToolCall) -> dict[str, Any]:
+    import json
+
+    said = {"name": call.name, "arguments": json.dumps(call.arguments), "tool_call_id": call.id}
+    return {"message_type": "tool_call_message", "tool_call": said}

@@ -1,0 +1,21 @@
+"""Datasets from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from evalwright.dialects.letta_samples import Samples, Selection
+from evalwright.letta.models import Sample, sample_of
+from evalwright.run.planning import snapshot
+
+__all__ = ["load_dataset"]
+
+
+def load_dataset(
+    path: Path | str, max_samples: int | None = None, sample_tags: Sequence[str] | None = None
+) -> Iterator[Sample]:
+    """The samples of a JSONL or CSV file that carry all tags, the first `max_samples` of them. Raises InputError."""
+    file = Path(path)
+    for case in Samples(file, file.resolve().parent, Selection(sample_tags or (), max_samples)):
+        yield sample_of(snapshot(case))

@@ -1,0 +1,106 @@
+"""The decorators of Letta suites (specification letta, 8.3). Each marks a function and refuses a wrong signature."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+__all__ = ["ROLE", "agent_factory", "extractor", "grader", "reward_composer", "role_of", "suite_setup"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ROLE = "__evalwright_letta_role__"
+
+
+def role_of(function: object) -> str | None:
+    """The name of the decorator that a function carries."""
+    return getattr(function, ROLE, None)
+
+
+@overload
+def grader(function: F, /) -> F: ...
+@overload
+def grader(*, name: str | None = None) -> Callable[[F], F]: ...
+def grader(function: F | None = None, /, *, name: str | None = None) -> F | Callable[[F], F]:
+    """Mark `(sample, submission) -> GradeResult`, synchronous or not. Raises TypeError for another signature."""
+
+    def mark(found: F) -> F:
+        _expect(found, ("sample", "submission"), exact=True)
+        _expect_return(found, ("GradeResult",))
+        return _marked(found, "grader", name)
+
+    return mark if function is None else mark(function)
+
+
+@overload
+def extractor(function: F, /) -> F: ...
+@overload
+def extractor(*, name: str | None = None) -> Callable[[F], F]: ...
+def extractor(function: F | None = None, /, *, name: str | None = None) -> F | Callable[[F], F]:
+    """Mark `(trajectory, config[, agent_state]) -> str`. Raises TypeError for another signature."""
+
+    def mark(found: F) -> F:
+        if inspect.iscoroutinefunction(found):
+            raise TypeError(f"{_named(found)}: an extractor must not be async")
+        _expect(found, ("trajectory", "config", "agent_state"), least=2, exact=True)
+        _expect_return(found, ("str",))
+        return _marked(found, "extractor", name)
+
+    return mark if function is None else mark(function)
+
+
+def agent_factory(function: F) -> F:
+    """Mark `async (client, sample)`, which makes the agent of a sample. Raises TypeError for another signature."""
+    if not inspect.iscoroutinefunction(function):
+        raise TypeError(f"{_named(function)}: an agent factory must be async")
+    _expect(function, ("client", "sample"), exact=True)
+    return _marked(function, "agent_factory", None)
+
+
+def suite_setup(function: F) -> F:
+    """Mark `()`, `(client)` or `(client, model_name)`, run before any sample. Raises TypeError for others."""
+    names = list(inspect.signature(function).parameters)
+    if len(names) == 2 and names[1] == "model_handle":
+        names[1] = "model_name"
+    if names != ["client", "model_name"][: len(names)] or len(names) > 2:
+        raise TypeError(
+            f"{_named(function)}: expected (), (client) or (client, model_name), found ({', '.join(names)})"
+        )
+    return _marked(function, "suite_setup", None)
+
+
+def reward_composer(function: F) -> F:
+    """Mark `(ctx)`, which makes one reward of all grades. Raises TypeError for another signature."""
+    if len(inspect.signature(function).parameters) != 1:
+        raise TypeError(f"{_named(function)}: expected one parameter (ctx)")
+    return _marked(function, "reward_composer", None)
+
+
+def _expect(function: Callable[..., Any], names: tuple[str, ...], *, least: int | None = None, exact: bool) -> None:
+    found = list(inspect.signature(function).parameters)
+    allowed = range(len(names) if least is None else least, len(names) + 1)
+    if len(found) not in allowed or (exact and found != list(names[: len(found)])):
+        wanted = " or ".join(f"({', '.join(names[:count])})" for count in allowed)
+        raise TypeError(f"{_named(function)}: expected {wanted}, found ({', '.join(found)})")
+
+
+def _expect_return(function: Callable[..., Any], names: tuple[str, ...]) -> None:
+    """Annotations may be strings; only the last part of a dotted name counts."""
+    annotated = inspect.signature(function).return_annotation
+    if annotated is inspect.Signature.empty:
+        return
+    said = annotated if isinstance(annotated, str) else getattr(annotated, "__name__", str(annotated))
+    if said.strip("'\"").rpartition(".")[2] not in names:
+        raise TypeError(f"{_named(function)}: expected the return annotation {' or '.join(names)}, found {said}")
+
+
+def _marked(function: F, role: str, name: str | None) -> F:
+    setattr(function, ROLE, role)
+    if name is not None:
+        function.__evalwright_letta_name__ = name  # type: ignore[attr-defined]
+    return function
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", function))

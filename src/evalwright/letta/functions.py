@@ -1,0 +1,124 @@
+"""Functions in users' files, `path.py:name`, as graders and extractors (specification letta, 8.2)."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
+from evalwright.evaluators.turns import Turn
+from evalwright.letta.decorators import role_of
+from evalwright.letta.messages import trajectory_of
+from evalwright.letta.models import AgentState, Block, GradeResult, sample_of
+from evalwright.letta.shim import serve
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["PythonExtractor", "PythonGrader", "function_at"]
+
+
+def function_at(place: str, role: str | None, key: str = "function") -> Callable[..., Any]:
+    """The function at `path.py:name`, which must carry the decorator `role` if one is given.
+
+    A file is executed once in a process, with its folder importable. Raises InputError for a missing file or name, a
+    missing decorator, and whatever executing the file raises.
+    """
+    path, _, name = place.rpartition(":")
+    module = _module_at(Path(path), key)
+    found = getattr(module, name, None)
+    if found is None:
+        known = [n for n, value in vars(module).items() if callable(value) and not n.startswith("_")]
+        raise _refused(
+            key, f"{Path(path).name} has no {name!r}{did_you_mean(name, known)} (it has: {', '.join(known)})"
+        )
+    if role is not None and role_of(found) != role:
+        raise _refused(key, f"{Path(path).name}:{name} does not carry the decorator @{role}")
+    return found  # type: ignore[no-any-return]
+
+
+def _module_at(path: Path, key: str) -> ModuleType:
+    if path.suffix != ".py":
+        raise _refused(key, f"expected a .py file, found {str(path)!r}")
+    if not path.is_file():
+        raise _refused(key, f"there is no file {str(path)!r}")
+    name = f"evalwright_user_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    serve()
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise _refused(key, f"{path.name} cannot be imported: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _refused(key: str, message: str) -> InputError:
+    return InputError(Problem("", f"{key}: {message}", key=key))
+
+
+class PythonGrader:
+    """A `@grader` function: `(sample, submission) -> GradeResult`. `function` is `path.py:name`."""
+
+    def __init__(self, function: str) -> None:
+        self._function = function_at(function, "grader")
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+        try:
+            given = self._function(sample_of(case), trace.output.final_answer or "")
+        except Exception as error:
+            raise _failed(error) from error
+        return self._later(given) if isinstance(given, Awaitable) else _evaluation(given)
+
+    async def _later(self, given: Awaitable[Any]) -> Evaluation:
+        try:
+            graded = await given
+        except Exception as error:
+            raise _failed(error) from error
+        return _evaluation(graded)
+
+
+def _failed(error: Exception) -> EvaluatorError:
+    return EvaluatorError(f"the grader raised {type(error).__name__}: {error}", "grader_error")
+
+
+def _evaluation(given: Any) -> Evaluation:
+    if not isinstance(given, GradeResult):
+        try:
+            given = GradeResult.model_validate(given, from_attributes=True)
+        except ValueError as error:
+            raise EvaluatorError(f"the grader gave no GradeResult: {error}", "grader_error") from error
+    turns = [turn.model_dump() for turn in given.per_turn_grades or ()]
+    detail = {**({"metadata": given.metadata} if given.metadata else {}), **({"per_turn": turns} if turns else {})}
+    return Evaluation(given.score >= 1.0, given.score, given.rationale or "", detail)
+
+
+class PythonExtractor:
+    """An `@extractor` function: `(trajectory, config[, agent_state]) -> str`. Other keys are its `config`."""
+
+    def __init__(self, function: str, config: dict[str, Any] | None = None) -> None:
+        self._function = function_at(function, "extractor", "extractor")
+        self._config = config or {}
+        self._wants_state = len(inspect.signature(self._function).parameters) > 2
+
+    def extract(self, turns: list[Turn], blocks: dict[str, str] | None) -> str:
+        state = AgentState(blocks=[Block(label=k, value=v) for k, v in (blocks or {}).items()])
+        more = (state,) if self._wants_state else ()
+        text: str = self._function(trajectory_of(turns), dict(self._config), *more)
+        return text

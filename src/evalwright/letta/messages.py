@@ -1,0 +1,155 @@
+"""The messages of Letta agents as user code sees them: one class for each `message_type`, any further field kept.
+
+When the package `letta_client` is installed its own classes are used instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any
+
+from evalwright.evaluators.turns import Turn
+
+__all__ = [
+    "CLASSES",
+    "ApprovalRequestMessage",
+    "AssistantMessage",
+    "HiddenReasoningMessage",
+    "LettaMessage",
+    "ReasoningMessage",
+    "SystemMessage",
+    "ToolCall",
+    "ToolCallMessage",
+    "ToolReturnMessage",
+    "UserMessage",
+    "trajectory_of",
+]
+
+
+class _Fields:
+    """An object with whatever fields it was made with; unset ones that its class knows are None."""
+
+    message_type: str = ""
+    _known: tuple[str, ...] = ()
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(dict.fromkeys(self._known), **fields)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in self.__dict__.items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.__dict__ == self.__dict__
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def model_dump(self) -> dict[str, Any]:
+        """The fields as plain data."""
+        return {name: _dumped(value) for name, value in self.__dict__.items()}
+
+
+def _dumped(value: Any) -> Any:
+    if isinstance(value, _Fields):
+        return value.model_dump()
+    return [_dumped(item) for item in value] if isinstance(value, list) else value
+
+
+class ToolCall(_Fields):
+    """A call of a tool: `name`, `arguments` (JSON text), `tool_call_id`."""
+
+    _known = ("name", "arguments", "tool_call_id")
+
+
+class LettaMessage(_Fields):
+    """A message of any type."""
+
+    _known: tuple[str, ...] = ("id", "date", "otid", "step_id")
+
+
+class AssistantMessage(LettaMessage):
+    message_type = "assistant_message"
+    _known = (*LettaMessage._known, "content")
+
+
+class ToolCallMessage(LettaMessage):
+    message_type = "tool_call_message"
+    _known = (*LettaMessage._known, "tool_call", "tool_calls")
+
+
+class ToolReturnMessage(LettaMessage):
+    message_type = "tool_return_message"
+    _known = (*LettaMessage._known, "tool_call_id", "tool_return", "status")
+
+
+class ReasoningMessage(LettaMessage):
+    message_type = "reasoning_message"
+    _known = (*LettaMessage._known, "reasoning")
+
+
+class HiddenReasoningMessage(LettaMessage):
+    message_type = "hidden_reasoning_message"
+
+
+class UserMessage(LettaMessage):
+    message_type = "user_message"
+    _known = (*LettaMessage._known, "content")
+
+
+class SystemMessage(LettaMessage):
+    message_type = "system_message"
+    _known = (*LettaMessage._known, "content")
+
+
+class ApprovalRequestMessage(LettaMessage):
+    message_type = "approval_request_message"
+    _known = (*LettaMessage._known, "tool_call", "tool_calls")
+
+
+CLASSES: dict[str, type[LettaMessage]] = {
+    kind.message_type: kind
+    for kind in (
+        ApprovalRequestMessage,
+        AssistantMessage,
+        HiddenReasoningMessage,
+        ReasoningMessage,
+        SystemMessage,
+        ToolCallMessage,
+        ToolReturnMessage,
+        UserMessage,
+    )
+}
+
+
+def trajectory_of(turns: list[Turn]) -> list[list[Any]]:
+    """The turns as lists of message objects."""
+    return [[_message(message) for message in turn] for turn in turns]
+
+
+def _message(fields: dict[str, Any]) -> Any:
+    kind = CLASSES.get(str(fields.get("message_type")), LettaMessage)
+    real = _real_class(kind.__name__)
+    if real is not None:
+        try:
+            return real(**fields)
+        except (TypeError, ValueError):
+            pass  # a recording of another version than the installed one
+    read = dict(fields)
+    if isinstance(read.get("tool_call"), dict):
+        read["tool_call"] = ToolCall(**read["tool_call"])
+    if isinstance(read.get("tool_calls"), list):
+        read["tool_calls"] = [ToolCall(**call) if isinstance(call, dict) else call for call in read["tool_calls"]]
+    return kind(**read)
+
+
+@cache
+def _real_class(name: str) -> Any:
+    """The class of the installed `letta_client`, if it is installed and is not our stand-in."""
+    for module in ("letta_client.types", "letta_client.types.agents"):
+        try:
+            found = importlib.import_module(module)
+        except ImportError:
+            continue
+        if not getattr(found, "stands_in", False) and hasattr(found, name):
+            return getattr(found, name)
+    return None

@@ -1,0 +1,104 @@
+"""What user code of Letta suites is given and gives back (specification letta, 8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from evalwright.letta.messages import LettaMessage
+from evalwright.model.snapshot import Case
+
+__all__ = [
+    "AgentState",
+    "Block",
+    "GradeResult",
+    "LettaMessageUnion",
+    "PerTurnGrade",
+    "RewardOutput",
+    "Sample",
+    "sample_of",
+]
+
+LettaMessageUnion = LettaMessage
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Sample(_Open):
+    """One sample of a dataset; fields that it does not have are None."""
+
+    id: int | str = 0
+    input: str | list[str] = ""
+    ground_truth: str | list[str] | None = None
+    tags: list[str] | None = None
+    agent_args: dict[str, Any] | None = None
+    rubric_vars: dict[str, Any] | None = None
+    extra_vars: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    rubric: str | None = None
+
+
+class PerTurnGrade(_Open):
+    """The grade of one turn."""
+
+    turn: int = 0
+    score: float = 0.0
+    rationale: str | None = None
+    submission: str = ""
+    ground_truth: str | None = None
+
+
+class GradeResult(BaseModel):
+    """What a grader gives back. Raises ValueError for a score that is not between 0 and 1."""
+
+    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    rationale: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    per_turn_grades: list[PerTurnGrade] | None = None
+
+    def __init__(self, score: float = 0.0, rationale: str | None = None, **fields: Any) -> None:
+        super().__init__(score=score, rationale=rationale, **fields)
+
+
+class RewardOutput(BaseModel):
+    """What a reward composer gives back."""
+
+    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    def __init__(self, score: float = 0.0, metadata: dict[str, Any] | None = None) -> None:
+        super().__init__(score=score, metadata=metadata or {})
+
+
+class Block(_Open):
+    """One block of an agent's memory."""
+
+    label: str
+    value: str = ""
+
+
+class AgentState(_Open):
+    """An agent after its last turn."""
+
+    id: str | None = None
+    blocks: list[Block] = Field(default_factory=list)
+
+
+def sample_of(case: Case) -> Sample:
+    """The sample that a case was read from."""
+    extra = case.extra
+    return Sample(
+        **{
+            name: extra[name]
+            for name in ("ground_truth", "agent_args", "rubric_vars", "extra_vars", "rubric")
+            if name in extra
+        },
+        **extra.get("unknown", {}),
+        id=extra.get("id", case.id),
+        input=case.input,
+        tags=case.tags or None,
+        metadata=case.metadata or None,
+    )

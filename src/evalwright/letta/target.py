@@ -1,0 +1,204 @@
+"""The system under test of a Letta suite: an agent made for each sample, asked its messages one after the other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.evaluators.turns import Turn, assistant_texts
+from evalwright.letta.backends import Backend, Context, backend_of, called, turn_of
+from evalwright.letta.client import Agent, AsyncLetta
+from evalwright.letta.functions import function_at
+from evalwright.letta.models import Sample, sample_of
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
+from evalwright.targets.threads import Threads
+
+if TYPE_CHECKING:
+    from evalwright.dialects.letta_cache import Cache
+
+__all__ = ["LettaAgent"]
+
+_NO_BACKEND = (
+    "nothing answers for the agent: name a backend with --target (file.py:function, http(s)://..., openai:MODEL), "
+    "target.backend or EVALWRIGHT_TARGET, or replay recorded results with --cached DIR"
+)
+
+
+class LettaAgent:
+    """Keys: `backend`, `cached`, `agent_script`, `agent_id`, `model`, `setup_script`, `setup_once`, `cleanup`."""
+
+    def __init__(self, variant: Variant) -> None:
+        config = variant.config
+        self._model: str | None = config.get("model")
+        self._agent_id: str = config.get("agent_id") or "agent"
+        self._cleanup: bool = bool(config.get("cleanup"))
+        folder = Path(config.get("folder", "."))
+        backend = config.get("backend")
+        self._backend: Backend | None = backend_of(backend, folder) if backend else None
+        self._config = config
+        self._factory = _function(config, "agent_script", "agent_factory")
+        self._setup = _function(config, "setup_script", "suite_setup")
+        self._setup_once: bool = bool(config.get("setup_once", True))
+        self._cached: str | None = config.get("cached")
+        self._cache: Cache | None = None
+        self._client, self._threads = AsyncLetta(), Threads()
+
+    async def open(self) -> None:
+        for key in ("agent_script", "setup_script"):
+            _function(self._config, key, None, missing=True)
+        if self._cached is not None:
+            from evalwright.dialects.letta_cache import read_cache
+
+            self._cache = read_cache(Path(self._cached))
+        if self._setup is not None:
+            wanted = len(inspect.signature(self._setup).parameters)
+            if wanted == 2 or self._setup_once:
+                await self._set_up(self._setup, (self._client, self._model)[:wanted])
+
+    async def _set_up(self, setup: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        try:
+            await called(self._threads, setup, *arguments)
+        except Exception as error:
+            raise InputError(
+                Problem("", f"Setup failed: {type(error).__name__}: {error}", key="setup_script")
+            ) from error
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        recording = self._cache.find(case.id, self._model) if self._cache is not None else None
+        if recording is not None:
+            return _answer(recording["trajectory"], recording["agent_id"], recording["blocks"], self._model, {})
+        sample = sample_of(case)
+        backend, agent = await self._agent(sample)
+        model = self._model or (agent.model if agent is not None else None)
+        blocks = agent.blocks if agent is not None else {}
+        described = agent.arguments if agent is not None else {}
+        agent_id = agent.id if agent is not None else self._agent_id
+        context = Context(sample, model, trial + 1, agent_id, described, blocks)
+        turns = await self._converse(backend, context, case.input)
+        if self._cleanup and agent is not None:
+            await self._client.agents.delete(agent.id)
+        return _answer(turns, agent_id, context.blocks, model, context.usage, case.input)
+
+    async def _agent(self, sample: Sample) -> tuple[Backend, Agent | None]:
+        """What answers for the sample, and the agent that its factory made."""
+        if self._factory is None:
+            return self._backend or _missing(), None
+        made = await self._factory(self._client, sample)
+        if isinstance(made, str):
+            return self._backend or _missing(), await self._client.agents.retrieve(made)
+        answers = getattr(made, "respond", None)
+        if answers is not None:
+            return _Responding(lambda message, _context: answers(message)), None
+        if callable(made):
+            return _Responding(made), None
+        raise TargetError(
+            f"the agent factory gave {type(made).__name__}, expected an agent id or something that answers"
+        )
+
+    async def _converse(self, backend: Backend, context: Context, asked: Any) -> list[Turn]:
+        turns: list[Turn] = []
+        for i, message in enumerate(asked if isinstance(asked, list) else [asked]):
+            context.turn = i
+            turns.append(turn_of(await backend.reply(message, context)))
+            context.history = turns
+        return turns
+
+    async def close(self) -> None:
+        self._threads.close()
+
+
+class _Responding:
+    """What an agent factory gave instead of an agent."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function, self._threads = function, Threads()
+
+    async def reply(self, message: str, context: Context) -> Any:
+        return await called(self._threads, self._function, message, context)
+
+
+def _missing() -> Backend:
+    raise TargetError(_NO_BACKEND, "no_backend")
+
+
+def _function(
+    config: dict[str, Any], key: str, role: str | None, *, missing: bool = False
+) -> Callable[..., Any] | None:
+    """The user's function. A file that is not there is told when the run begins: suites may be checked apart."""
+    place = config.get(key)
+    if not place or not (missing or Path(place.rpartition(":")[0]).is_file()):
+        return None
+    return function_at(place, role, key)
+
+
+def _answer(
+    turns: list[Turn],
+    agent_id: str | None,
+    blocks: dict[str, str] | None,
+    model: str | None,
+    usage: dict[str, Any],
+    asked: Any = (),
+) -> Answer:
+    texts = assistant_texts(turns)
+    extra: dict[str, Any] = {"turns": turns, "agent_id": agent_id, "model": model, "usage": usage or None}
+    if blocks is not None:
+        extra["blocks"] = blocks
+    answer = Answer(Output(final_answer=texts[-1] if texts else None), extra=extra, metrics=_metrics(usage))
+    answer.messages = _messages(turns, asked if isinstance(asked, list) else [asked] if asked else [])
+    answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]
+    names = {call.id: call.name for call in answer.tool_calls}
+    answer.tool_results = [
+        ToolResult(names.get(m.get("tool_call_id"), ""), str(m.get("tool_return") or ""), m.get("tool_call_id"))
+        for turn in turns
+        for m in turn
+        if m.get("message_type") == "tool_return_message"
+    ]
+    return answer
+
+
+def _metrics(usage: dict[str, Any]) -> Metrics:
+    asked = usage.get("token_input", usage.get("prompt_tokens"))
+    said = usage.get("token_output", usage.get("completion_tokens"))
+    return Metrics(asked if isinstance(asked, int) else None, said if isinstance(said, int) else None)
+
+
+def _messages(turns: list[Turn], asked: list[Any]) -> list[TraceMessage]:
+    messages = []
+    for i, turn in enumerate(turns):
+        if i < len(asked):
+            messages.append(TraceMessage("user", asked[i]))
+        for said in turn:
+            messages += _generic(said)
+    return messages
+
+
+def _generic(said: dict[str, Any]) -> list[TraceMessage]:
+    kind = said.get("message_type")
+    if kind == "assistant_message":
+        return [TraceMessage("assistant", assistant_texts([[said]])[0])]
+    if kind == "reasoning_message":
+        return [TraceMessage("assistant", thinking=str(said.get("reasoning") or ""))]
+    if kind == "tool_call_message":
+        calls = said.get("tool_calls") or [said.get("tool_call")]
+        return [TraceMessage("assistant", tool_call=_tool_call(c)) for c in calls if isinstance(c, dict)]
+    if kind == "tool_return_message":
+        return [TraceMessage("tool", str(said.get("tool_return") or ""))]
+    return []
+
+
+def _tool_call(call: dict[str, Any]) -> ToolCall:
+    import json
+
+    text = call.get("arguments")
+    try:
+        arguments = json.loads(text) if isinstance(text, str) and text else {}
+    except ValueError:
+        arguments = {"_raw": text}
+    return ToolCall(
+        str(call.get("name") or ""), call.get("tool_call_id"), arguments if isinstance(arguments, dict) else {}
+    )

@@ -1,0 +1,91 @@
+"""Gates: whether a run as a whole passes, by conditions on the scores of its evaluators.
+
+A gate is a tree of plain data as in Letta suites (specification letta, 5): conditions `simple`, `weighted_average`
+and `legacy`, combined by `logical`. Scores are taken in the order given; means are plain sums over counts.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from evalwright.model.summary import GateOutcome, GatePart
+
+__all__ = ["AGGREGATIONS", "OPERATORS", "aggregated", "decided"]
+
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "gt": operator.gt,
+    "gte": operator.ge,
+    "lt": operator.lt,
+    "lte": operator.le,
+    "eq": operator.eq,
+}
+_PERCENTILES = {"median": 50, "p50": 50, "p95": 95, "p99": 99}
+AGGREGATIONS = ("avg_score", "accuracy", "min", "max", *_PERCENTILES)
+
+Scores = Mapping[str, Sequence[float]]
+"""The scores of each evaluator, errors as 0, in the order of the rows."""
+
+
+def decided(rule: Mapping[str, Any], scores: Scores) -> GateOutcome:
+    """Hold scores against a gate that has been checked. An evaluator without scores has the value 0."""
+    parts: list[GatePart] = []
+    return GateOutcome(_holds(rule, scores, parts), parts)
+
+
+def aggregated(scores: Sequence[float], aggregation: str, pass_threshold: float = 1.0) -> float:
+    """One number for many scores. `accuracy` is a percentage: of scores that reach `pass_threshold`.
+
+    Percentiles interpolate linearly between the closest ranks (rank = p/100 * (n - 1)).
+    """
+    if not scores:
+        return 0.0
+    if aggregation == "avg_score":
+        return sum(scores) / len(scores)
+    if aggregation == "accuracy":
+        return 100.0 * sum(score >= pass_threshold for score in scores) / len(scores)
+    if aggregation in ("min", "max"):
+        return min(scores) if aggregation == "min" else max(scores)
+    return _percentile(sorted(scores), _PERCENTILES[aggregation])
+
+
+def _percentile(ordered: Sequence[float], percent: float) -> float:
+    rank = percent / 100 * (len(ordered) - 1)
+    below = int(rank)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (rank - below)
+
+
+def _holds(rule: Mapping[str, Any], scores: Scores, parts: list[GatePart]) -> bool:
+    kind = rule["kind"]
+    if kind == "logical":
+        held = [_holds(condition, scores, parts) for condition in rule["conditions"]]
+        return all(held) if rule["operator"] == "and" else any(held)
+    if kind == "weighted_average":
+        name, value, n = _weighted(rule, scores)
+    else:
+        key = rule["metric_key"]
+        found = scores.get(key, ())
+        name, n = f"{rule['aggregation']}({key})", len(found)
+        value = _value(rule, found)
+    passed = OPERATORS[rule["op"]](value, rule["value"])
+    parts.append(GatePart(name, passed, value, rule["op"], rule["value"], n))
+    return passed
+
+
+def _value(rule: Mapping[str, Any], scores: Sequence[float]) -> float:
+    if rule["kind"] == "legacy" and rule["aggregation"] == "accuracy":
+        reaches = OPERATORS[rule["pass_op"]]
+        return 100.0 * sum(reaches(score, rule["pass_value"]) for score in scores) / len(scores) if scores else 0.0
+    return aggregated(scores, rule["aggregation"], rule.get("pass_threshold", 1.0))
+
+
+def _weighted(rule: Mapping[str, Any], scores: Scores) -> tuple[str, float, int]:
+    """Each metric is aggregated first; weights are shares of their sum."""
+    weights: Mapping[str, float] = rule["weights"]
+    total = sum(weights.values())
+    aggregation, threshold = rule["aggregation"], rule.get("pass_threshold", 1.0)
+    value = sum(aggregated(scores.get(k, ()), aggregation, threshold) * (w / total) for k, w in weights.items())
+    named = " + ".join(f"{weight / total:.3g} {key}" for key, weight in weights.items())
+    return f"{aggregation}({named})", value, min(len(scores.get(key, ())) for key in weights)

@@ -1,0 +1,179 @@
+"""The numbers and the gate of a Letta suite (specification letta, 5 and 7.3 to 7.4).
+
+A row is one sample with one model in one run. Rows whose target, extractor or grader failed have no grades;
+empty submissions and failures of judges are graded 0. Sums go over rows ordered by model and sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from math import sqrt
+from typing import Any, NamedTuple
+
+from evalwright.model.plan import Plan
+from evalwright.model.result import Status
+from evalwright.model.summary import GateOutcome, RunSummary
+from evalwright.scoring.facts import ResultLike, TraceLike
+from evalwright.scoring.gate import OPERATORS, decided
+
+__all__ = ["LettaAggregate"]
+
+_EMPTY = ("empty_submission", "empty_trajectory", "no_trajectory")
+_NOT_ATTEMPTED = ("empty_submission", "no_trajectory")
+_JUDGES = ("rubric_template",)
+_OURS = ("extraction_error", "not_judged")
+
+
+class _Row(NamedTuple):
+    model: str
+    sample: int
+    grades: dict[str, float] | None
+    attempted: bool
+    errored: bool
+
+
+class LettaAggregate:
+    """Rows by run."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._keys = [spec.name for spec in plan.evaluators]
+        self._judges = {spec.name for spec in plan.evaluators if spec.type in _JUDGES}
+        self._gate = plan.gate
+        self._models = [v.name for v in plan.variants if v.config.get("model")]
+        self._runs: dict[int, list[_Row]] = {trial: [] for trial in range(plan.run.trials)}
+
+    def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
+        grades = None if trace.error is not None else self._grades(results)
+        first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._keys[0]), "")
+        attempted = grades is not None and first not in _NOT_ATTEMPTED
+        row = _Row(trace.variant_name, trace.case_index or 0, grades, attempted, status == "error")
+        self._runs.setdefault(trace.trial, []).append(row)
+
+    def merge(self, other: Any) -> None:
+        for run, rows in other._runs.items():
+            self._runs.setdefault(run, []).extend(rows)
+
+    def finish(self, summary: RunSummary) -> None:
+        runs = [sorted(rows, key=lambda row: row[:2]) for _, rows in sorted(self._runs.items())]
+        gates = [self._decided(rows) for rows in runs]
+        numbers = [self._numbers(rows, gate) for rows, gate in zip(runs, gates, strict=True)]
+        summary.gate = self._overall(gates, [row for rows in runs for row in rows])
+        if len(runs) == 1:
+            summary.native = numbers[0]
+        else:
+            summary.native = {f"run_{i}": of_run for i, of_run in enumerate(numbers, 1)}
+            summary.native["statistics"] = _statistics(numbers, self._keys)
+
+    def _grades(self, results: Collection[ResultLike]) -> dict[str, float] | None:
+        grades = {}
+        for row in results:
+            if row.error is None:
+                grades[row.evaluator] = row.score or 0.0
+            else:
+                kind = getattr(row.error, "type", "")
+                if kind not in _EMPTY and (row.evaluator not in self._judges or kind in _OURS):
+                    return None
+                grades[row.evaluator] = 0.0
+        return grades
+
+    def _decided(self, rows: Sequence[_Row]) -> GateOutcome:
+        gate = self._gate
+        if gate is None or gate["kind"] == "reward":
+            return GateOutcome(True, reason="the suite has no gate")
+        counted = rows
+        if gate["kind"] == "legacy" and gate["aggregation"] == "accuracy":
+            counted = [row for row in rows if row.attempted or (row.grades is None and not row.errored)]
+        return decided(gate, {key: _scores(counted, key) for key in self._keys})
+
+    def _overall(self, gates: Sequence[GateOutcome], rows: Sequence[_Row]) -> GateOutcome:
+        """At least one run must pass; `max_error_rate` bounds the share of rows without a verdict."""
+        passed = sum(gate.passed for gate in gates)
+        errors = sum(row.errored for row in rows)
+        share = errors / len(rows) if rows else 0.0
+        reason = f"{errors} of {len(rows)} rows had errors ({share:.1%})"
+        if len(gates) > 1:
+            reason = f"{passed} of {len(gates)} runs passed; {reason}"
+        limit = (self._gate or {}).get("max_error_rate")
+        sound = limit is None or share <= limit
+        if not sound:
+            reason += f", more than the {limit:.1%} of --max-error-rate"
+        return GateOutcome(passed > 0 and sound, gates[0].parts if len(gates) == 1 else [], reason)
+
+    def _numbers(self, rows: Sequence[_Row], gate: GateOutcome) -> dict[str, Any]:
+        primary = self._primary()
+        numbers: dict[str, Any] = {
+            "gates_passed": gate.passed,
+            "total": len(rows),
+            "total_attempted": sum(row.attempted for row in rows),
+            **_averages(rows, primary),
+            "by_metric": {key: self._by_metric(rows, key) for key in self._keys},
+        }
+        numbers["metrics"] = {key: found["pass_rate"] for key, found in numbers["by_metric"].items()}
+        if self._models:
+            numbers["per_model"] = [self._of_model(rows, model) for model in sorted(self._models)]
+        if "passed_attempts" in numbers["by_metric"][primary]:
+            numbers |= {name: numbers["by_metric"][primary][name] for name in ("passed_attempts", "failed_attempts")}
+        return numbers
+
+    def _by_metric(self, rows: Sequence[_Row], key: str) -> dict[str, float]:
+        """With a gate of the first era the rate is that of passed attempts, else the mean as a percentage."""
+        numbers, gate = _averages(rows, key), self._gate
+        if gate is None or gate["kind"] != "legacy":
+            return numbers | {"pass_rate": numbers["avg_score_attempted"] * 100}
+        reaches = OPERATORS[gate["pass_op"]]
+        attempted = [row for row in rows if row.attempted]
+        passed = sum(reaches(score, gate["pass_value"]) for score in _scores(attempted, key))
+        rate = 100.0 * passed / len(attempted) if attempted else 0.0
+        return numbers | {
+            "pass_rate": rate,
+            "passed_attempts": passed,
+            "failed_attempts": len(attempted) - passed,
+        }
+
+    def _primary(self) -> str:
+        """The grader that the averages are of: the first one, with a gate of the first era that of the gate."""
+        gate = self._gate
+        return str(gate["metric_key"]) if gate is not None and gate["kind"] == "legacy" else self._keys[0]
+
+    def _of_model(self, rows: Sequence[_Row], model: str) -> dict[str, Any]:
+        mine = [row for row in rows if row.model == model]
+        attempted = [row for row in mine if row.attempted]
+        rates = {key: self._by_metric(attempted, key)["pass_rate"] for key in self._keys}
+        return {
+            "model_name": model,
+            "total": len(mine),
+            "total_attempted": len(attempted),
+            **_averages(mine, self._primary()),
+            "metrics": rates,
+        }
+
+
+def _scores(rows: Sequence[_Row], key: str) -> list[float]:
+    return [row.grades[key] for row in rows if row.grades is not None and key in row.grades]
+
+
+def _averages(rows: Sequence[_Row], key: str) -> dict[str, float]:
+    """Means over graded rows and over all rows."""
+    scores = _scores(rows, key)
+    return {
+        "avg_score_attempted": sum(scores) / len(scores) if scores else 0.0,
+        "avg_score_total": sum(scores) / len(rows) if rows else 0.0,
+    }
+
+
+def _statistics(runs: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str, Any]:
+    """Means and sample standard deviations (n - 1; 0 for one run) over the runs of a suite."""
+    numbers: dict[str, Any] = {"num_runs": len(runs), "runs_passed": sum(run["gates_passed"] for run in runs)}
+    for name in ("avg_score_attempted", "avg_score_total"):
+        numbers[f"mean_{name}"], numbers[f"std_{name}"] = _mean_and_spread([run[name] for run in runs])
+    spreads = {key: _mean_and_spread([run["by_metric"][key]["avg_score_attempted"] for run in runs]) for key in keys}
+    numbers["mean_scores"] = {key: mean for key, (mean, _) in spreads.items()}
+    numbers["std_scores"] = {key: spread for key, (_, spread) in spreads.items()}
+    return numbers
+
+
+def _mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return mean, 0.0
+    return mean, sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
