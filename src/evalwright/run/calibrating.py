@@ -23,10 +23,10 @@ from evalwright.model.summary import RunSummary
 from evalwright.registry import load
 from evalwright.run.labelling import labels_of
 from evalwright.run.origin import plan_of_run
+from evalwright.run.places import find_run
 from evalwright.scoring.calibration import calibrate
 from evalwright.scoring.fold import fold
 from evalwright.scoring.judged import judged_answers
-from evalwright.stores.local_files import LocalFiles
 
 __all__ = ["CALIBRATION", "LABELS", "calibrate_run", "keep_calibration", "mark_judges"]
 
@@ -39,9 +39,9 @@ def calibrate_run(run_dir: Path, file: Path) -> CalibrationReport:
 
     Raises InputError with every mistake of the file; nothing is changed then.
     """
-    store, run_id = LocalFiles.at(run_dir)
+    place = find_run(run_dir)
     rows, problems = read_labels(file)
-    with closing(store.open(run_id)) as writer:
+    with closing(place.store.open(place.run_id)) as writer:
         plan = plan_of_run(writer)
         names = [spec.name for spec in plan.evaluators]
         labels, more = labels_of(rows, names, judged_answers(writer, names), str(file))
@@ -49,7 +49,8 @@ def calibrate_run(run_dir: Path, file: Path) -> CalibrationReport:
             raise InputError(problems + more)
         named = {label.evaluator for label in labels}
         kept = [label for label in _stored_labels(writer) if label.evaluator not in named]
-        replace_file(Path(writer.location) / LABELS, msgspec.json.Encoder().encode_lines([*kept, *labels]))
+        _folder_beside(writer).mkdir(parents=True, exist_ok=True)
+        replace_file(_folder_beside(writer) / LABELS, msgspec.json.Encoder().encode_lines([*kept, *labels]))
         summary = writer.summary() or fold(writer, plan).summary(plan, datetime.now(UTC))
         report = keep_calibration(writer, plan, summary)
         assert report is not None, "labels were just stored"
@@ -62,7 +63,7 @@ def keep_calibration(writer: RunWriter, plan: Plan, summary: RunSummary) -> Cali
     report = mark_judges(writer, plan, summary)
     if report is not None:
         document = msgspec.json.format(msgspec.json.encode(report), indent=2)
-        replace_file(Path(writer.location) / CALIBRATION, document + b"\n")
+        replace_file(_folder_beside(writer) / CALIBRATION, document + b"\n")
     return report
 
 
@@ -83,6 +84,11 @@ def mark_judges(reader: RunReader, plan: Plan, summary: RunSummary) -> Calibrati
     return report
 
 
+def _folder_beside(reader: RunReader) -> Path:
+    """Where files of a run are that are no records: its folder, or that of its artifacts where it has none."""
+    return reader.artifacts.parent if reader.artifacts.name == "artifacts" else reader.artifacts
+
+
 def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
     labels = _stored_labels(reader)
     named = {label.evaluator for label in labels}
@@ -94,7 +100,7 @@ def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
 
 
 def _stored_labels(reader: RunReader) -> list[Label]:
-    path = Path(reader.location) / LABELS
+    path = _folder_beside(reader) / LABELS
     if not path.is_file():
         return []
     try:

@@ -122,7 +122,7 @@ class UserSimulator:
                 return reason
             if talk.turns >= self._settings.max_turns:
                 return "max_turns_reached"
-            if not talk.last_answer and not talk.acted:
+            if not (talk.last_answer or "").strip() and not talk.acted:
                 raise _Broken("agent", "adapter_error", f"the system said nothing in turn {talk.turns}")
             message = await self._ask_user(talk, trial)
 
@@ -169,8 +169,11 @@ def _inner_target(variant: Variant, system: Mapping[str, Any]) -> Target:
     adapter = system.get("adapter")
     if not isinstance(adapter, str) or not adapter:
         raise InputError(Problem("", "'adapter' is missing: the type of the system to talk with", key="adapter"))
+    metadata = system.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise InputError(Problem("", "'metadata' must be a mapping", key="metadata"))
     config = {key: value for key, value in system.items() if key not in ("adapter", "name", "metadata")}
-    metadata = {**variant.metadata, **(system.get("metadata") or {})}
+    metadata = {**variant.metadata, **metadata}
     inner = msgspec.structs.replace(variant, adapter=adapter, config=config, metadata=metadata)
     return build_target(inner, ())
 
