@@ -43,6 +43,7 @@ KINDS: dict[str, dict[str, str]] = {
         "latency_first_token_under": "evalwright.evaluators.limits:LatencyFirstTokenUnder",
         "latency_under": "evalwright.evaluators.limits:LatencyUnder",
         "python_grader": "evalwright.letta.functions:PythonGrader",
+        "python_reward": "evalwright.letta.functions:PythonReward",
         "rubric_template": "evalwright.evaluators.rubric_template:RubricTemplate",
         "schema_match": "evalwright.evaluators.json:SchemaMatch",
         "stream_completed": "evalwright.evaluators.limits:StreamCompleted",

@@ -17,7 +17,12 @@ from evalwright.evaluators.build import build_evaluator
 from evalwright.model.result import Evaluation
 from evalwright.testing import a_case, a_trace
 
-BUILT_IN = sorted(registry.KINDS["evaluators"])
+BUILT_IN = sorted(
+    name
+    for name in registry.KINDS["evaluators"]
+    if isinstance(registry.load("evaluators", name), type)
+    and issubclass(registry.load("evaluators", name), msgspec.Struct)
+)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from pydantic_core import to_jsonable_python
 
 from evalwright.dialects.environment import Expansion
 from evalwright.dialects.evalh_checks import ill_named
-from evalwright.dialects.evalh_file import EvalFile, SystemSection, sound_parts
+from evalwright.dialects.evalh_file import EvalFile, EvaluatorSection, SystemSection, sound_parts
+from evalwright.dialects.gates import checked_gate
 from evalwright.dialects.prices import read_prices
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
@@ -64,6 +65,7 @@ class _Reading:
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
         prices = self._prices(file, to_run)
+        gate = self._gate(file)
         cases = self._cases(file, to_run)
         self._refuse(cases)
         written = file.model_dump()
@@ -82,6 +84,7 @@ class _Reading:
             mirrors=mirrors,
             workspace=workspace,
             prices=prices,
+            gate=gate,
             document=document,
             secrets=self._expansion.secrets(document),
             metadata=document["metadata"],
@@ -193,15 +196,26 @@ class _Reading:
         return variant
 
     def _evaluators(self, file: EvalFile) -> list[EvaluatorSpec]:
-        from evalwright.evaluators.build import build_evaluator
+        from evalwright.evaluators.build import build_evaluator, build_extractor
 
         specs = []
         for section in file.evaluators:
-            spec = EvaluatorSpec(section.name, section.type, _plain(section.config))
+            extractor = _extractor(section)
+            spec = EvaluatorSpec(
+                section.name, section.type, _plain(section.config), threshold=section.threshold, extractor=extractor
+            )
             if self._known(section.at("type"), "evaluators", spec.type):
                 self._take(section.at("config"), partial(build_evaluator, spec.type, spec.config))
+            place = section.at("extractor")
+            if extractor is not None and self._known((*place, "type"), "extractors", extractor.type):
+                self._take((*place, "config"), partial(build_extractor, extractor.type, extractor.config))
             specs.append(spec)
         return specs
+
+    def _gate(self, file: EvalFile) -> dict[str, Any] | None:
+        if file.gate is None:
+            return None
+        return checked_gate(file.gate, [section.name for section in file.evaluators], self._complain)
 
     def _cases(self, file: EvalFile, to_run: bool) -> Iterable[EvalCase]:
         if "dataset" not in file.model_fields_set:
@@ -241,6 +255,11 @@ def _config(section: BaseModel) -> dict[str, Any]:
     """What belongs to the type that an open section names."""
     config: dict[str, Any] = _plain(section.model_dump(exclude={"type"}, exclude_unset=True))
     return config
+
+
+def _extractor(section: EvaluatorSection) -> Plugin | None:
+    named = section.extractor
+    return None if named is None else Plugin(named.type, _plain(named.config))
 
 
 def _settings(file: EvalFile) -> RunSettings:

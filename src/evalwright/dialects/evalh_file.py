@@ -38,6 +38,11 @@ def _major_one(value: str) -> str:
     return value
 
 
+def _named_type(value: Any) -> Any:
+    """A bare name stands for a type without configuration."""
+    return {"type": value} if isinstance(value, str) else value
+
+
 Text = Annotated[StrictStr, Field(min_length=1)]
 Count = Annotated[int, BeforeValidator(_number), Field(ge=1)]
 Seed = Annotated[int, BeforeValidator(_number)]
@@ -107,12 +112,19 @@ class WorkspaceSection(_Open):
     type: Text
 
 
+class ExtractorSection(_Strict):
+    type: Text
+    config: dict[StrictStr, Any] = {}
+
+
 class EvaluatorSection(_Item, _Strict):
     section = "evaluators"
 
     name: Text
     type: Text
     config: dict[StrictStr, Any] = {}
+    extractor: Annotated[ExtractorSection | None, BeforeValidator(_named_type)] = None
+    threshold: Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)] | None = None
 
 
 class CriteriaSection(_Strict):
@@ -170,6 +182,7 @@ class EvalFile(_Strict):
     evaluators: list[EvaluatorSection]
     pass_criteria: CriteriaSection = CriteriaSection()
     trace: TraceSection = TraceSection()
+    gate: dict[StrictStr, Any] | None = None
     run: RunSection = RunSection()
     metrics: MetricsSection = MetricsSection()
     output: list[OutputSection]
@@ -179,6 +192,7 @@ _ITEMS: dict[str, type[_Item]] = {kind.section: kind for kind in (SystemSection,
 _STRICT: dict[str, type[BaseModel]] = {
     "eval": EvalSection,
     "evaluators": EvaluatorSection,
+    "evaluators.extractor": ExtractorSection,
     "metrics": MetricsSection,
     "pass_criteria": CriteriaSection,
     "run": RunSection,

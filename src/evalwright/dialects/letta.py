@@ -18,6 +18,7 @@ from evalwright.files.places import Place, dotted, steps_of
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings
 from evalwright.model.suite import Suite
+from evalwright.scoring.letta import REWARD
 
 __all__ = ["Letta"]
 
@@ -66,6 +67,8 @@ class _Reading:
         graders = self._graders()
         gate = self._gate(list(graders))
         evaluators = Graders(self._folder, raw.get("reward") is not None, self._options, self.tell).specs(graders, gate)
+        if gate is not None and "function" in gate:
+            evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
         target = Target(self._folder, raw, self._options, self._environment, self.tell)
         variants = target.variants(to_run, self.take)
@@ -166,7 +169,7 @@ class _Reading:
             return {"kind": "reward", "metric_key": str(reward.get("metric_key"))}
         if kind == "custom" and isinstance(reward.get("function"), str):
             path, _, name = reward["function"].rpartition(":")
-            return {"kind": "reward", "function": f"{self._folder / path}:{name}"}
+            return {"kind": "reward", "metric_key": REWARD, "function": f"{self._folder / path}:{name}"}
         self.tell(("reward",), "reward: expected {kind: metric, metric_key} or {kind: custom, function: file.py:name}")
         return None
 
@@ -193,7 +196,7 @@ class _Reading:
     def _built(self, spec: EvaluatorSpec) -> None:
         from evalwright.evaluators.build import build_evaluator, build_extractor
 
-        place: Place = ("graders", spec.name)
+        place: Place = ("graders", spec.name) if spec.name != REWARD else ("reward",)
         self.take(place, partial(build_evaluator, spec.type, spec.config))
         if spec.extractor is not None:
             self.take(

@@ -7,7 +7,6 @@ The fields of a `msgspec.Struct` class are its keys. What one field cannot say, 
 
 from __future__ import annotations
 
-import operator
 import types
 import typing
 from collections.abc import Mapping
@@ -25,7 +24,6 @@ from evalwright.registry import load
 __all__ = ["build", "build_evaluator", "build_extractor"]
 
 _NOUNS = {str: "string", int: "int", float: "number", bool: "bool", list: "list", dict: "mapping"}
-_COMPARISONS = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le, "eq": operator.eq}
 _UNIONS = (typing.Union, types.UnionType)
 
 
@@ -38,16 +36,17 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Evaluator:
 
 
 def build(spec: EvaluatorSpec) -> Evaluator:
-    """The evaluator of a plan, behind its extractor if it has one. Raises InputError like `build_evaluator`."""
+    """The evaluator of a plan, behind its extractor and its threshold. Raises InputError like `build_evaluator`."""
     evaluator = build_evaluator(spec.type, spec.config)
-    if spec.extractor is None:
-        return evaluator
-    from evalwright.evaluators.extracted import Extracted
+    if spec.extractor is not None:
+        from evalwright.evaluators.extracted import Extracted
 
-    extractor = build_extractor(spec.extractor.type, spec.extractor.config)
-    threshold, compare = spec.threshold, _COMPARISONS[spec.threshold_op]
-    passes = None if threshold is None else lambda score: bool(compare(score, threshold))
-    return Extracted(evaluator, extractor, passes)
+        evaluator = Extracted(evaluator, build_extractor(spec.extractor.type, spec.extractor.config))
+    if spec.threshold is not None:
+        from evalwright.evaluators.thresholds import Threshold
+
+        evaluator = Threshold(evaluator, spec.threshold, spec.threshold_op)
+    return evaluator
 
 
 def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:

@@ -7,7 +7,7 @@ one ground truth for each user message is judged turn by turn, and its score is 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,27 +23,13 @@ __all__ = ["Extracted"]
 
 
 class Extracted:
-    """`evaluator` behind `extractor`; with `passes`, that says which scores pass."""
+    """`evaluator` behind `extractor`."""
 
-    def __init__(
-        self, evaluator: Evaluator, extractor: Extractor, passes: Callable[[float], bool] | None = None
-    ) -> None:
-        self._evaluator, self._extractor, self._passes = evaluator, extractor, passes
+    def __init__(self, evaluator: Evaluator, extractor: Extractor) -> None:
+        self._evaluator, self._extractor = evaluator, extractor
         self.calls_models = getattr(evaluator, "calls_models", False)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
-        judged = self._judged(case, trace)
-        return self._decided(judged) if isinstance(judged, Evaluation) else self._decided_later(judged)
-
-    def _decided(self, evaluation: Evaluation) -> Evaluation:
-        if self._passes is not None and evaluation.score is not None:
-            evaluation.passed = self._passes(evaluation.score)
-        return evaluation
-
-    async def _decided_later(self, judging: Awaitable[Evaluation]) -> Evaluation:
-        return self._decided(await judging)
-
-    def _judged(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         if trace.error is not None:
             raise EvaluatorError(f"not judged, the system had an error: {trace.error.message}", "not_judged")
         turns, blocks = turns_of(trace), blocks_of(trace)

@@ -6,22 +6,22 @@ import hashlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
-from evalwright.evaluators.turns import Turn
+from evalwright.evaluators.turns import Turn, blocks_of, turns_of
 from evalwright.letta.decorators import role_of
 from evalwright.letta.messages import trajectory_of
-from evalwright.letta.models import AgentState, Block, GradeResult, sample_of
+from evalwright.letta.models import AgentState, Block, GradeResult, RewardOutput, sample_of
 from evalwright.letta.shim import serve
-from evalwright.model.result import Evaluation
+from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["PythonExtractor", "PythonGrader", "function_at"]
+__all__ = ["PythonExtractor", "PythonGrader", "PythonReward", "function_at"]
 
 
 def function_at(place: str, role: str | None, key: str = "function") -> Callable[..., Any]:
@@ -107,6 +107,42 @@ def _evaluation(given: Any) -> Evaluation:
     turns = [turn.model_dump() for turn in given.per_turn_grades or ()]
     detail = {**({"metadata": given.metadata} if given.metadata else {}), **({"per_turn": turns} if turns else {})}
     return Evaluation(given.score >= 1.0, given.score, given.rationale or "", detail)
+
+
+class PythonReward:
+    """A `@reward_composer` function: one score of a sample made of all its grades. `function` is `path.py:name`."""
+
+    uses_results = True
+
+    def __init__(self, function: str) -> None:
+        self._function = function_at(function, "reward_composer", "reward")
+
+    async def evaluate(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> Evaluation:
+        grades = {row.evaluator: GradeResult(row.score or 0.0, row.reason, metadata=row.detail) for row in results}
+        context = SimpleNamespace(
+            sample=sample_of(case),
+            grades=grades,
+            submissions={row.evaluator: row.detail.get("submission", "") for row in results},
+            trajectory=trajectory_of(turns_of(trace)),
+            agent_id=trace.extra.get("agent_id"),
+            model_handle=trace.extra.get("model"),
+            agent_state=AgentState(blocks=[Block(label=k, value=v) for k, v in (blocks_of(trace) or {}).items()]),
+            usage=trace.extra.get("usage"),
+            timing={"total": trace.latency_ms / 1000},
+        )
+        try:
+            given = self._function(context)
+            given = await given if isinstance(given, Awaitable) else given
+            reward = given if isinstance(given, RewardOutput) else RewardOutput(**_as_reward(given))
+        except Exception as error:
+            raise EvaluatorError(
+                f"the reward composer raised {type(error).__name__}: {error}", "grader_error"
+            ) from error
+        return Evaluation(True, reward.score, "", {"metadata": reward.metadata} if reward.metadata else {})
+
+
+def _as_reward(given: Any) -> dict[str, Any]:
+    return given if isinstance(given, dict) else {"score": given}
 
 
 class PythonExtractor:

@@ -63,7 +63,9 @@ class Evaluator(Protocol):
     A `msgspec.Struct` class declares its configuration as fields, and may add a static method
     `config_problems(values) -> list[Problem]` for rules across them; any other class gets its configuration as
     keyword arguments and refuses a bad one with ValueError or TypeError. An attribute `uses_case = False` says that
-    `case` is never looked at, which spares reading it when stored traces are judged again.
+    `case` is never looked at, which spares reading it when stored traces are judged again. With `calls_models = True`
+    it waits for models, with `uses_results = True` it is called last and gets the results of all others as a third
+    argument.
     """
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:

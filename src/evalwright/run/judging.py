@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from evalwright.errors import Interrupted, LimitExceeded
@@ -24,7 +25,8 @@ from evalwright.targets.plain import plain
 
 __all__ = ["Judge", "append", "ask_models", "is_unspent"]
 
-_Pending = tuple[int, Awaitable[Evaluation]]
+_Pending = tuple[int, Awaitable[Evaluation] | Callable[[], Any]]
+"""A position in the results, and what is awaited, or what is called once all others are there."""
 _NOTHING = Evaluation(False)
 """What an evaluator has said that has not said anything: not passed, no score."""
 
@@ -73,6 +75,10 @@ class Judge:
                 continue
             outcome: Any
             error = None
+            if getattr(evaluator, "uses_results", False):
+                pending.append((len(results), partial(evaluator.evaluate, case, trace, results)))  # type: ignore[call-arg]
+                results.append(_result(spec, trace, None, None, date, date, 0))
+                continue
             try:
                 watchdog.until = tick + limit
                 outcome = evaluator.evaluate(case, trace)
@@ -95,15 +101,23 @@ class Judge:
         return results, pending
 
     async def finish(self, results: list[EvaluationResult], pending: Sequence[_Pending]) -> None:
-        """Await the asynchronous evaluators together, each within its limit."""
-        await asyncio.gather(*(self._finish(results, position, awaited) for position, awaited in pending))
+        """Await the asynchronous evaluators together, each within its limit, then those that use their results."""
+        waiting = [(position, awaited) for position, awaited in pending if isinstance(awaited, Awaitable)]
+        await asyncio.gather(*(self._finish(results, position, awaited) for position, awaited in waiting))
+        for position, last in pending:
+            if not isinstance(last, Awaitable):
+                await self._finish(results, position, last)
 
-    async def _finish(self, results: list[EvaluationResult], position: int, awaited: Awaitable[Evaluation]) -> None:
+    async def _finish(
+        self, results: list[EvaluationResult], position: int, awaited: Awaitable[Evaluation] | Callable[[], Any]
+    ) -> None:
         row = results[position]
         start = time.monotonic()
         try:
             async with asyncio.timeout(self._limit):
-                outcome = await awaited
+                outcome = await awaited if isinstance(awaited, Awaitable) else awaited()
+                if isinstance(outcome, Awaitable):
+                    outcome = await outcome
             if not isinstance(outcome, Evaluation):
                 row.error = _no_evaluation(outcome)
             else:

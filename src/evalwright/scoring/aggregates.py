@@ -33,10 +33,12 @@ class Aggregate(Protocol):
 
 
 def aggregate_of(plan: Plan) -> Aggregate | None:
-    """The empty aggregate of a plan's dialect, if that has one."""
+    """The empty aggregate of a plan's dialect; of the native format, that of its gate if it has one."""
     place = _KINDS.get(plan.dialect)
     if place is None:
-        return None
+        if plan.gate is None:
+            return None
+        place = "evalwright.scoring.gated:GateAggregate"
     module, _, name = place.partition(":")
     made: Aggregate = getattr(import_module(module), name)(plan)
     return made

@@ -16,7 +16,10 @@ from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.scoring.gate import OPERATORS, decided
 
-__all__ = ["LettaAggregate"]
+__all__ = ["REWARD", "LettaAggregate"]
+
+REWARD = "reward composer"
+"""The evaluator that makes one score of all grades, in suites that have one."""
 
 _EMPTY = ("empty_submission", "empty_trajectory", "no_trajectory")
 _NOT_ATTEMPTED = ("empty_submission", "no_trajectory")
@@ -30,13 +33,14 @@ class _Row(NamedTuple):
     grades: dict[str, float] | None
     attempted: bool
     errored: bool
+    case: str
 
 
 class LettaAggregate:
     """Rows by run."""
 
     def __init__(self, plan: Plan) -> None:
-        self._keys = [spec.name for spec in plan.evaluators]
+        self._keys = [spec.name for spec in plan.evaluators if spec.name != REWARD]
         self._judges = {spec.name for spec in plan.evaluators if spec.type in _JUDGES}
         self._gate = plan.gate
         self._models = [v.name for v in plan.variants if v.config.get("model")]
@@ -46,7 +50,7 @@ class LettaAggregate:
         grades = None if trace.error is not None else self._grades(results)
         first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._keys[0]), "")
         attempted = grades is not None and first not in _NOT_ATTEMPTED
-        row = _Row(trace.variant_name, trace.case_index or 0, grades, attempted, status == "error")
+        row = _Row(trace.variant_name, trace.case_index or 0, grades, attempted, status == "error", trace.case_id)
         self._runs.setdefault(trace.trial, []).append(row)
 
     def merge(self, other: Any) -> None:
@@ -56,13 +60,17 @@ class LettaAggregate:
     def finish(self, summary: RunSummary) -> None:
         runs = [sorted(rows, key=lambda row: row[:2]) for _, rows in sorted(self._runs.items())]
         gates = [self._decided(rows) for rows in runs]
-        numbers = [self._numbers(rows, gate) for rows, gate in zip(runs, gates, strict=True)]
+        rewarded = self._gate is not None and self._gate["kind"] == "reward"
+        numbers = [
+            self._rewards(rows) if rewarded else self._numbers(rows, gate)
+            for rows, gate in zip(runs, gates, strict=True)
+        ]
         summary.gate = self._overall(gates, [row for rows in runs for row in rows])
         if len(runs) == 1:
             summary.native = numbers[0]
         else:
             summary.native = {f"run_{i}": of_run for i, of_run in enumerate(numbers, 1)}
-            summary.native["statistics"] = _statistics(numbers, self._keys)
+            summary.native["statistics"] = _spread(numbers) if rewarded else _statistics(numbers, self._keys)
 
     def _grades(self, results: Collection[ResultLike]) -> dict[str, float] | None:
         grades = {}
@@ -130,6 +138,19 @@ class LettaAggregate:
             "failed_attempts": len(attempted) - passed,
         }
 
+    def _rewards(self, rows: Sequence[_Row]) -> dict[str, Any]:
+        """One score a sample instead of a gate; the mean is over attempted rows."""
+        key = (self._gate or {})["metric_key"]
+        graded = [row for row in rows if row.grades is not None]
+        scores = [row.grades[key] for row in graded if row.grades is not None and key in row.grades]
+        return {
+            "reward": sum(scores) / len(scores) if scores else 0.0,
+            "reward_per_case": {row.case: row.grades.get(key) if row.grades else None for row in rows},
+            "per_metric": {key: _averages(rows, key)["avg_score_attempted"] for key in self._keys},
+            "n_total": len(rows),
+            "n_attempted": sum(row.attempted for row in rows),
+        }
+
     def _primary(self) -> str:
         """The grader that the averages are of: the first one, with a gate of the first era that of the gate."""
         gate = self._gate
@@ -170,6 +191,11 @@ def _statistics(runs: Sequence[dict[str, Any]], keys: Sequence[str]) -> dict[str
     numbers["mean_scores"] = {key: mean for key, (mean, _) in spreads.items()}
     numbers["std_scores"] = {key: spread for key, (_, spread) in spreads.items()}
     return numbers
+
+
+def _spread(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    mean, spread = _mean_and_spread([run["reward"] for run in runs])
+    return {"num_runs": len(runs), "mean_reward": mean, "std_reward": spread}
 
 
 def _mean_and_spread(values: Sequence[float]) -> tuple[float, float]:

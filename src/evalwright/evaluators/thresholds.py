@@ -1,0 +1,38 @@
+"""An evaluator whose results pass by their score, whatever the evaluator itself says of them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Awaitable
+from typing import Any
+
+from evalwright.model.protocols import Evaluator
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["Threshold"]
+
+_COMPARISONS = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le, "eq": operator.eq}
+
+
+class Threshold:
+    """`evaluator` passes where its score compares with `threshold` by `op` (gt, gte, lt, lte or eq)."""
+
+    def __init__(self, evaluator: Evaluator, threshold: float, op: str = "gte") -> None:
+        self._evaluator, self._threshold, self._compare = evaluator, threshold, _COMPARISONS[op]
+        for name in ("uses_case", "uses_artifact", "uses_results", "calls_models"):
+            if hasattr(evaluator, name):
+                setattr(self, name, getattr(evaluator, name))
+
+    def evaluate(self, case: Case, trace: Trace, *more: Any) -> Evaluation | Awaitable[Evaluation]:
+        judged = self._evaluator.evaluate(case, trace, *more)
+        return self._decided(judged) if isinstance(judged, Evaluation) else self._later(judged)
+
+    async def _later(self, judging: Awaitable[Evaluation]) -> Evaluation:
+        return self._decided(await judging)
+
+    def _decided(self, evaluation: Evaluation) -> Evaluation:
+        if evaluation.score is not None and not evaluation.skipped:
+            evaluation.passed = bool(self._compare(evaluation.score, self._threshold))
+        return evaluation

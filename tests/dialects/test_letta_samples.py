@@ -1,0 +1,109 @@
+"""Datasets of Letta suites: what is read, what is refused and where."""
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.dialects.letta_samples import Samples, Selection
+from evalwright.errors import InputError
+
+
+def read(path, **selection):
+    return list(Samples(path, path.parent, Selection(**selection)))
+
+
+def written(tmp_path, text, name="d.jsonl"):
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return path
+
+
+def problems(path, **selection):
+    with pytest.raises(InputError) as raised:
+        read(path, **selection)
+    return [(problem.line, problem.key) for problem in raised.value.problems]
+
+
+def test_lines_become_cases_with_everything_they_bring(tmp_path):
+    line = {"id": 7, "input": ["a", "b"], "ground_truth": ["x", "y"], "tags": ["t"], "agent_args": {"k": 1}, "more": 2}
+    (case,) = read(written(tmp_path, "\ufeff" + json.dumps(line) + "\r\n\r\n"))
+    assert (case.id, case.input, case.tags) == ("7", ["a", "b"], ["t"])
+    assert case.extra == {"ground_truth": ["x", "y"], "agent_args": {"k": 1}, "id": 7, "unknown": {"more": 2}}
+
+
+def test_samples_without_an_id_have_their_place_in_the_file(tmp_path):
+    path = written(tmp_path, '{"input": "a"}\n{"input": "b", "tags": ["t"]}\n')
+    assert [case.id for case in read(path, tags=["t"])] == ["1"]
+
+
+def test_the_limit_counts_after_the_tags(tmp_path):
+    lines = [json.dumps({"input": str(i), "tags": ["odd"] if i % 2 else []}) for i in range(6)]
+    assert [case.id for case in read(written(tmp_path, "\n".join(lines)), tags=["odd"], limit=2)] == ["1", "3"]
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("{", ""),
+        ("[]", ""),
+        ("{}", "input"),
+        ('{"input": 1}', "input"),
+        ('{"input": []}', "input"),
+        ('{"input": ["a", 1]}', "input"),
+        ('{"input": "a", "ground_truth": 1}', "ground_truth"),
+        ('{"input": "a", "ground_truth": ["b"]}', "ground_truth"),
+        ('{"input": ["a"], "ground_truth": ["b", "c"]}', "ground_truth"),
+        ('{"input": "a", "agent_args": []}', "agent_args"),
+        ('{"input": "a", "rubric_vars": "x"}', "rubric_vars"),
+        ('{"input": "a", "metadata": []}', "metadata"),
+        ('{"input": "a", "tags": "t"}', "tags"),
+        ('{"input": "a", "tags": [1]}', "tags"),
+        ('{"input": "a", "id": true}', "id"),
+        ('{"input": "a", "rubric": "x", "rubric_path": "y"}', "rubric"),
+        ('{"input": "a", "rubric_path": "gone.txt"}', "rubric_path"),
+        ('{"input": "a", "rubric_vars": {"input": 1}}', "rubric_vars"),
+        ('{"input": "again", "id": "ok"}', "id"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line(tmp_path, line, key):
+    path = written(tmp_path, '{"input": "fine", "id": "ok"}\n\n' + line + "\n")
+    assert problems(path) == [(3, key)]
+
+
+def test_all_mistakes_of_a_table_are_told_at_once(tmp_path):
+    text = 'input,tags,agent_args\n"two\nlines",[],\n,[],\nb,nope,\nc,,[1]\n'
+    assert problems(written(tmp_path, text, "d.csv")) == [(4, ""), (5, ""), (6, "agent_args")]
+
+
+@pytest.mark.parametrize("text", ["", "input\n", "question\nx\n", 'input\n"unclosed\n', "input\na,b\n"])
+def test_tables_that_cannot_be_used_are_refused(tmp_path, text):
+    assert problems(written(tmp_path, text, "d.csv"))
+
+
+def test_variables_that_graders_need_must_be_there(tmp_path):
+    path = written(tmp_path, '{"input": "a", "rubric_vars": {"x": 1}}\n{"input": "b"}\n')
+    assert problems(path, declared={"g": ["x"]}) == [(2, "rubric_vars")]
+
+
+def test_an_empty_dataset_is_a_mistake_unless_allowed(tmp_path):
+    path = written(tmp_path, "\n")
+    assert problems(path) == [(None, "")]
+    assert read(path, allow_empty=True) == []
+
+
+TEXTS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
+def test_cells_are_text_as_it_stands_but_for_space_around(tmp_path_factory, rows):
+    rows = [(a, b) for a, b in rows if a.strip() and b.strip() and a.strip()[0] != "[" and b.strip()[0] != "["]
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([("input", "ground_truth"), *rows])
+    path = tmp_path_factory.mktemp("d") / "d.csv"
+    path.write_bytes(text.getvalue().encode())
+    cases = read(path, allow_empty=True)
+    assert [(c.input, c.extra["ground_truth"]) for c in cases] == [(a.strip(), b.strip()) for a, b in rows]

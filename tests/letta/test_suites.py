@@ -1,0 +1,247 @@
+"""Suites of Letta Evals run as they are: files in, verdicts, gate and numbers out."""
+
+import json
+import sys
+
+import pytest
+
+from evalwright.dialects import load_suite
+from evalwright.errors import InputError
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.api import open_run, re_evaluate, run_suite
+
+SUITE = """\
+name: support
+dataset: data.jsonl
+target: {kind: letta_agent, agent_id: agent-1}
+graders:
+  right: {kind: tool, function: contains}
+  plain: {kind: tool, function: ascii_printable_only}
+gate: {kind: simple, metric_key: right, op: gte, value: 0.5}
+"""
+DATA = '{"input": "capital of France?", "ground_truth": "Paris"}\n{"input": "of Italy?", "ground_truth": "Rome"}\n'
+AGENT = """\
+from letta_evals.decorators import agent_factory, extractor, grader, suite_setup
+from letta_evals.models import GradeResult, Sample
+from letta_client.types import ToolCallMessage
+
+SEEN = []
+
+
+def knows_france(message, ctx):
+    SEEN.append((message, ctx.turn, ctx.run))
+    return "It is Paris" if "France" in message else "No idea"
+
+
+async def remembers(message, ctx):
+    if message.startswith("I am "):
+        ctx.blocks["human"] = message.removeprefix("I am ")
+        return None
+    return f"You are {ctx.blocks.get('human', 'unknown')}"
+
+
+def uses_a_tool(message, ctx):
+    call = {"name": "find", "arguments": '{"q": 1}', "tool_call_id": "c"}
+    return [
+        {"message_type": "tool_call_message", "tool_call": call},
+        {"message_type": "tool_return_message", "tool_call_id": "c", "tool_return": "found", "status": "success"},
+        "done",
+    ]
+
+
+def silent(message, ctx):
+    return None
+
+
+def raises(message, ctx):
+    raise RuntimeError("server hiccup")
+
+
+@agent_factory
+async def stocked(client, sample: Sample) -> str:
+    item = sample.agent_args["item"]
+    return (await client.agents.create(memory_blocks=[{"label": "item", "value": item}], model="m")).id
+
+
+def stock(message, ctx):
+    return f"I have {ctx.blocks['item']} ({ctx.model})"
+
+
+@grader
+def halves(sample: Sample, submission: str) -> "GradeResult":
+    return GradeResult(score=0.5, rationale=f"{sample.id} said {submission}", metadata={"x": 1})
+
+
+@grader
+async def explodes(sample, submission):
+    raise ValueError("no")
+
+
+@extractor
+def tools(trajectory, config):
+    return " ".join(m.tool_call.name for turn in trajectory for m in turn if isinstance(m, ToolCallMessage))
+
+
+@suite_setup
+def broken():
+    raise ValueError("disk full")
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "data.jsonl").write_text(DATA)
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("evalwright_user_")]:
+        del sys.modules[name]
+
+
+def run(project, suite=SUITE, data=DATA, target="agent.py:knows_france", **options):
+    (project / "suite.yaml").write_text(suite)
+    (project / "data.jsonl").write_text(data)
+    given = {**({"target": target} if target else {}), **options}
+    loaded = load_suite(project / "suite.yaml", options=given)
+    loaded.out = project / "runs"
+    return run_suite(loaded)
+
+
+def rows(outcome):
+    reader, _ = open_run(outcome.run_dir)
+    return {(row.case_id, row.evaluator): row for row in reader.results(EvaluationResult)}
+
+
+def statuses(outcome):
+    reader, _ = open_run(outcome.run_dir)
+    return {v.case_id: v.status for v in reader.verdicts(CaseVerdict)}
+
+
+def test_a_suite_is_recognised_run_and_gated(project):
+    outcome = run(project)
+    assert statuses(outcome) == {"0": "pass", "1": "fail"}
+    assert (outcome.summary.gate.passed, outcome.exit_code) == (True, 0)
+    assert outcome.summary.native["avg_score_attempted"] == 0.5
+    assert rows(outcome)["0", "right"].detail["submission"] == "It is Paris"
+
+
+def test_a_gate_that_is_not_reached_fails_the_run(project):
+    assert run(project, SUITE.replace("0.5", "0.6")).exit_code == 1
+
+
+def test_messages_are_asked_in_one_conversation(project):
+    data = '{"input": ["I am Ada", "Who am I?"], "ground_truth": "Ada"}\n'
+    outcome = run(project, data=data, target="agent.py:remembers")
+    assert statuses(outcome) == {"0": "pass"}
+    reader, _ = open_run(outcome.run_dir)
+    assert [t.extra["blocks"] for t in reader.traces(Trace)] == [{"human": "Ada"}]
+
+
+def test_turns_with_a_ground_truth_each_are_graded_alone(project):
+    data = '{"input": ["capital of France?", "of Italy?"], "ground_truth": ["paris", "Rome"]}\n'
+    row = rows(run(project, data=data))["0", "right"]
+    assert (row.score, row.detail["turns"], row.passed) == (0.5, [1.0, 0.0], False)
+
+
+def test_factories_make_an_agent_of_each_sample(project):
+    suite = SUITE.replace("agent_id: agent-1", "agent_script: agent.py:stocked")
+    data = '{"input": "stock?", "ground_truth": "apples (m)", "agent_args": {"item": "apples"}}\n{"input": "none?"}\n'
+    outcome = run(project, suite, data, "agent.py:stock")
+    assert statuses(outcome) == {"0": "pass", "1": "error"}
+
+
+def test_users_graders_and_extractors_are_called_with_letta_types(project):
+    suite = SUITE.replace("function: contains}", "function: agent.py:halves, extractor: agent.py:tools}")
+    row = rows(run(project, suite, target="agent.py:uses_a_tool"))["0", "right"]
+    assert (row.score, row.reason) == (0.5, "0 said find")
+
+
+def test_a_grader_that_raises_spoils_its_sample(project):
+    suite = SUITE.replace("function: contains}", "function: agent.py:explodes}")
+    outcome = run(project, suite)
+    assert statuses(outcome) == {"0": "error", "1": "error"}
+    assert rows(outcome)["0", "plain"].detail["not_counted"] == {"passed": True, "score": 1.0}
+    assert outcome.exit_code == 1
+
+
+@pytest.mark.parametrize(("target", "kind"), [("agent.py:silent", "empty_trajectory"), (None, "not_judged")])
+def test_what_cannot_be_judged_is_an_error(project, target, kind):
+    outcome = run(project, target=target)
+    assert rows(outcome)["0", "right"].error.type == kind
+    assert statuses(outcome) == {"0": "error", "1": "error"}
+
+
+def test_the_share_of_errors_can_fail_a_run(project):
+    suite = SUITE.replace("value: 0.5", "value: 0")
+    assert run(project, suite, target="agent.py:raises").exit_code == 0
+    assert run(project, suite, target="agent.py:raises", max_error_rate=0.5).exit_code == 1
+
+
+def test_a_suite_passes_when_one_of_its_runs_does(project):
+    outcome = run(project, SUITE + "num_runs: 2\n")
+    assert outcome.summary.native["statistics"]["runs_passed"] == 2
+    assert set(outcome.summary.native) == {"run_1", "run_2", "statistics"}
+
+
+def test_models_are_variants(project):
+    suite = SUITE.replace("agent_id: agent-1", "agent_id: agent-1, model_handles: [z, a]")
+    outcome = run(project, suite)
+    assert [v.name for v in outcome.summary.variants] == ["z", "a"]
+    assert [m["model_name"] for m in outcome.summary.native["per_model"]] == ["a", "z"]
+
+
+def test_a_run_of_ours_is_replayed(project):
+    first = run(project)
+    again = run(project, target=None, cached=first.run_dir)
+    assert statuses(again) == statuses(first)
+
+
+def test_recordings_of_another_input_are_refused(project):
+    (project / "old").mkdir()
+    result = {"sample": {"id": 0, "input": "other"}, "trajectory": [], "agent_id": "a", "model_name": None}
+    (project / "old" / "results.jsonl").write_text(json.dumps({"type": "result", "result": result}) + "\n")
+    with pytest.raises(InputError, match="recorded with 'other'"):
+        run(project, target=None, cached=project / "old")
+
+
+def test_stored_conversations_are_judged_again_without_the_agent(project):
+    outcome = run(project)
+    (project / "agent.py").unlink()
+    assert re_evaluate(outcome.run_dir).summary.native == outcome.summary.native
+
+
+def test_a_setup_that_fails_stops_the_run(project):
+    with pytest.raises(InputError, match="disk full"):
+        run(project, SUITE + "setup_script: agent.py:broken\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("name: support\n", "", "name"),
+        ("data.jsonl", "gone.jsonl", "dataset"),
+        ("letta_agent", "robot", "target.kind"),
+        (", agent_id: agent-1", "", "target"),
+        ("function: contains", "function: fuzzy", "graders.right.function"),
+        ("function: contains", "function: agent.py:raises", "graders.right.function"),
+        ("function: contains", "function: contains, extractor: middle", "graders.right.extractor"),
+        ("function: contains", "function: contains, extractor: pattern", "graders.right.extractor_config.pattern"),
+        ("kind: tool, function: contains", "kind: oracle", "graders.right.kind"),
+        ("kind: tool, function: contains", "kind: model_judge", "graders.right.prompt"),
+        ("metric_key: right", "metric_key: wrong", "gate.metric_key"),
+        ("op: gte", "op: above", "gate.op"),
+        ("value: 0.5", "value: high", "gate.value"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(project, old, new, key):
+    (project / "suite.yaml").write_text(SUITE.replace(old, new))
+    with pytest.raises(InputError) as raised:
+        load_suite(project / "suite.yaml", "letta", options={"target": "agent.py:knows_france"})
+    assert key in {problem.key for problem in raised.value.problems}
+
+
+def test_other_formats_refuse_options_of_this_one(project):
+    (project / "eval.yaml").write_text("eval: {name: x}\n")
+    with pytest.raises(InputError, match="--cached: not an option of the format evalh"):
+        load_suite(project / "eval.yaml", options={"cached": project})
