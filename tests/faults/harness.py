@@ -11,10 +11,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import yaml
+
+from evalwright.model.protocols import RunReader
+from evalwright.run.api import open_run
+from evalwright.run.places import run_places
 
 COMMAND = [sys.executable, "-m", "evalwright"]
 PROJECT = Path(__file__).parent / "project"
@@ -45,6 +52,18 @@ class Project:
     def environ(self) -> dict[str, str]:
         return {**os.environ, "CALL_LEDGER": str(self.folder / "ledger"), **self.environment}
 
+    @contextmanager
+    def at_hand(self) -> Iterator[None]:
+        """The variables of the project in this process too."""
+        before = {name: os.environ.get(name) for name in self.environment}
+        os.environ.update(self.environment)
+        yield
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [*COMMAND, *arguments],
@@ -68,18 +87,37 @@ class Project:
             check=False,
         )
 
+    def run(self) -> Path | None:
+        """The newest run, as commands take it, in whatever store it is."""
+        file = self.folder / "runs.sqlite"
+        if file.exists():
+            found = run_places(file)
+            return found[-1] if found else None
+        return self.run_dir()
+
     def run_dir(self) -> Path | None:
         found = sorted(path for path in self.runs.glob("[0-9]*") if path.is_dir())
         return found[-1] if found else None
 
     def go_on(self) -> list[str]:
         """The command that a user gives after a crash."""
-        folder = self.run_dir()
-        return ["resume", str(folder), "--quiet"] if folder else ["run", "eval.yaml", "--quiet"]
+        run = self.run()
+        return ["resume", str(run), "--quiet"] if run else ["run", "eval.yaml", "--quiet"]
+
+
+LOCAL_FILES = {"type": "local_files", "path": "runs"}
+SQLITE = {"type": "sqlite", "path": "runs.sqlite"}
+POSTGRES = {"type": "postgres", "dsn": "${RUNS_DSN}"}
 
 
 def make_project(
-    folder: Path, modes: list[str], target: str = "hostile:slow", *, concurrency: int = 4, **system: object
+    folder: Path,
+    modes: list[str],
+    target: str = "hostile:slow",
+    *,
+    concurrency: int = 4,
+    output: dict[str, str] = LOCAL_FILES,
+    **system: object,
 ) -> Project:
     """A suite with one case for each mode, named by its position and mode."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,10 +131,16 @@ def make_project(
         "systems": [{"name": "main", "adapter": "python_function", "target": target, **system}],
         "evaluators": EVALUATORS,
         "run": {"max_concurrency": concurrency},
-        "output": [{"type": "local_files", "path": "runs"}],
+        "output": [output],
     }
+    environment = {}
+    if output is POSTGRES:
+        from postgres_server import fresh_schema, server_dsn
+
+        environment["RUNS_DSN"] = server_dsn()
+        suite["output"] = [{**output, "schema": fresh_schema()}]
     (folder / "eval.yaml").write_text(yaml.safe_dump(suite, sort_keys=False))
-    return Project(folder)
+    return Project(folder, environment)
 
 
 def kill_at_random(project: Project, kills: int, first: float, last: float, draw: random.Random) -> int:
@@ -122,31 +166,38 @@ def lines(path: Path) -> list[dict[str, object]]:
 
 
 def check_complete(project: Project, cells: int) -> dict[str, int]:
-    """Demand every cell exactly once in every file, whole lines only, and a summary equal to a recount."""
-    folder = project.run_dir()
-    assert folder is not None, "there is no run folder"
-    counts = {}
-    for name, fields in (
-        ("traces.jsonl", ("case_id", "variant_name", "trial")),
-        ("results.jsonl", ("case_id", "variant_name", "trial", "evaluator")),
-        ("verdicts.jsonl", ("case_id", "variant_name", "trial")),
-    ):
-        data = (folder / name).read_bytes()
-        assert not data or data.endswith(b"\n"), f"{name} ends in a torn line"
-        keys = Counter(tuple(record[f] for f in fields) for record in lines(folder / name))
-        expected = cells * (len(EVALUATORS) if "evaluator" in fields else 1)
-        doubled = [key for key, times in keys.items() if times > 1]
-        assert not doubled, f"{name} has {len(doubled)} records twice, such as {doubled[0]}"
-        assert len(keys) == expected, f"{name} has {len(keys)} of {expected} records"
-        counts[name] = len(keys)
-    summary = yaml.safe_load((folder / "summary.yaml").read_text())
-    statuses = Counter(str(verdict["status"]) for verdict in lines(folder / "verdicts.jsonl"))
+    """Demand every cell exactly once among the records, whole ones only, and a summary equal to a recount."""
+    run = project.run()
+    assert run is not None, "there is no run"
+    with project.at_hand():
+        reader, _ = open_run(run)
+    with closing(reader):
+        counts = _count_records(reader, cells)
+        summary = msgspec.to_builtins(reader.summary())
+        statuses = Counter(str(verdict["status"]) for verdict in reader.verdicts(dict))
+        assert reader.damage == []
     [variant] = summary["variants"]
     assert {k: v for k, v in variant["cells"].items() if v} == dict(statuses)
     assert summary["cells_total"] == cells
     assert summary["cells_missing"] == 0
     rollups = {r["evaluator"]: r["by_variant"]["main"]["n"] for r in summary["by_evaluator"]}
     assert rollups == {e["name"]: cells for e in EVALUATORS}
+    return counts
+
+
+def _count_records(reader: RunReader, cells: int) -> dict[str, int]:
+    counts = {}
+    for name, records, fields in (
+        ("traces", reader.traces(dict), ("case_id", "variant_name", "trial")),
+        ("results", reader.results(dict), ("case_id", "variant_name", "trial", "evaluator")),
+        ("verdicts", reader.verdicts(dict), ("case_id", "variant_name", "trial")),
+    ):
+        keys = Counter(tuple(record[f] for f in fields) for record in records)
+        expected = cells * (len(EVALUATORS) if "evaluator" in fields else 1)
+        doubled = [key for key, times in keys.items() if times > 1]
+        assert not doubled, f"{name} has {len(doubled)} records twice, such as {doubled[0]}"
+        assert len(keys) == expected, f"{name} has {len(keys)} of {expected} records"
+        counts[name] = len(keys)
     return counts
 
 

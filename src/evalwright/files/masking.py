@@ -127,8 +127,8 @@ class Masker:
 
         `unresolved` is what `expand` found before: those placeholders stay.
         """
-        named = {**self._named, **unresolved}
-        longest_first = sorted(named.items(), key=lambda item: (-len(item[1]), item[0]))
+        named = [*self._named.items(), *unresolved.items()]
+        longest_first = sorted(named, key=lambda item: (-len(item[1]), item[0]))
         return _mapped(value, lambda text: self._with_placeholders(text, longest_first))
 
     def _with_placeholders(self, text: str, secrets: list[tuple[str, str]]) -> str:

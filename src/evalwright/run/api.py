@@ -98,7 +98,7 @@ def re_evaluate(
     from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
     from evalwright.run.reevaluate import judge_again, processors
 
-    place = find_run(run_dir)
+    place = find_run(run_dir, suite.secrets if suite else {})
     with closing(place.store.open(place.run_id)) as writer:
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -74,7 +76,7 @@ _INSERTS = {table: _insert(table) for table in _WITHOUT}
 class PostgresRun:
     """The rows of one run. With `writer`, a connection that holds its lock, it can be written."""
 
-    prompt = False
+    pace = math.inf
 
     def __init__(self, database: Database, run_id: str, runs: Path, writer: Connection | None = None) -> None:
         self._database, self._run_id, self._connection = database, run_id, writer
@@ -85,6 +87,7 @@ class PostgresRun:
         self._token = os.urandom(8).hex()
         self._last: dict[str, int] = {}
         if writer is not None:
+            _writers.add(self)
             self._take_over(writer)
 
     def _take_over(self, writer: Connection) -> None:
@@ -306,6 +309,12 @@ class PostgresRun:
                 connection.close()
         self._idle = []
 
+    def leave_to_parent(self) -> None:
+        """In a forked child: let go of the session without ending it."""
+        if self._connection is not None and not self._connection.closed:
+            with suppress(OSError, psycopg.Error):
+                os.close(self._connection.fileno())
+
     def close(self) -> None:
         self.prepare_to_fork()
         self._drop_connection()
@@ -313,6 +322,16 @@ class PostgresRun:
 
 _inherited: list[object] = []
 """Connections of a parent process, which must be neither used nor closed."""
+_writers: weakref.WeakSet[PostgresRun] = weakref.WeakSet()
+
+
+def _leave_to_parents() -> None:
+    """A forked worker must not keep its parent's locks alive after the parent's death."""
+    for run in list(_writers):
+        run.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_to_parents)
 
 
 def _key(row: Row) -> bytes:

@@ -47,13 +47,12 @@ def connect(path: Path) -> sqlite3.Connection:
     """A connection to an existing or new file, brought up to date. Raises sqlite3.Error and InputError."""
     connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
+        if os.access(path, os.W_OK):
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            prepare(connection, str(path))
         connection.text_factory = bytes
-        if not os.access(path, os.W_OK):
-            return connection
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
-        prepare(connection, str(path))
     except BaseException:
         connection.close()
         raise
@@ -81,7 +80,7 @@ def writing(path: Path) -> Iterator[None]:
 class SqliteRun:
     """The rows of one run. A connection belongs to the process that made it: another one makes its own."""
 
-    prompt = True
+    pace = 0.01
 
     def __init__(self, path: Path, run_id: str, namespace: str | None = None, lock: RunLock | None = None) -> None:
         self._path, self._run_id, self._namespace, self._lock = path, run_id, namespace, lock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -43,8 +44,8 @@ class RunTables(Protocol):
 
     location: str
     artifacts: Path
-    prompt: bool
-    """Whether a write is quick enough to be made for every cell."""
+    pace: float
+    """Seconds from one write to the next when cells keep coming; what waits is written by `sync` at the latest."""
 
     def plan(self) -> bytes | None: ...
 
@@ -169,6 +170,7 @@ class TableWriter(TableReader):
         self._encoder = RowEncoder(self._masker)
         self._pending, self._size = Batch(), 0
         self._adding, self._writing = threading.Lock(), threading.RLock()
+        self._flushed = 0.0
         self._failure: StorageError | None = None
         self._closed = False
 
@@ -182,7 +184,7 @@ class TableWriter(TableReader):
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
         self._add("verdicts", self._encoder.rows([verdict]))
-        if self._tables.prompt:
+        if time.monotonic() - self._flushed >= self._tables.pace:
             self._flush()
 
     def _add(self, table: str, rows: list[Row]) -> None:
@@ -208,6 +210,7 @@ class TableWriter(TableReader):
             try:
                 if batch:
                     self._tables.write(batch)
+                    self._flushed = time.monotonic()
             except StorageError as error:
                 self._failure = error
                 raise

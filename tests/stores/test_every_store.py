@@ -1,0 +1,315 @@
+"""What holds in every store that outlives its process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evalwright.errors import InputError, RunLockedError, StorageError
+from evalwright.files.masking import MASKED, Masker
+from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
+from evalwright.model.protocols import RunWriter
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Output, Trace
+from evalwright.stores.lines import MIGRATIONS
+from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
+from stores.stores import KINDS, Kept
+
+SECRET = "sk-5ecret/with+odd%chars"
+
+
+@pytest.fixture(params=KINDS)
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Kept:
+    return Kept(request.param, tmp_path)
+
+
+def filled(kept: Kept, cells: int = 3, masker: Masker | None = None) -> str:
+    """A stored run with some cells; its id."""
+    writer = kept.store(masker).create(a_plan(), [a_case(id=f"c{i}") for i in range(cells)], {})
+    for number in range(cells):
+        append_cell(writer, f"c{number}", case_index=number)
+    writer.close()
+    assert writer.plan is not None
+    return writer.plan.run_id
+
+
+def append_cell(writer: RunWriter, case_id: str, **trace: object) -> None:
+    writer.append_trace(a_trace(case_id=case_id, **trace))
+    writer.append_results([a_result(case_id=case_id)])
+    writer.append_verdict(a_verdict(case_id=case_id))
+
+
+def test_a_mistake_in_the_cases_goes_through_and_leaves_nothing(kept: Kept) -> None:
+    def cases() -> Iterator[Case]:
+        yield a_case()
+        raise InputError("cases.jsonl:2 is wrong")
+
+    with pytest.raises(InputError, match="is wrong"):
+        kept.store().create(a_plan(), cases(), {})
+    assert kept.store().run_ids() == []
+
+
+def test_a_taken_id_gets_a_number(kept: Kept) -> None:
+    assert [filled(kept, 1) for _ in range(3)] == [a_plan().run_id + ending for ending in ("", "-2", "-3")]
+
+
+def test_runs_are_listed_by_their_start(kept: Kept) -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    for days, name in ((2, "a"), (1, "c"), (3, "b")):
+        plan = a_plan(run_id=name, started_at=start + timedelta(days=days))
+        kept.store().create(plan, [], {}).close()
+    assert kept.store().run_ids() == ["c", "a", "b"]
+
+
+def test_an_unknown_run_is_refused(kept: Kept) -> None:
+    run_id = filled(kept, 1)
+    for ask in (kept.store().read, kept.store().open):
+        with pytest.raises(InputError, match=run_id):
+            ask(run_id + "x")
+
+
+def test_a_second_writer_is_told_who_the_first_is(kept: Kept) -> None:
+    run_id = filled(kept, 1)
+    first = kept.store().open(run_id)
+    with pytest.raises(RunLockedError, match=f"process {os.getpid()} on host "):
+        kept.store().open(run_id)
+    other = kept.store().create(a_plan(), [a_case()], {})  # another run is another matter
+    append_cell(other, "c0")
+    other.close()
+    first.close()
+    kept.store().open(run_id).close()
+
+
+HOLDING = """
+import os, sys, time
+from pathlib import Path
+from stores.stores import Kept
+kept = Kept(sys.argv[1], Path(sys.argv[2]))
+kept.schema = sys.argv[4]
+writer = kept.store().open(sys.argv[3])
+if os.fork() == 0:
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+time.sleep(0.2)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_death_of_a_writer_frees_its_run_whatever_its_children_do(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = filled(kept, 1)
+    code = HOLDING
+    if kept.kind == "postgres":
+        from postgres_server import server_dsn
+
+        monkeypatch.setenv("TEST_DSN", server_dsn())
+        code = f'import os, stores.stores as s\ns.server_dsn = lambda: os.environ["TEST_DSN"]\n{HOLDING}'
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    command = [sys.executable, "-c", code, kept.kind, str(kept.folder), run_id, kept.schema]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        parent.wait()
+        try:
+            opened_soon(kept, run_id).close()
+        finally:
+            os.kill(child, 9)
+
+
+def opened_soon(kept: Kept, run_id: str) -> RunWriter:
+    """The run for writing; a server may need a moment to miss a dead client."""
+    for _ in range(200):
+        try:
+            return kept.store().open(run_id)
+        except RunLockedError:
+            threading.Event().wait(0.02)
+    return kept.store().open(run_id)
+
+
+def test_a_closed_writer_refuses_more(kept: Kept) -> None:
+    writer = kept.store().create(a_plan(), [a_case()], {})
+    writer.close()
+    with pytest.raises(StorageError, match="closed"):
+        writer.append_trace(a_trace())
+
+
+def test_what_was_synced_is_seen_by_others_while_the_run_goes_on(kept: Kept) -> None:
+    writer = kept.store().create(a_plan(), [a_case()], {})
+    append_cell(writer, "a")
+    writer.sync()
+    reader = kept.store().read(a_plan().run_id)
+    assert [v.case_id for v in reader.verdicts(CaseVerdict)] == ["a"]
+    append_cell(writer, "b")
+    writer.sync()
+    assert [v.case_id for v in reader.verdicts(CaseVerdict)] == ["a", "b"]
+    reader.close()
+    writer.close()
+
+
+def test_syncing_from_another_thread_loses_and_doubles_nothing(kept: Kept) -> None:
+    writer = kept.store().create(a_plan(), [a_case()], {})
+    done = threading.Event()
+
+    def keep_durable() -> None:
+        while not done.is_set():
+            writer.sync()
+
+    thread = threading.Thread(target=keep_durable)
+    thread.start()
+    for number in range(400):
+        append_cell(writer, f"c{number}")
+    done.set()
+    thread.join()
+    writer.close()
+    reader = kept.store().read(a_plan().run_id)
+    for records in (reader.traces(Trace), reader.results(EvaluationResult), reader.verdicts(CaseVerdict)):
+        assert [record.case_id for record in records] == [f"c{number}" for number in range(400)]
+    reader.close()
+
+
+def test_a_judgement_anew_is_seen_whole_or_not_at_all(kept: Kept) -> None:
+    run_id = filled(kept)
+    writer = kept.store().open(run_id)
+    reader = kept.store().read(run_id)
+    judgements = writer.rewrite_judgements()
+    share = judgements.share(0)
+    share.append_results([a_result(case_id="c9")])
+    share.append_verdict(a_verdict(case_id="c9"))
+    share.close()
+    half = reader.results(EvaluationResult)
+    seen = [next(half).case_id]
+    judgements.commit()
+    seen += [result.case_id for result in half]
+    assert seen == ["c0", "c1", "c2"]
+    assert [result.case_id for result in reader.results(EvaluationResult)] == ["c9"]
+    reader.close()
+    writer.close()
+
+
+def test_a_share_that_was_never_finished_forbids_the_commit(kept: Kept) -> None:
+    writer = kept.store().open(filled(kept))
+    judgements = writer.rewrite_judgements()
+    judgements.share(0).append_results([a_result()])
+    with pytest.raises(StorageError, match="share 0"):
+        judgements.commit()
+    judgements.abandon()
+    assert len(list(writer.results(EvaluationResult))) == 3
+    writer.close()
+
+
+def test_no_secret_is_kept(kept: Kept) -> None:
+    masker = Masker({"API_KEY": SECRET})
+    store = kept.store(masker, {"team": SECRET})
+    cases = [a_case(id=f"c-{SECRET}", input=SECRET)]
+    writer = store.create(a_plan(metadata={"key": SECRET}), cases, {"config.yaml": f"k: {SECRET}\n".encode()})
+    append_cell(writer, f"c-{SECRET}", output=Output(SECRET))
+    writer.save_summary(a_summary(config_path=SECRET))
+    writer.save_plan(a_plan(run_id=a_plan().run_id, metadata={"key": SECRET, "more": 1}))
+    writer.save_artifact(an_artifact(diff=FilesystemDiff(added=[SECRET])))
+    judgements = writer.rewrite_judgements()
+    judgements.share(0).append_results([a_result(case_id=f"c-{SECRET}", reason=SECRET)])
+    judgements.share(0).close()
+    judgements.commit()
+    writer.close()
+    assert [found for found in kept.everything() if SECRET.encode() in found] == []
+    reader = kept.store().read(a_plan().run_id)
+    assert [trace.case_id for trace in reader.traces(Trace)] == [f"c-{MASKED}"]
+    reader.close()
+
+
+def test_a_damaged_record_is_named_and_the_others_are_read(kept: Kept) -> None:
+    run_id = filled(kept)
+    for table in ("traces", "results", "verdicts"):
+        kept.replace(run_id, table, 1, "{oops")
+    reader = kept.store().read(run_id)
+    for records in (reader.traces(Trace), reader.results(EvaluationResult), reader.verdicts(CaseVerdict)):
+        assert [record.case_id for record in records] == ["c0", "c2"]
+    assert [note.replace(".jsonl", "").partition(": ")[0] for note in reader.damage] == [
+        "traces:2",
+        "results:2",
+        "verdicts:2",
+    ]
+    reader.close()
+
+
+def test_a_damaged_case_is_refused_by_its_number(kept: Kept) -> None:
+    run_id = filled(kept)
+    kept.replace(run_id, "cases", 1, "{oops")
+    reader = kept.store().read(run_id)
+    assert reader.case(2).id == "c2"
+    with pytest.raises(InputError, match=r"cases(\.jsonl)?:2 .*cannot be read"):
+        reader.case(1)
+    with pytest.raises(IndexError):
+        reader.case(3)
+    reader.close()
+
+
+def test_a_record_of_a_later_version_is_refused_by_its_number(kept: Kept) -> None:
+    run_id = filled(kept)
+    newer = msgspec.json.encode({**msgspec.to_builtins(a_trace()), "schema_version": "2.0"}).decode()
+    kept.replace(run_id, "traces", 2, newer)
+    reader = kept.store().read(run_id)
+    with pytest.raises(InputError, match=r"traces(\.jsonl)?:3 .*version 2\.0"):
+        list(reader.traces(Trace))
+    reader.close()
+
+
+def test_an_older_record_is_migrated_when_it_is_read(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = filled(kept)
+    older = {**msgspec.to_builtins(a_trace()), "schema_version": "0.9"}
+    older["case"] = older.pop("case_id")
+    kept.replace(run_id, "traces", 1, msgspec.json.encode(older).decode())
+    monkeypatch.setitem(
+        MIGRATIONS, "0.9", lambda record: {**record, "case_id": record.pop("case"), "schema_version": "1.0"}
+    )
+    reader = kept.store().read(run_id)
+    assert [trace.case_id for trace in reader.traces(Trace)] == ["c0", "c1", "c2"]
+    reader.close()
+
+
+def an_artifact(**fields: object) -> FilesystemArtifact:
+    nothing = FileManifest()
+    defaults = {"before_manifest": nothing, "after_manifest": nothing, "diff": FilesystemDiff()}
+    cell = {"case_id": "c0", "variant_name": "v1", "workspace_kind": "copy", "artifacts_path": "artifacts/c0/v1"}
+    return FilesystemArtifact(**{**cell, **defaults, **fields})  # type: ignore[arg-type]
+
+
+def test_the_newest_artifact_of_a_cell_is_kept_in_its_folder(kept: Kept) -> None:
+    writer = kept.store().create(a_plan(), [a_case()], {})
+    for attempt in (1, 2):
+        writer.save_artifact(an_artifact(attempt=attempt))
+    writer.close()
+    reader = kept.store().read(a_plan().run_id)
+    stored = (reader.artifacts / "c0" / "v1" / "artifact.json").read_bytes()
+    reader.close()
+    assert msgspec.json.decode(stored, type=FilesystemArtifact).attempt == 2
+    if kept.kind != "local_files":
+        assert kept.query("SELECT case_id, attempt FROM artifacts") == [("c0", 2)]
+
+
+@pytest.mark.parametrize("path", ["../c0", "artifacts/../../c0", "/etc", "artifacts"])
+def test_an_artifact_stays_in_its_run(kept: Kept, path: str) -> None:
+    writer = kept.store().create(a_plan(), [a_case()], {})
+    with pytest.raises(StorageError, match="not a folder of artifacts"):
+        writer.save_artifact(an_artifact(artifacts_path=path))
+    writer.close()
+
+
+def test_a_record_written_again_takes_the_place_of_the_first(kept: Kept) -> None:
+    writer = kept.store().open(filled(kept))
+    append_cell(writer, "c0", latency_ms=7)
+    writer.close()
+    reader = kept.store().read(a_plan().run_id)
+    latencies = [trace.latency_ms for trace in reader.traces(Trace) if trace.case_id == "c0"]
+    reader.close()
+    assert latencies == ([0, 7] if kept.kind == "local_files" else [7])

@@ -1,0 +1,271 @@
+"""Runs in SQLite files: what is special about them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalwright.errors import InputError, StorageError
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.stores.sqlite import Sqlite, sqlite
+from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
+
+CELLS = 20
+LATER = a_plan().started_at + timedelta(days=1)
+
+
+def rows(file: Path, query: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(file)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def fill(store: Sqlite, run_id: str = "r", cells: int = 2) -> None:
+    writer = store.create(a_plan(run_id=run_id, started_at=LATER), [a_case()], {})
+    for number in range(cells):
+        writer.append_trace(a_trace(case_id=f"c{number}"))
+        writer.append_results([a_result(case_id=f"c{number}")])
+        writer.append_verdict(a_verdict(case_id=f"c{number}"))
+    writer.save_summary(a_summary())
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("namespace", "text"),
+    [({"project": "p", "branch": "main"}, '{"branch": "main", "project": "p"}'), (None, None)],
+    ids=["given", "not given"],
+)
+def test_every_row_has_the_namespace(tmp_path: Path, namespace: dict[str, str] | None, text: str | None) -> None:
+    file = tmp_path / "runs.db"
+    fill(Sqlite(file, None, namespace))
+    for table in ("runs", "traces", "results", "verdicts", "summaries"):
+        assert set(rows(file, f"SELECT namespace FROM {table}")) == {(text,)}
+
+
+def test_payloads_are_json_that_sqlite_can_ask(tmp_path: Path) -> None:
+    fill(Sqlite(tmp_path / "runs.db"))
+    query = "SELECT case_id, json_extract(payload, '$.evaluator'), started_at FROM results ORDER BY case_id"
+    started = a_result().started_at.isoformat()
+    assert rows(tmp_path / "runs.db", query) == [("c0", "says_hello", started), ("c1", "says_hello", started)]
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A file as the original writes it: no namespace, and none of the tables that are ours."""
+    file = tmp_path / "older.db"
+    cell = "run_id TEXT, case_id TEXT, variant_name TEXT"
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        for table, key in (("traces", ""), ("results", ", evaluator TEXT")):
+            connection.execute(
+                f"CREATE TABLE {table} ({cell}{key}, started_at TEXT, payload TEXT, "
+                f"PRIMARY KEY (run_id, case_id, variant_name{', evaluator' if key else ''}))"
+            )
+        connection.execute("CREATE TABLE summaries (run_id TEXT PRIMARY KEY, started_at TEXT, payload TEXT)")
+        for i in range(2):
+            key = ("old", f"c{i}", "v1")
+            trace, result = (msgspec.to_builtins(record(case_id=f"c{i}")) for record in (a_trace, a_result))
+            row = (*key, trace["started_at"], json.dumps(trace))
+            connection.execute("INSERT INTO traces VALUES (?, ?, ?, ?, ?)", row)
+            row = (*key, "says_hello", result["started_at"], json.dumps(result))
+            connection.execute("INSERT INTO results VALUES (?, ?, ?, ?, ?, ?)", row)
+    return file
+
+
+def test_an_older_file_is_altered_when_it_is_opened_and_its_rows_have_no_namespace(older: Path) -> None:
+    store = Sqlite(older, None, {"project": "p"})
+    assert store.run_ids() == ["old"]
+    reader = store.read("old")
+    assert [trace.case_id for trace in reader.traces(Trace)] == ["c0", "c1"]
+    assert [result.case_id for result in reader.results(EvaluationResult)] == ["c0", "c1"]
+    assert (reader.plan, reader.damage) == (None, [])
+    reader.close()
+    assert rows(older, "SELECT run_id, namespace FROM traces") == [("old", None)] * 2
+    assert rows(older, "SELECT name FROM sqlite_master WHERE name LIKE 'older%'") == []
+
+
+def test_an_older_file_takes_new_runs(older: Path) -> None:
+    store = Sqlite(older, None, {"project": "p"})
+    fill(store, "new")
+    assert store.run_ids() == ["old", "new"]
+    assert (
+        rows(older, "SELECT run_id, namespace FROM traces WHERE namespace NOTNULL") == [("new", '{"project": "p"}')] * 2
+    )
+
+
+def test_a_run_without_a_plan_is_not_added_to(older: Path) -> None:
+    with pytest.raises(InputError, match="was not written by evalwright"):
+        Sqlite(older).open("old")
+
+
+def test_the_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "shop.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE results (winner TEXT)")
+    with pytest.raises(InputError, match=r"shop\.db .*'results' of another program"):
+        Sqlite(file).create(a_plan(), [a_case()], {})
+    assert rows(file, "SELECT name FROM sqlite_master") == [("results",)]
+
+
+def test_a_file_of_a_later_version_is_refused(tmp_path: Path) -> None:
+    fill(Sqlite(tmp_path / "runs.db"))
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(InputError, match=r"runs\.db .*version 2 of its tables"):
+        Sqlite(tmp_path / "runs.db").run_ids()
+
+
+def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Shopping list, much longer than the head of a database would be\n" * 20)
+    with pytest.raises(InputError, match=r"notes\.txt .*not a database"):
+        Sqlite(tmp_path / "notes.txt").run_ids()
+
+
+def test_a_payload_that_is_no_text_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    fill(Sqlite(file), cells=3)
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("UPDATE traces SET payload = NULL WHERE case_id = 'c0'")
+        connection.execute("UPDATE traces SET payload = x'ff00' WHERE case_id = 'c1'")
+    reader = Sqlite(file).read("r")
+    assert [trace.case_id for trace in reader.traces(Trace)] == ["c2"]
+    assert [note[:10] for note in reader.damage] == ["traces:1: ", "traces:2: "]
+    reader.close()
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A run whose cells are all in the log of a process that is gone."""
+    folder = tmp_path_factory.mktemp("killed")
+    writer = Sqlite(folder / "runs.db").create(a_plan(run_id="r"), [a_case()], {})
+    for number in range(CELLS):
+        writer.append_trace(a_trace(case_id=f"c{number}"))
+        writer.append_results([a_result(case_id=f"c{number}")])
+        writer.append_verdict(a_verdict(case_id=f"c{number}"))
+        writer.sync()
+    yield folder / "runs.db"
+    writer.close()
+
+
+@given(lost=st.integers(0, 150_000))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_torn_log_costs_the_last_cells_whole(killed: Path, lost: int) -> None:
+    folder = Path(tempfile.mkdtemp())
+    for ending in ("", "-wal"):
+        shutil.copy(f"{killed}{ending}", folder / f"runs.db{ending}")
+    log = folder / "runs.db-wal"
+    kept = max(60_000, log.stat().st_size - lost)
+    with log.open("r+b") as file:
+        file.truncate(kept)
+    writer = Sqlite(folder / "runs.db").open("r")
+    cells = [trace.case_id for trace in writer.traces(Trace)]
+    assert cells == [f"c{number}" for number in range(len(cells))]
+    assert [verdict.case_id for verdict in writer.verdicts(CaseVerdict)] == cells
+    assert [result.case_id for result in writer.results(EvaluationResult)] == cells
+    assert writer.damage == []
+    writer.close()
+    shutil.rmtree(folder)
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from evalwright.errors import StorageError
+from evalwright.stores.sqlite import Sqlite
+from evalwright.testing import *
+writer = Sqlite(Path(sys.argv[1])).create(a_plan(run_id="r"), [a_case()], {})
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+written = 0
+try:
+    while True:
+        writer.append_trace(a_trace(case_id=f"c{written}"))
+        writer.append_verdict(a_verdict(case_id=f"c{written}"))
+        writer.sync()
+        written += 1
+except StorageError as error:
+    print(written, error)
+try:
+    writer.append_trace(a_trace(case_id="late"))
+except StorageError as error:
+    print("again")
+"""
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_was_synced(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    done = subprocess.run([sys.executable, "-c", FULL, str(file)], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert f"cannot write {file}" in first
+    assert second == "again"
+    reader = Sqlite(file).read("r")
+    assert [trace.case_id for trace in reader.traces(Trace)] == [f"c{n}" for n in range(int(first.split()[0]))]
+    reader.close()
+
+
+WRITING = """
+import sys
+from pathlib import Path
+from evalwright.stores.sqlite import Sqlite
+from evalwright.testing import *
+store = Sqlite(Path(sys.argv[1]))
+writer = store.create(a_plan(), [a_case()], {})
+for number in range(60):
+    writer.append_trace(a_trace(case_id=f"c{number}"))
+    writer.append_verdict(a_verdict(case_id=f"c{number}"))
+    if number % 3 == 0:
+        writer.sync()
+writer.close()
+"""
+
+
+def test_processes_that_write_different_runs_do_not_hinder_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+
+    def write(_: int) -> str:
+        done = subprocess.run([sys.executable, "-c", WRITING, str(file)], capture_output=True, text=True, check=False)
+        return done.stderr
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(write, range(3))) == ["", "", ""]
+    store = Sqlite(file)
+    base = a_plan().run_id
+    assert sorted(store.run_ids()) == [base, f"{base}-2", f"{base}-3"]
+    for run_id in store.run_ids():
+        reader = store.read(run_id)
+        assert [trace.case_id for trace in reader.traces(Trace)] == [f"c{n}" for n in range(60)]
+        reader.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs.db"]
+
+
+def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="cannot create a run in"):
+        Sqlite(tmp_path / "file" / "runs.db").create(a_plan(), [a_case()], {})
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({}, "missing required field `path`"),
+        ({"path": 5}, "path  expected `str`, got `int`"),
+        ({"path": "x", "namespace": {}}, 'namespace  unknown key; did you mean "run_namespace"'),
+        ({"path": "x", "run_namespace": "p"}, "run_namespace  expected `object | null`, got `str`"),
+    ],
+)
+def test_a_wrong_configuration_is_told(config: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as told:
+        sqlite(config, None, Path("runs"))
+    assert message in str(told.value)
