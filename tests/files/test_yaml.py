@@ -173,3 +173,37 @@ def test_half_a_character_is_replaced_visibly() -> None:
 def test_keys_keep_their_order_and_repeated_parts_are_written_out() -> None:
     part = {"z": 1, "a": 2}
     assert yaml.dump({"y": part, "b": part}) == "y:\n  z: 1\n  a: 2\nb:\n  z: 1\n  a: 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", "yes"),
+        ("off", "off"),
+        ("True", True),
+        ("2024-01-01", "2024-01-01"),
+        ("12:30", "12:30"),
+        ("010", 10),
+        ("1_000", "1_000"),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("-3", -3),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("~", None),
+        ("", None),
+        ("NULL", None),
+        ('"1"', "1"),
+        ("-.inf", float("-inf")),
+    ],
+)
+def test_the_core_schema_of_yaml_12(text, value):
+    read = yaml.parse(f"key: {text}\n".encode(), "f", "yaml12").value["key"]
+    assert (type(read), read) == (type(value), value)
+
+
+def test_merge_keys_work_in_every_flavour():
+    text = b"a: &a {x: 1}\nb: {<<: *a, y: 2}\n"
+    assert [parse(text, "f", flavour).value["b"] for flavour in ("native", "yaml11", "yaml12")] == [
+        {"x": 1, "y": 2}
+    ] * 3

@@ -1,7 +1,8 @@
 """YAML as data with places: safe, bounded, and every value's line known by its key path.
 
-Two flavours of plain scalars: `native` takes only true and false (three case forms each) for booleans, so that
-`on`, `off`, `yes` and `no` stay words; `yaml11` is plain YAML 1.1.
+Three flavours of plain scalars: `native` takes only true and false (three case forms each) for booleans, so that
+`on`, `off`, `yes` and `no` stay words; `yaml11` is plain YAML 1.1; `yaml12` is the core schema of YAML 1.2, where
+dates are words too and `010` is ten.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from evalwright.files.places import Place
 
 __all__ = ["Document", "Flavour", "dump", "load", "parse"]
 
-Flavour = Literal["native", "yaml11"]
+Flavour = Literal["native", "yaml11", "yaml12"]
 
 _MAX_DEPTH = 100
 _MAX_ALIASED = 1_000_000
@@ -45,6 +46,8 @@ _MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 def _loader(flavour: Flavour) -> Any:
     if flavour == "yaml11":
         return _Loader
+    if flavour == "yaml12":
+        return _core_loader()
 
     class Native(_Loader):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
@@ -54,6 +57,34 @@ def _loader(flavour: Flavour) -> Any:
 
     Native.add_implicit_resolver(_TAG + "bool", re.compile(r"(true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))
     return Native
+
+
+_CORE = {
+    "null": (r"(~|null|Null|NULL|)\Z", [*"~nN", ""]),
+    "bool": (r"(true|True|TRUE|false|False|FALSE)\Z", list("tTfF")),
+    "int": (r"([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)\Z", list("-+0123456789")),
+    "float": (
+        r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z",
+        list("-+.0123456789"),
+    ),
+    "merge": (r"<<\Z", ["<"]),
+}
+"""Tags of the core schema (YAML 1.2.2, section 10.3.2), their patterns and first characters; merging is of 1.1."""
+
+
+def _core_loader() -> Any:
+    class Core(_Loader):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+    for tag, (pattern, first) in _CORE.items():
+        Core.add_implicit_resolver(_TAG + tag, re.compile(pattern), first)
+    Core.add_constructor(_TAG + "int", _core_int)
+    return Core
+
+
+def _core_int(loader: Any, node: yaml.ScalarNode) -> int:
+    text = loader.construct_scalar(node)
+    return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
 
 
 class Document:

@@ -75,10 +75,12 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
 class PassCriteria(msgspec.Struct, frozen=True):
     """When a cell passes; without criteria, when every evaluator passed without error.
 
+    With the rule `bands` it is the weighted mean of the scores that decides, and a cell may be `borderline`.
     `errored_cases` is `error` (an errored cell is never passed) or `evaluate` (upstream evalh's rule).
     `errored_evaluators` is `fail` (who cannot judge has not passed) or `error` (then the cell has no verdict).
     """
 
+    rule: str = "evaluators"
     all_required: list[str] = []
     any_required: list[str] = []
     errored_cases: str = "error"

@@ -20,6 +20,7 @@ from evalwright.registry import load
 from evalwright.run.clock import Clock
 from evalwright.run.failures import evaluator_failure, timed_out
 from evalwright.run.limits import Watchdog
+from evalwright.scoring.bands import banded_verdict
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.plain import plain
 
@@ -52,9 +53,12 @@ class Judge:
         """The evaluators of one case. Raises InputError when the case has one that cannot be built."""
         return self._build(case.evaluators or ()) if self._plan.evaluators_by_case else self._built
 
+    def _specs(self, case: Case) -> list[EvaluatorSpec]:
+        return case.evaluators or [] if self._plan.evaluators_by_case else self._plan.evaluators
+
     def names(self, case: Case) -> list[str]:
         """The evaluators that a cell of the case needs a result of."""
-        return [spec.name for spec in case.evaluators or ()] if self._plan.evaluators_by_case else self._names
+        return [spec.name for spec in self._specs(case)] if self._plan.evaluators_by_case else self._names
 
     def evaluate(
         self, case: Case, trace: Trace, known: Container[str] = ()
@@ -142,6 +146,8 @@ class Judge:
                 row.passed, row.score = False, None
 
     def verdict(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
+        if self._plan.pass_criteria.rule == "bands":
+            return banded_verdict(self._specs(case), trace, results)
         return cell_verdict(self._plan.pass_criteria, self.names(case), trace, results)
 
 

@@ -1,0 +1,71 @@
+"""Verdicts by the weighted mean of scores, in three bands (AgentEvals 1.0; specification agentv, 3.1 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.result import CaseVerdict, EvaluationResult, Status
+from evalwright.model.trace import Trace
+
+__all__ = ["band", "banded_verdict"]
+
+_PASS, _BORDERLINE = 0.8, 0.6
+
+
+def band(score: float) -> Status:
+    """`pass` from 0.8, `borderline` from 0.6, else `fail`; rounded to nine digits first, so that sums do not err."""
+    rounded = round(score, 9)
+    return "pass" if rounded >= _PASS else "borderline" if rounded >= _BORDERLINE else "fail"
+
+
+def banded_verdict(specs: Sequence[EvaluatorSpec], trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
+    """The verdict of a cell. An evaluator that could not judge counts 0 in the score, and the cell has no verdict.
+
+    A gated result (`detail.gated`) makes it fail; one below its `required` score makes it fail with a score of 0.
+    """
+    named = {spec.name: spec for spec in specs}
+    weights = [named[row.evaluator].weight if row.evaluator in named else 1.0 for row in results]
+    scores = [0.0 if row.error is not None else row.score or 0.0 for row in results]
+    total = sum(weights)
+    mean = sum(score * weight for score, weight in zip(scores, weights, strict=True)) / total if total else 0.0
+    short = [row for row, score in zip(results, scores, strict=True) if _is_short(named.get(row.evaluator), score)]
+    status = _status(trace, results, mean, short)
+    errored = trace.error is not None
+    return CaseVerdict(
+        trace.case_id,
+        trace.variant_name,
+        status,
+        trace.run_id,
+        trace.trial,
+        trace.attempt,
+        0.0 if short or errored else mean,
+        [] if status == "pass" else _reasons(trace, results),
+        trace.error,
+    )
+
+
+def _is_short(spec: EvaluatorSpec | None, score: float) -> bool:
+    return spec is not None and spec.required is not None and score < spec.required
+
+
+def _status(
+    trace: Trace, results: Sequence[EvaluationResult], mean: float, short: Sequence[EvaluationResult]
+) -> Status:
+    if trace.error is not None or any(row.error is not None for row in results):
+        return "error"
+    if short or any(row.detail.get("gated") for row in results):
+        return "fail"
+    return band(mean)
+
+
+def _reasons(trace: Trace, results: Sequence[EvaluationResult]) -> list[str]:
+    if trace.error is not None:
+        return [f"{trace.error.type}: {trace.error.message}"]
+    lines = []
+    for row in results:
+        if row.error is not None:
+            lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
+        elif not row.passed:
+            lines.append(": ".join(part for part in (row.evaluator, row.reason or "; ".join(row.misses)) if part))
+    return lines

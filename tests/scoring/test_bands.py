@@ -1,0 +1,66 @@
+"""Verdicts by bands of the weighted mean."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.result import EvaluationResult
+from evalwright.model.trace import Output, Trace, TraceError
+from evalwright.scoring.bands import band, banded_verdict
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def row(name, score, *, error=False, **detail):
+    failed = TraceError("code_judge", "exit code 1") if error else None
+    return EvaluationResult("c", "v", name, "t", score >= 0.8, NOW, NOW, score=score, error=failed, detail=detail)
+
+
+def verdict(rows, specs=(), error=None):
+    trace = Trace("c", "v", NOW, NOW, 0, "q", Output(), error=error)
+    return banded_verdict(list(specs), trace, rows)
+
+
+@pytest.mark.parametrize(
+    ("score", "status"),
+    [
+        (0.8, "pass"),
+        (0.7999999999999999, "pass"),
+        (0.79, "borderline"),
+        (0.6, "borderline"),
+        (0.59, "fail"),
+        (0, "fail"),
+    ],
+)
+def test_bands(score, status):
+    assert band(score) == status
+
+
+def test_weights_count():
+    specs = [EvaluatorSpec("a", "t", weight=3), EvaluatorSpec("b", "t")]
+    found = verdict([row("a", 0.9), row("b", 0.5)], specs)
+    assert (found.score, found.status) == (pytest.approx(0.8), "pass")
+
+
+def test_weights_of_nothing_give_nothing():
+    assert verdict([row("a", 1.0)], [EvaluatorSpec("a", "t", weight=0)]).score == 0.0
+
+
+def test_a_gated_result_fails_a_good_mean():
+    found = verdict([row("a", 0.9, gated=True)])
+    assert (found.score, found.status) == (0.9, "fail")
+
+
+def test_below_its_required_score_everything_is_nothing():
+    found = verdict([row("a", 0.7), row("b", 1.0)], [EvaluatorSpec("a", "t", required=0.8)])
+    assert (found.score, found.status) == (0.0, "fail")
+
+
+def test_an_evaluator_that_could_not_judge_leaves_no_verdict():
+    found = verdict([row("a", 1.0), row("b", 0.0, error=True)])
+    assert (found.score, found.status, found.reasons) == (0.5, "error", ["b: code_judge: exit code 1"])
+
+
+def test_a_system_that_failed_leaves_no_verdict():
+    assert verdict([], error=TraceError("timeout", "late")).status == "error"
