@@ -202,8 +202,9 @@ def test_the_core_schema_of_yaml_12(text, value):
     assert (type(read), read) == (type(value), value)
 
 
+FLAVOURS: tuple[Flavour, ...] = ("native", "yaml11", "yaml12")
+
+
 def test_merge_keys_work_in_every_flavour():
     text = b"a: &a {x: 1}\nb: {<<: *a, y: 2}\n"
-    assert [parse(text, "f", flavour).value["b"] for flavour in ("native", "yaml11", "yaml12")] == [
-        {"x": 1, "y": 2}
-    ] * 3
+    assert [yaml.parse(text, "f", flavour).value["b"] for flavour in FLAVOURS] == [{"x": 1, "y": 2}] * 3
