@@ -19,9 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from evalwright.cli.stored import folded_summary
 from evalwright.errors import InputError, StorageError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.run.api import open_run
 from evalwright.stores.sqlite import Sqlite, sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
 
@@ -95,6 +97,14 @@ def test_an_older_file_is_altered_when_it_is_opened_and_its_rows_have_no_namespa
     reader.close()
     assert rows(older, "SELECT run_id, namespace FROM traces") == [("old", None)] * 2
     assert rows(older, "SELECT name FROM sqlite_master WHERE name LIKE 'older%'") == []
+
+
+def test_a_run_of_another_program_can_be_shown(older: Path) -> None:
+    reader, plan = open_run(older)
+    with closing(reader):
+        assert (plan.run_id, plan.cases_total, [v.name for v in plan.variants]) == ("old", 2, ["v1"])
+        assert [(e.name, e.type) for e in plan.evaluators] == [("says_hello", "contains_text")]
+        assert [v.cases_passed for v in folded_summary(reader, plan).variants] == [2]
 
 
 def test_an_older_file_takes_new_runs(older: Path) -> None:
@@ -183,6 +193,7 @@ def test_a_torn_log_costs_the_last_cells_whole(killed: Path, lost: int) -> None:
 FULL = """
 import resource, sys
 from pathlib import Path
+from evalwright.cli.stored import folded_summary
 from evalwright.errors import StorageError
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import *

@@ -46,11 +46,11 @@ def _first_line(kind: str, name: str) -> str:
 
 
 def _runs(folder: Path) -> Table:
-    from evalwright.stores.local_files import LocalFiles
+    from evalwright.run.places import run_places
 
     table = Table(("started", "run", "status", ">cells", "pass rate"), limit=120)
-    for run_id in LocalFiles(folder).run_ids():
-        table.add(_run_row(folder / run_id))
+    for place in run_places(folder):
+        table.add(_run_row(place))
     return table
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,11 @@ __all__ = ["case_finder", "plan_of_run", "runnable", "with_evaluators"]
 
 
 def plan_of_run(reader: RunReader) -> Plan:
-    """The stored plan, or one made of the `config.yaml` that another program left in the folder."""
+    """The stored plan, or one made of what another program left: the `config.yaml` of a folder, or records."""
     if reader.plan is not None:
         return reader.plan
+    if not Path(reader.location).is_dir():
+        return _plan_of_records(reader)
     from evalwright.run.options import RunOptions
     from evalwright.run.planning import plan_of
 
@@ -33,6 +36,45 @@ def plan_of_run(reader: RunReader) -> Plan:
     if stored is not None:
         plan.cases_total, plan.started_at = stored.cases_total, stored.started_at
     return plan
+
+
+def _plan_of_records(reader: RunReader) -> Plan:
+    """What the records say themselves: enough to show and compare them."""
+    cases: set[str] = set()
+    variants: dict[str, None] = {}
+    evaluators: dict[str, str] = {}
+    started = None
+    for trace in reader.traces(_TraceMark):
+        cases.add(trace.case_id)
+        variants[trace.variant_name] = None
+        started = min(started or trace.started_at, trace.started_at)
+    for result in reader.results(_ResultMark):
+        evaluators.setdefault(result.evaluator, result.evaluator_type)
+    if started is None:
+        raise InputError(f"{reader.location} was not written by evalwright and holds no traces")
+    run_id = Path(reader.location).name
+    return Plan(
+        run_id=run_id,
+        name=run_id.partition("_")[2] or run_id,
+        dialect="evalh",
+        started_at=started,
+        config_path="",
+        config_hash="",
+        cases_total=len(cases),
+        variants=[Variant(name, "") for name in variants],
+        evaluators=[EvaluatorSpec(name, kind) for name, kind in evaluators.items()],
+    )
+
+
+class _TraceMark(msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    started_at: datetime
+
+
+class _ResultMark(msgspec.Struct, gc=False):
+    evaluator: str
+    evaluator_type: str = ""
 
 
 def runnable(reader: RunReader) -> tuple[Plan, dict[str, str]]:

@@ -1,0 +1,117 @@
+"""Runs outside of folders, with the real command: what `run` prints is what every other command takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+import yaml
+
+from faults.harness import LOCAL_FILES, POSTGRES, SQLITE, Project, make_project
+from postgres_server import server_dsn
+
+PASSWORD = "hunter22-and-more"
+
+
+def run(project: Project, *arguments: str, code: int = 0) -> str:
+    done = project.command(*arguments)
+    assert done.returncode == code, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(params=[SQLITE, POSTGRES], ids=lambda output: output["type"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
+    return make_project(tmp_path, ["fine", "fine", "raise"], "hostile:run", output=request.param)
+
+
+def test_every_command_takes_what_run_prints(project: Project) -> None:
+    place = run(project, "run", "eval.yaml", code=3).splitlines()[-1]
+    assert "3 shown" in run(project, "inspect", place)
+    assert "Regressions: 0" in run(project, "compare", place, place)
+    assert "# Run" in run(project, "report", place)
+    assert run(project, "retry", place, "--quiet", code=3).strip() == place
+    assert "3 traces were judged again" in run(project, "re-evaluate", place)
+    assert "nothing to do" in run(project, "resume", place, code=3)
+    listed = run(project, "list", "runs", place.partition("/")[0])
+    assert Path(place).name in listed
+
+
+def test_a_file_stands_for_its_newest_run(tmp_path: Path) -> None:
+    project = make_project(tmp_path, ["fine"], output=SQLITE)
+    first, second = (run(project, "run", "eval.yaml", "--quiet").strip() for _ in range(2))
+    assert first != second
+    assert run(project, "resume", "runs.sqlite", "--quiet").strip() == second
+    missing = project.command("inspect", f"{first}x")
+    assert missing.returncode == 2
+    assert f'did you mean "{Path(first).name}"?' in missing.stderr
+
+
+def test_out_keeps_the_run_in_a_folder_whatever_the_suite_says(project: Project) -> None:
+    place = run(project, "run", "eval.yaml", "--quiet", "--out", "elsewhere", code=3).strip()
+    assert (project.folder / place / "traces.jsonl").is_file()
+    assert place.startswith("elsewhere/")
+
+
+def suite_with_literal_dsn(tmp_path: Path) -> Project:
+    project = make_project(tmp_path, ["fine", "raise"], "hostile:run", output=POSTGRES)
+    suite = yaml.safe_load((tmp_path / "eval.yaml").read_text())
+    suite["output"][0]["dsn"] = server_dsn().replace("postgres:@", f"postgres:{PASSWORD}@")
+    (tmp_path / "eval.yaml").write_text(yaml.safe_dump(suite))
+    return project
+
+
+def test_a_literal_connection_string_stays_in_its_suite(tmp_path: Path) -> None:
+    project = suite_with_literal_dsn(tmp_path)
+    project.environment = {}
+    done = project.command("run", "eval.yaml")
+    place = done.stdout.splitlines()[-1]
+    texts = [path.read_text() for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    with psycopg.connect(server_dsn()) as connection:
+        schema = yaml.safe_load((tmp_path / "eval.yaml").read_text())["output"][0]["schema"]
+        for table in ("runs", "documents", "traces", "results", "summaries"):
+            rows = connection.execute(f"SELECT * FROM {schema}.{table}").fetchall()
+            texts.append(str(rows) + "".join(str(bytes(row[2])) for row in rows if table == "documents"))
+    assert [text for text in [*texts, done.stdout, done.stderr] if PASSWORD in text] == []
+    assert run(project, "retry", place, "--quiet", code=3).strip() == place
+    (tmp_path / "eval.yaml").unlink()
+    lost = project.command("inspect", place)
+    assert lost.returncode == 2
+    assert re.search(r"set the environment variable \S*dsn|expected a connection string", lost.stderr)
+
+
+def test_a_run_in_a_database_is_found_from_anywhere(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "here", ["fine"], output=POSTGRES)
+    place = run(project, "run", "eval.yaml", "--quiet").strip()
+    schema = json.loads((project.folder / place / "store.json").read_text())["store"]["config"]["schema"]
+    (tmp_path / "there").mkdir()
+    elsewhere = Project(tmp_path / "there", {"EVALWRIGHT_POSTGRES_DSN": server_dsn()})
+    address = f"postgres:{schema}/{Path(place).name}"
+    assert "1 shown" in run(elsewhere, "inspect", address)
+    assert "1 shown" in run(elsewhere, "inspect", f"postgres:{schema}")
+    assert "1 traces were judged again" in run(elsewhere, "re-evaluate", address)
+    without = Project(tmp_path / "there").command("inspect", address)
+    assert without.returncode == 2
+    assert "EVALWRIGHT_POSTGRES_DSN" in without.stderr
+
+
+def test_a_mistake_in_the_store_is_told_with_its_line(tmp_path: Path) -> None:
+    project = make_project(tmp_path, ["fine"], output={"type": "sqlite", "path": "runs.sqlite", "namespace": "p"})
+    refused = project.command("run", "eval.yaml")
+    assert refused.returncode == 2
+    assert re.search(r'output\.0\.namespace +unknown key; did you mean "run_namespace"', refused.stderr)
+
+
+def test_a_mirror_holds_what_the_run_holds(tmp_path: Path) -> None:
+    project = make_project(tmp_path, ["fine", "raise", "fine"], "hostile:run", output=LOCAL_FILES)
+    suite = yaml.safe_load((tmp_path / "eval.yaml").read_text())
+    suite["output"].append({**SQLITE, "run_namespace": {"project": "p"}})
+    (tmp_path / "eval.yaml").write_text(yaml.safe_dump(suite))
+    place = run(project, "run", "eval.yaml", "--quiet", code=3).strip()
+    run(project, "retry", place, "--quiet", code=3)
+    compared = run(project, "compare", place, f"runs.sqlite/{Path(place).name}")
+    assert "Regressions: 0" in compared
+    assert "(n=3)" in compared
+    assert run(project, "inspect", "runs.sqlite") == run(project, "inspect", place)
