@@ -31,6 +31,7 @@ faults: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/stores.py
 
 clean:
 	rm -rf .venv

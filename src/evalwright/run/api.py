@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalwright.files.masking import Masker
-from evalwright.model.plan import Plan
+from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.run.mirroring import Mirroring
 from evalwright.run.options import Outcome, RunOptions
@@ -40,6 +40,8 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
     masker = Masker.of(suite.secrets, os.environ)
     store = store_of(suite, options.out, masker)
     plan = plan_of(suite, options)
+    if options.out is not None:
+        plan.store = Plugin("local_files", {"path": str(options.out)})
     if options.target is not None:
         targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
     with closing(store.create(plan, chosen_cases(suite, options), documents(suite, masker))) as writer:

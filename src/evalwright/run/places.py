@@ -22,6 +22,7 @@ from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, Store
 from evalwright.registry import load
 from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.run_ids import numbered, safe_id
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -71,15 +72,24 @@ def address_of(run: RunReader, plan: Plan, masker: Masker) -> Path:
     location = Path(run.location)
     if location.is_absolute():
         return location
-    folder = _runs_folder(plan.store) / plan.run_id
     note = msgspec.to_builtins(_Note(plan.run_id, plan.store, plan.config_path, plan.dialect))
     note["store"]["config"] = dict(_without_literals(masker.placeholders(plan.store.config)))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error("create", folder, error) from error
+    folder = _new_folder(_runs_folder(plan.store), safe_id(plan.run_id))
     replace_file(folder / NOTE, msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n")
     return folder
+
+
+def _new_folder(runs: Path, name: str) -> Path:
+    """A new folder of that name; with a number where another store's run has it."""
+    for free in numbered(name):
+        try:
+            (runs / free).mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise storage_error("create", runs / free, error) from error
+        return runs / free
+    raise AssertionError("numbers do not end")
 
 
 def _without_literals(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -105,7 +115,10 @@ def find_run(path: Path, secrets: Mapping[str, str] = {}) -> Place:
 
         file, run_id = Sqlite.at(path, masker)
         return Place(file, run_id, file.path / run_id)
-    folder, run_id = LocalFiles.at(path, masker)
+    try:
+        folder, run_id = LocalFiles.at(path, masker)
+    except (OSError, ValueError) as error:  # a name too long, or with a NUL
+        raise InputError(f"not the path of a run: {error}") from error
     return Place(folder, run_id, folder.folder / run_id)
 
 

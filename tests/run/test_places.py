@@ -1,0 +1,95 @@
+"""Where runs are: what a suite names, and what a path leads to."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from evalwright import registry
+from evalwright.errors import InputError
+from evalwright.model.plan import Plugin
+from evalwright.model.suite import Suite
+from evalwright.model.trace import Trace
+from evalwright.run.api import RunOptions, open_run, re_evaluate, resume, retry, run_suite
+from evalwright.run.places import find_run, run_places
+from run import shelf
+from run.suites import SAYS_DONE, SAYS_LAST, suite
+
+
+@pytest.fixture
+def on_a_shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    monkeypatch.setitem(registry.KINDS["stores"], "shelf", "run.shelf:shelf")
+    monkeypatch.setenv("SHELF_TOKEN", "token-0f-the-shelf")
+    shelf.SHELVES.clear()
+    config = {"name": "upper", "token": "token-0f-the-shelf", "password": "literal-passw0rd", "path": str(tmp_path)}
+    return suite(tmp_path, ["done", "raise"]).model_copy(update={"store": Plugin("shelf", config)})
+
+
+def test_a_run_in_another_packages_store_is_found_by_its_note(on_a_shelf: Suite, tmp_path: Path) -> None:
+    place = run_suite(on_a_shelf).run_dir
+    assert place.parent == tmp_path
+    assert "nothing to do" in str(resume(place).notes)
+    assert retry(place).run_dir == place
+    changed = on_a_shelf.model_copy(update={"evaluators": [SAYS_DONE, SAYS_LAST]})
+    assert re_evaluate(place, suite=changed, processes=1).run_dir == place
+    reader, plan = open_run(place)
+    with closing(reader):
+        assert [spec.name for spec in plan.evaluators] == ["says_done", "says_last"]
+        assert {trace.case_id for trace in reader.traces(Trace)} == {"c0", "c1"}
+
+
+def test_a_note_holds_no_secret_and_gets_it_back_from_the_environment(on_a_shelf: Suite) -> None:
+    place = run_suite(on_a_shelf).run_dir
+    note = (place / "store.json").read_text()
+    assert json.loads(note)["store"]["config"]["token"] == "${SHELF_TOKEN}"
+    assert "token-0f" not in note
+    assert "literal-passw0rd" not in note
+    find_run(place)
+    assert shelf.told[-1]["token"] == "token-0f-the-shelf"
+
+
+def test_a_note_whose_secret_is_not_at_hand_is_told(on_a_shelf: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = run_suite(on_a_shelf).run_dir
+    monkeypatch.delenv("SHELF_TOKEN")
+    with pytest.raises(InputError, match="set the environment variable SHELF_TOKEN"):
+        find_run(place)
+
+
+def test_a_damaged_note_is_named(on_a_shelf: Suite) -> None:
+    place = run_suite(on_a_shelf).run_dir
+    (place / "store.json").write_text("{")
+    with pytest.raises(InputError, match=r"store\.json .*is no note of a run"):
+        open_run(place)
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_traces_in_a_file_are_judged_again_by_several_processes(tmp_path: Path, processes: int) -> None:
+    kept = suite(tmp_path, ["done"] * 40, evaluators=[SAYS_DONE, SAYS_LAST])
+    kept = kept.model_copy(update={"store": Plugin("sqlite", {"path": str(tmp_path / "runs.db")})})
+    place = run_suite(kept).run_dir
+    assert place.parent == tmp_path / "runs.db"
+    outcome = re_evaluate(place, processes=processes)
+    assert outcome.notes == ["40 traces were judged again"]
+    assert [variant.cells["fail"] for variant in outcome.summary.variants] == [40]
+    assert re_evaluate(place, add="says_done", processes=processes).summary.by_evaluator == outcome.summary.by_evaluator
+
+
+def test_all_runs_of_a_place_are_listed(on_a_shelf: Suite, tmp_path: Path) -> None:
+    folder = run_suite(on_a_shelf, RunOptions(out=tmp_path)).run_dir
+    noted = run_suite(on_a_shelf).run_dir
+    assert sorted(run_places(tmp_path)) == sorted({folder, noted})
+
+
+def test_a_run_kept_elsewhere_than_the_suite_says_knows_it(on_a_shelf: Suite, tmp_path: Path) -> None:
+    outcome = run_suite(on_a_shelf, RunOptions(out=tmp_path / "out"))
+    assert outcome.plan.store == Plugin("local_files", {"path": str(tmp_path / "out")})
+
+
+@pytest.mark.parametrize("name", ["missing", "x" * 5000, "a\0b", "postgres:nowhere/x"])
+def test_what_leads_nowhere_is_an_input_error(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EVALWRIGHT_POSTGRES_DSN", raising=False)
+    with pytest.raises(InputError):
+        find_run(Path(name) if ":" in name else tmp_path / name)
