@@ -1,0 +1,195 @@
+"""Plans, secrets and summaries in run folders, and other programs' folders."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+
+from evalwright.errors import InputError
+from evalwright.files.masking import MASKED, Masker
+from evalwright.model.plan import Plan, Variant
+from evalwright.model.result import CaseVerdict
+from evalwright.model.summary import EvaluatorRate, EvaluatorRollup
+from evalwright.model.trace import Output, Trace
+from evalwright.stores.local_files import LocalFiles
+from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
+from stores.local_runs import created, rewritten
+
+# secrets
+
+
+def test_no_secret_is_in_any_file_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-canary-1")
+    variants = [Variant("v1", "http", {"headers": {"Authorization": "Bearer sk-canary-1"}})]
+    cases = [a_case(input={"key": "sk-canary-1"})]
+    documents = {"config.yaml": b"key: sk-canary-1\n"}
+    writer = LocalFiles(tmp_path).create(a_plan(variants=variants), cases, documents)
+    writer.append_trace(a_trace(output=Output("it is sk-canary-1")))
+    writer.append_results([a_result(reason="found sk-canary-1")])
+    writer.append_verdict(a_verdict(reasons=["found sk-canary-1"]))
+    writer.save_summary(a_summary(config_path="/sk-canary-1"))
+    rewritten(writer)
+    writer.close()
+    for path in writer.folder.iterdir():
+        assert b"sk-canary-1" not in path.read_bytes(), path.name
+    plan = LocalFiles(tmp_path).read(writer.folder.name).plan
+    assert plan is not None
+    assert plan.variants == variants
+
+
+def test_a_plan_says_which_secrets_it_lacks_and_keeps_their_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variants = [Variant("v1", "http", {"key": "sk-canary-1", "text": "a literal ${PLACE}"})]
+    writer = LocalFiles(tmp_path, Masker({"MY_API_KEY": "sk-canary-1"})).create(a_plan(variants=variants), [], {})
+    writer.close()
+    monkeypatch.delenv("MY_API_KEY", raising=False)
+    without = LocalFiles(tmp_path).open(writer.folder.name)
+    assert without.unresolved == ["MY_API_KEY"]
+    assert without.plan is not None
+    without.save_plan(without.plan)
+    without.close()
+    monkeypatch.setenv("MY_API_KEY", "sk-rotated")
+    reader = LocalFiles(tmp_path).read(writer.folder.name)
+    assert reader.unresolved == []
+    assert reader.plan is not None
+    assert reader.plan.variants[0].config == {"key": "sk-rotated", "text": "a literal ${PLACE}"}
+
+
+def test_the_system_is_given_what_the_author_wrote_though_it_holds_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-canary-1")
+    recorded = msgspec.Raw(b'{"a":"sk-canary-1 $"}')
+    cases = [
+        a_case(id="plain", input="5$ ${X}"),
+        a_case(input={"q": ["is sk-canary-1 $${X} $?"]}, recorded=recorded),
+    ]
+    writer = LocalFiles(tmp_path).create(a_plan(), cases, {})
+    assert b"sk-canary-1" not in (writer.folder / "cases.jsonl").read_bytes()
+    assert list(writer.cases()) == cases
+    assert writer.case(1) == cases[1]
+    writer.close()
+
+
+def test_a_weak_secret_makes_no_record_unreadable(tmp_path: Path) -> None:
+    masker = Masker({"A_KEY": "production", "B_KEY": "final_answer", "C_KEY": "borderline", "D_KEY": "2026-01-02"})
+    plan = a_plan(variants=[Variant("production", "http")])
+    writer = LocalFiles(tmp_path, masker).create(plan, [a_case()], {})
+    writer.append_trace(a_trace(variant_name="production", output=Output("in production")))
+    writer.append_verdict(a_verdict(variant_name="production", status="borderline"))
+    writer.close()
+    reader = LocalFiles(tmp_path).read(writer.folder.name)
+    assert [(t.variant_name, t.output.final_answer) for t in reader.traces(Trace)] == [("production", f"in {MASKED}")]
+    assert [v.status for v in reader.verdicts(CaseVerdict)] == ["borderline"]
+    assert reader.plan == plan
+
+
+# the summary
+
+
+@pytest.mark.parametrize(
+    "text", ["on", "1.0", "2026-01-02", "null", "=", "a: b # c", "\0\x1b\x85\u2028\ufeff", "é😀\n x"]
+)
+def test_summaries_come_back_whatever_they_say(tmp_path: Path, text: str) -> None:
+    writer = created(tmp_path)
+    summary = a_summary(config_path=text, by_evaluator=[EvaluatorRollup(text, {text: EvaluatorRate(0.5, None)})])
+    writer.save_summary(summary)
+    assert writer.summary() == summary
+    writer.close()
+
+
+def test_a_summary_is_plain_yaml_for_others(tmp_path: Path) -> None:
+    writer = created(tmp_path)
+    writer.save_summary(a_summary())
+    plain = yaml.safe_load((writer.folder / "summary.yaml").read_text())
+    assert plain["started_at"] == "2026-01-02T03:04:05.678000Z"
+    assert plain["cases_total"] == 1
+    writer.close()
+
+
+def test_an_older_summary_is_read_with_its_gaps_filled(tmp_path: Path) -> None:
+    writer = created(tmp_path)
+    (writer.folder / "summary.yaml").write_text(
+        "{run_id: r, started_at: 2026-01-02T03:04:05Z, finished_at: '2026-01-02T03:04:06+00:00', config_path: p,\n"
+        " config_hash: '', cases_total: 1, variants: [], by_evaluator: [], surprise: 1,\n"
+        " comparison: {baseline: a, deltas: []}}\n"
+    )
+    summary = writer.summary()
+    assert summary is not None
+    assert summary.comparison is not None
+    assert (summary.comparison.kind, summary.sink_errors) == ("ad_hoc", [])
+    assert summary.started_at == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    writer.close()
+
+
+@pytest.mark.parametrize("content", ["{", "- 1", "", "a: !!python/object/apply:os.getcwd []", "[" * 5000])
+def test_a_broken_summary_is_no_summary(tmp_path: Path, content: str) -> None:
+    writer = created(tmp_path)
+    (writer.folder / "summary.yaml").write_text(content)
+    assert writer.summary() is None
+    assert writer.damage[0].startswith("summary.yaml: ")
+    writer.close()
+
+
+# folders of other programs
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> Path:
+    folder = tmp_path / "2025-12-31T23-59-59_theirs"
+    folder.mkdir()
+    (folder / "traces.jsonl").write_bytes(
+        b'{"schema_version": "1.3", "run_id": "r", "case_id": "a", "variant_name": "v", "news": 1,'
+        b' "started_at": "2026-01-02T03:04:05Z", "finished_at": "2026-01-02T03:04:05Z", "latency_ms": 1,'
+        b' "input": {}, "output": {}}\r\n\n{"case_id": "b", "variant_name": "v",'
+        b' "started_at": "2026-01-02T03:04:05Z", "finished_at": "2026-01-02T03:04:05Z", "latency_ms": 1,'
+        b' "input": {}, "output": {}}'
+    )
+    (folder / "results.jsonl").touch()
+    return folder
+
+
+def test_the_folder_of_another_program_is_read(foreign: Path) -> None:
+    reader = LocalFiles(foreign.parent).read(foreign.name)
+    assert [t.case_id for t in reader.traces(Trace)] == ["a", "b"]
+    assert (reader.plan, list(reader.verdicts(CaseVerdict)), list(reader.cases()), reader.damage) == (
+        None,
+        [],
+        [],
+        [],
+    )
+    with pytest.raises(IndexError):
+        reader.case(0)
+
+
+def test_the_folder_of_another_program_can_be_written_to(foreign: Path) -> None:
+    writer = LocalFiles(foreign.parent).open(foreign.name)
+    writer.append_trace(a_trace(case_id="c"))
+    writer.append_verdict(a_verdict())
+    writer.close()
+    reader = LocalFiles(foreign.parent).read(foreign.name)
+    assert [t.case_id for t in reader.traces(Trace)] == ["a", "b", "c"]
+    assert len(list(reader.verdicts(CaseVerdict))) == 1
+
+
+def test_a_plan_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    writer = created(tmp_path)
+    writer.close()
+    for content in (b"{", b"[]", b"{}", b"\xff"):
+        (writer.folder / "plan.json").write_bytes(content)
+        with pytest.raises(InputError, match=r"plan\.json  is no plan of a run"):
+            LocalFiles(tmp_path).read(writer.folder.name)
+        with pytest.raises(InputError, match=r"plan\.json"):
+            LocalFiles(tmp_path).open(writer.folder.name)
+
+
+def test_plans_are_equal_after_storing(tmp_path: Path) -> None:
+    plan: Plan = a_plan(metadata={"${X}": ["$", "$$", "${", None, 1.5]})
+    writer = LocalFiles(tmp_path).create(plan, [], {})
+    writer.close()
+    assert LocalFiles(tmp_path).read(writer.folder.name).plan == plan
