@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.result import EvaluationResult
+from evalwright.model.result import EvaluationResult, band
 from evalwright.model.trace import Output, Trace, TraceError
-from evalwright.scoring.bands import band, banded_verdict
+from evalwright.scoring.bands import banded_verdict
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

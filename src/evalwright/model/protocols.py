@@ -16,7 +16,19 @@ from evalwright.model.trace import Answer, Trace
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["Dialect", "Enricher", "Evaluator", "Extractor", "Mirror", "Part", "Report", "RunReader", "RunWriter", "Store", "Target"]
+__all__ = [
+    "Dialect",
+    "Enricher",
+    "Evaluator",
+    "Extractor",
+    "Mirror",
+    "Part",
+    "Report",
+    "RunReader",
+    "RunWriter",
+    "Store",
+    "Target",
+]
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import msgspec
 
 from evalwright.model.trace import SCHEMA_VERSION, TraceError
 
-__all__ = ["CaseVerdict", "Evaluation", "EvaluationResult", "Status", "status_of"]
+__all__ = ["CaseVerdict", "Evaluation", "EvaluationResult", "Status", "band", "status_of"]
 
 Status = Literal["pass", "borderline", "fail", "skip", "error"]
 
@@ -71,6 +71,15 @@ class CaseVerdict(msgspec.Struct, gc=False):
     error: TraceError | None = None
     case_index: int | None = None
     schema_version: str = SCHEMA_VERSION
+
+
+def band(score: float) -> Literal["pass", "borderline", "fail"]:
+    """`pass` from 0.8, `borderline` from 0.6, else `fail` (AgentEvals 1.0).
+
+    Scores are rounded to nine digits first, so that a mean of 0.8 is not lost to the arithmetic of floats.
+    """
+    rounded = round(score, 9)
+    return "pass" if rounded >= 0.8 else "borderline" if rounded >= 0.6 else "fail"
 
 
 def status_of(passed: bool, skipped: bool, error: object | None) -> Status:

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.result import CaseVerdict, EvaluationResult, Status
+from evalwright.model.result import CaseVerdict, EvaluationResult, Status, band
 from evalwright.model.trace import Trace
 
-__all__ = ["band", "banded_verdict"]
-
-_PASS, _BORDERLINE = 0.8, 0.6
-
-
-def band(score: float) -> Status:
-    """`pass` from 0.8, `borderline` from 0.6, else `fail`; rounded to nine digits first, so that sums do not err."""
-    rounded = round(score, 9)
-    return "pass" if rounded >= _PASS else "borderline" if rounded >= _BORDERLINE else "fail"
+__all__ = ["banded_verdict"]
 
 
 def banded_verdict(specs: Sequence[EvaluatorSpec], trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:

@@ -12,8 +12,8 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
+from evalwright.processes import Captured, Finished, run_command
 from evalwright.targets.plain import plain
-from evalwright.targets.processes import Captured, Finished, run_command
 from evalwright.targets.templates import Template
 
 __all__ = ["Command"]

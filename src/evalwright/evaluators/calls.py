@@ -1,0 +1,100 @@
+"""The tool calls of a trace in order, with what they were given and how long they took, wherever the trace says it."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from evalwright.model.trace import Span, Trace
+
+__all__ = ["Call", "calls_of", "messages_of"]
+
+
+class Call(NamedTuple):
+    """One call; `args` is None where nothing was given, durations are in milliseconds."""
+
+    name: str
+    args: Any = None
+    output: Any = None
+    id: str | None = None
+    duration_ms: float | None = None
+
+
+def messages_of(trace: Trace) -> list[dict[str, Any]]:
+    """The messages that the system gave back, as plain data; None of those it was given."""
+    stored = trace.extra.get("output_messages")
+    if isinstance(stored, list):
+        return [message for message in stored if isinstance(message, dict)]
+    said: list[dict[str, Any]] = []
+    for message in trace.messages:
+        if message.role in ("user", "system"):
+            continue
+        one: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_call is not None:
+            call = message.tool_call
+            one["tool_calls"] = [{"tool": call.name, "input": call.arguments, "id": call.id}]
+        said.append(one)
+    if not said and trace.tool_calls:
+        calls = [{"tool": call.name, "input": call.arguments, "id": call.id} for call in trace.tool_calls]
+        said.append({"role": "assistant", "content": None, "tool_calls": calls})
+    if not trace.messages and trace.output.final_answer is not None:
+        said.append({"role": "assistant", "content": trace.output.final_answer})
+    return said
+
+
+def calls_of(trace: Trace) -> list[Call]:
+    """Calls of both shapes: `{tool, input, ...}` and `{function: {name, arguments}}`."""
+    spans = {span.attributes.get("tool_call_id"): span for span in trace.spans if span.kind == "tool"}
+    found = []
+    for message in messages_of(trace):
+        calls = message.get("tool_calls")
+        for raw in calls if isinstance(calls, list) else ():
+            if isinstance(raw, dict):
+                call = _call(raw)
+                span = spans.get(call.id) if call.id is not None else None
+                found.append(call if span is None else call._replace(duration_ms=call.duration_ms or _lasted(span)))
+    return found
+
+
+def _call(raw: dict[str, Any]) -> Call:
+    function = raw.get("function")
+    if isinstance(function, dict):
+        name, given = function.get("name"), function.get("arguments")
+    else:
+        name, given = raw.get("tool", raw.get("name")), raw.get("input", raw.get("args", raw.get("arguments")))
+    return Call(str(name or ""), _parsed(given), raw.get("output"), raw.get("id"), _duration(raw))
+
+
+def _parsed(given: Any) -> Any:
+    """Arguments as JSON text are read; text that is no JSON stays text."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return json.loads(given)
+    except ValueError:
+        return given
+
+
+def _duration(raw: dict[str, Any]) -> float | None:
+    for key in ("duration_ms", "durationMs"):
+        value = raw.get(key)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
+            return float(value)
+    start, end = (_moment(raw, *keys) for keys in (("start_time", "startTime"), ("end_time", "endTime")))
+    return (end - start).total_seconds() * 1000 if start is not None and end is not None else None
+
+
+def _moment(raw: dict[str, Any], *keys: str) -> datetime | None:
+    for key in keys:
+        try:
+            return datetime.fromisoformat(raw[key])
+        except (KeyError, TypeError, ValueError):
+            continue
+    return None
+
+
+def _lasted(span: Span) -> float | None:
+    if span.started_at is None or span.finished_at is None:
+        return None
+    return (span.finished_at - span.started_at).total_seconds() * 1000

@@ -1,0 +1,177 @@
+"""A judge that is a program: it reads one JSON object on stdin and writes one on stdout (specification agentv, 3.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, Problem
+from evalwright.evaluators.banded import banded
+from evalwright.evaluators.calls import Call, calls_of, messages_of
+from evalwright.evaluators.execution import used_by
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.processes import OUTPUT_LIMIT, run_command
+
+__all__ = ["CodeJudge", "Reply", "asked", "script_of"]
+
+_TOLD = 200
+"""Characters of unreadable output that are told."""
+_LAST = 2000
+"""Characters of stderr that are told."""
+
+
+class Reply(NamedTuple):
+    """What the program said, score 0 with a miss that says why when it could not be read."""
+
+    score: float
+    hits: list[str]
+    misses: list[str]
+    reasoning: str
+    details: dict[str, Any]
+    verdict: str | None
+
+
+class CodeJudge(msgspec.Struct, frozen=True):
+    """Score, hits and misses by a command, `script`: a list without a shell, or a text for `sh`."""
+
+    script: Annotated[list[str], msgspec.Meta(min_length=1)] | Annotated[str, msgspec.Meta(min_length=1)]
+    cwd: str = "."
+    config: dict[str, Any] | None = None
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+
+    @staticmethod
+    def config_problems(values: dict[str, Any]) -> list[Problem]:
+        script = values.get("script")
+        if isinstance(script, list) and not all(isinstance(word, str) and word.strip() for word in script):
+            return [Problem("", "'script' must have no blank entries", key="script")]
+        return []
+
+    async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        document = _both_cases(_document(case, trace, self.config))
+        extra = {"AGENTV_WORKSPACE_PATH": path} if (path := trace.extra.get("workspace_path")) else {}
+        limit = case.extra.get("timeout_seconds") or self.timeout_seconds
+        try:
+            async with asyncio.timeout(limit):
+                reply = await asked(script_of(self.script), self.cwd, document, extra)
+        except TimeoutError:
+            raise EvaluatorError(f"the code judge timed out after {limit:g} seconds", "timeout") from None
+        return banded(reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details)
+
+
+def script_of(script: Sequence[str] | str) -> list[str]:
+    """The command as a list; a text is given to the shell."""
+    return ["sh", "-lc", script] if isinstance(script, str) else list(script)
+
+
+async def asked(command: Sequence[str], cwd: str, document: Mapping[str, Any], environment: Mapping[str, str]) -> Reply:
+    """The program's reply. Raises EvaluatorError when it cannot be started or ends with another code than 0."""
+    stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+    try:
+        finished = await run_command(
+            command, env={**os.environ, **environment}, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT
+        )
+    except OSError as error:
+        raise EvaluatorError(f"{command[0]!r} cannot be started: {error.strerror or error}", "not_started") from None
+    if finished.exit_code != 0:
+        said = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()
+        raise EvaluatorError(f"the code judge ended with {finished.how()}: {said}", "exit_code")
+    return _read(finished.stdout.kept.decode(errors="replace").strip())
+
+
+def _read(text: str) -> Reply:
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return _unreadable("is no JSON", text)
+    if not isinstance(said, dict):
+        return _unreadable("is no JSON object", text)
+    score = said.get("score")
+    if isinstance(score, bool) or not isinstance(score, (int, float)):
+        return _unreadable("has no number as 'score'", text)
+    reasoning, details, verdict = said.get("reasoning"), said.get("details"), said.get("verdict")
+    return Reply(
+        score,
+        _texts(said.get("hits")),
+        _texts(said.get("misses")),
+        reasoning if isinstance(reasoning, str) else "",
+        {"details": details} if isinstance(details, dict) else {},
+        verdict if verdict in ("pass", "borderline", "fail") else None,
+    )
+
+
+def _unreadable(what: str, text: str) -> Reply:
+    return Reply(0.0, [], [f"the output of the code judge {what}: {text[:_TOLD]!r}"], "", {}, None)
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in value if isinstance(text, str) and text.strip()] if isinstance(value, list) else []
+
+
+def _document(case: Case, trace: Trace, config: Mapping[str, Any] | None) -> dict[str, Any]:
+    extra = case.extra
+    return {
+        "question": extra.get("question", case.input if isinstance(case.input, str) else ""),
+        "expected_outcome": extra.get("expected_outcome", ""),
+        "expected_messages": extra.get("expected_messages", []),
+        "reference_answer": extra.get("reference_answer", ""),
+        "candidate_answer": trace.output.final_answer or "",
+        "output_messages": messages_of(trace) or None,
+        "guideline_files": extra.get("guideline_files", []),
+        "input_files": extra.get("input_files", []),
+        "input_messages": extra.get("input_messages", []),
+        "trace_summary": _summary(trace),
+        "file_changes": trace.extra.get("file_changes"),
+        "workspace_path": trace.extra.get("workspace_path"),
+        "config": {**config, "config": dict(config)} if config else None,
+        "note": case.note,
+        "case_id": case.id,
+        "metadata": case.metadata,
+        "conversation_id": case.group,
+    }
+
+
+def _both_cases(document: dict[str, Any]) -> dict[str, Any]:
+    """The top-level keys in camel case too; what the user wrote below them is left alone."""
+    camel = {}
+    for key, value in document.items():
+        first, *rest = key.split("_")
+        if rest:
+            camel[first + "".join(word.capitalize() for word in rest)] = value
+    return {**document, **camel}
+
+
+def _summary(trace: Trace) -> dict[str, Any] | None:
+    messages = messages_of(trace)
+    if not messages:
+        return None
+    calls, used = calls_of(trace), used_by(trace)
+    usage = {"input": used.input or 0, "output": used.output or 0}
+    return {
+        "event_count": len(calls),
+        "tool_names": sorted({call.name for call in calls}),
+        "tool_calls_by_name": dict(Counter(call.name for call in calls)),
+        "error_count": 0,
+        "llm_call_count": sum(message.get("role") == "assistant" for message in messages),
+        "token_usage": usage if used.cached is None else {**usage, "cached": used.cached},
+        "cost_usd": used.cost_usd,
+        "duration_ms": used.duration_ms,
+        "start_time": trace.started_at.isoformat(),
+        "end_time": trace.finished_at.isoformat(),
+        "tool_durations": _durations(calls),
+    }
+
+
+def _durations(calls: Sequence[Call]) -> dict[str, list[float]]:
+    durations: dict[str, list[float]] = {}
+    for call in calls:
+        if call.duration_ms is not None:
+            durations.setdefault(call.name, []).append(call.duration_ms)
+    return durations

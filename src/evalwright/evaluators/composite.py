@@ -1,0 +1,189 @@
+"""Several evaluators as one: what they say, put together by an aggregator (specification agentv, 3.7)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, InputError, Problem
+from evalwright.evaluators.banded import banded
+from evalwright.evaluators.build import build, build_evaluator
+from evalwright.evaluators.code_judge import asked, script_of
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.protocols import Evaluator
+from evalwright.model.result import Evaluation, band
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace, TraceError
+
+__all__ = ["Composite"]
+
+_RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
+_UNSAFE = 0.6
+_ALL = 0.8
+_KINDS = (
+    "weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold", "code_judge", "llm_judge",
+)  # fmt: skip
+
+
+class _Said(NamedTuple):
+    """What one member said; an error counts 0."""
+
+    spec: EvaluatorSpec
+    evaluation: Evaluation
+    error: TraceError | None
+
+    @property
+    def score(self) -> float:
+        return 0.0 if self.error is not None else self.evaluation.score or 0.0
+
+    @property
+    def verdict(self) -> str:
+        return "fail" if self.error is not None else self.evaluation.detail.get("verdict") or band(self.score)
+
+    def child(self) -> dict[str, Any]:
+        """The member's result as it is kept in that of the whole."""
+        e = self.evaluation
+        return {
+            "evaluator": self.spec.name,
+            "evaluator_type": self.spec.type,
+            "weight": self.spec.weight,
+            "passed": e.passed and self.error is None,
+            "score": self.score if self.error is None else None,
+            "reason": e.reason,
+            "hits": e.hits,
+            "misses": e.misses,
+            "verdict": self.verdict,
+            "detail": e.detail,
+            "error": None if self.error is None else {"type": self.error.type, "message": self.error.message},
+        }
+
+
+class Composite:
+    """`evaluators` in the shape of a plan's, and an `aggregator` {type, ...}, by default their weighted average.
+
+    Raises InputError for a member that cannot be built and an aggregator that does not fit them.
+    """
+
+    calls_models = True
+
+    def __init__(
+        self, evaluators: Sequence[Mapping[str, Any]], aggregator: Mapping[str, Any] | None = None, folder: str = "."
+    ) -> None:
+        if not evaluators:
+            raise _refused("evaluators", "expected at least one member")
+        self._members = [_member(raw, i) for i, raw in enumerate(evaluators)]
+        self._aggregator = dict(aggregator or {"type": "weighted_average"})
+        self._folder = folder
+        self._kind = self._aggregator.get("type")
+        if self._kind not in _KINDS:
+            raise _refused("aggregator.type", f"expected one of {', '.join(_KINDS)}, found {self._kind!r}")
+        names = [spec.name for spec, _ in self._members]
+        unknown = [name for name in self._aggregator.get("required") or () if name not in names]
+        if unknown:
+            raise _refused("aggregator.required", f"no member {unknown[0]!r} (there are: {', '.join(names)})")
+        if self._kind == "code_judge" and not self._aggregator.get("path"):
+            raise _refused("aggregator.path", "expected a command")
+
+    async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        said = await asyncio.gather(*(_ask(spec, member, case, trace) for spec, member in self._members))
+        if self._kind == "code_judge":
+            found = await self._by_command(said)
+        elif self._kind == "llm_judge":
+            found = await self._by_model(case, trace, said)
+        else:
+            found = self._by_rule(said)
+        found.detail = {**found.detail, "children": [one.child() for one in said]}
+        costs = [one.evaluation.cost_usd for one in said if one.evaluation.cost_usd is not None]
+        found.cost_usd = sum(costs) + (found.cost_usd or 0.0) if costs else found.cost_usd
+        return found
+
+    def _by_rule(self, said: Sequence[_Said]) -> Evaluation:
+        scores = [one.score for one in said]
+        average = self._average(said)
+        verdict = None
+        if self._kind in ("minimum", "maximum"):
+            score = min(scores) if self._kind == "minimum" else max(scores)
+        elif self._kind == "safety_gate":
+            required = self._aggregator.get("required") or ()
+            unsafe = any(one.score < _UNSAFE for one in said if one.spec.name in required)
+            score = 0.0 if unsafe else average
+        elif self._kind == "all_or_nothing":
+            score = average if min(scores) >= self._aggregator.get("threshold", _ALL) else 0.0
+        elif self._kind == "threshold":
+            score = sum(one.verdict == "pass" for one in said) / len(said)
+            verdict = "pass" if score >= self._aggregator.get("threshold", _ALL) else "fail"
+        else:
+            score = average
+        return _together(score, said, verdict)
+
+    def _average(self, said: Sequence[_Said]) -> float:
+        own = self._aggregator.get("weights") or {}
+        weights = [float(own.get(one.spec.name, one.spec.weight)) for one in said]
+        total = sum(weights)
+        return sum(one.score * weight for one, weight in zip(said, weights, strict=True)) / total if total else 0.0
+
+    async def _by_command(self, said: Sequence[_Said]) -> Evaluation:
+        document = {"results": {one.spec.name: _result(one) for one in said}}
+        reply = await asked(script_of(self._aggregator["path"]), self._folder, document, {})
+        return banded(
+            reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details, verdict=reply.verdict
+        )
+
+    async def _by_model(self, case: Case, trace: Trace, said: Sequence[_Said]) -> Evaluation:
+        results = json.dumps({one.spec.name: _result(one) for one in said}, ensure_ascii=False, indent=2)
+        prompt = str(self._aggregator.get("prompt") or _RESULTS).replace(_RESULTS, results)
+        config = {key: value for key, value in self._aggregator.items() if key not in ("type", "prompt")}
+        judge = build_evaluator("criteria_judge", {**config, "prompt": prompt, "max_calls": 1})
+        given = judge.evaluate(case, trace)
+        return await given if isinstance(given, Awaitable) else given
+
+
+def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Evaluator]:
+    try:
+        spec = msgspec.convert(dict(raw), EvaluatorSpec)
+        return spec, build(spec)
+    except msgspec.ValidationError as error:
+        raise _refused(f"evaluators[{position}]", str(error)) from error
+    except InputError as error:
+        raise InputError(
+            [Problem("", p.message, key=f"evaluators.{position}.{p.key}".rstrip(".")) for p in error.problems]
+            or [Problem("", error.headline, key=f"evaluators.{position}")]
+        ) from error
+
+
+def _refused(key: str, message: str) -> InputError:
+    return InputError(Problem("", message, key=key))
+
+
+async def _ask(spec: EvaluatorSpec, member: Evaluator, case: Case, trace: Trace) -> _Said:
+    try:
+        given = member.evaluate(case, trace)
+        return _Said(spec, await given if isinstance(given, Awaitable) else given, None)
+    except EvaluatorError as error:
+        failure = TraceError(error.type, str(error))
+    except Exception as error:
+        failure = TraceError(type(error).__name__, str(error))
+    message = f"Evaluator {spec.name!r} failed: {failure.message}"
+    return _Said(spec, Evaluation(False, 0.0, message, misses=[message]), failure)
+
+
+def _result(one: _Said) -> dict[str, Any]:
+    e = one.evaluation
+    return {
+        "score": one.score,
+        "verdict": one.verdict,
+        "hits": e.hits,
+        "misses": e.misses,
+        "reasoning": e.reason,
+        "details": e.detail,
+    }
+
+
+def _together(score: float, said: Sequence[_Said], verdict: str | None) -> Evaluation:
+    hits = [f"[{one.spec.name}] {hit}" for one in said for hit in one.evaluation.hits]
+    misses = [f"[{one.spec.name}] {miss}" for one in said for miss in one.evaluation.misses]
+    return banded(score, hits, misses, verdict=verdict)

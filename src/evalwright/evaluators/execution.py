@@ -1,0 +1,189 @@
+"""What a run of the system used: calls, tokens, money and time (specification agentv, 3.6). Limits are inclusive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from evalwright.errors import Problem
+from evalwright.evaluators.banded import banded
+from evalwright.evaluators.calls import calls_of, messages_of
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["Cost", "ExecutionMetrics", "Latency", "TokenUsage"]
+
+_Limit = Annotated[float, msgspec.Meta(ge=0)] | None
+_EXPLORING = {"read", "grep", "glob", "search", "list", "Read", "Grep", "Glob", "WebSearch", "WebFetch"}
+_LIMITS = {
+    "max_tool_calls": "tool calls",
+    "max_llm_calls": "model calls",
+    "max_tokens": "tokens",
+    "max_input_tokens": "input tokens",
+    "max_output_tokens": "output tokens",
+    "max_cost_usd": "US dollars",
+    "max_duration_ms": "ms",
+}
+
+
+class Used(NamedTuple):
+    """What a trace says was used, None where it does not say."""
+
+    input: float | None
+    output: float | None
+    cached: float | None
+    cost_usd: float | None
+    duration_ms: float | None
+
+
+def used_by(trace: Trace) -> Used:
+    """What the system reported; the time is measured where it did not. Negative numbers are no reports."""
+    usage = trace.extra.get("token_usage")
+    usage = usage if isinstance(usage, dict) else {}
+    metrics = trace.metrics
+    reported = _number(trace.extra.get("duration_ms"))
+    return Used(
+        _first(usage.get("input"), metrics.token_input),
+        _first(usage.get("output"), metrics.token_output),
+        _number(usage.get("cached")),
+        _number(metrics.cost_usd),
+        float(trace.latency_ms) if reported is None else reported,
+    )
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        return None
+    return float(value)
+
+
+def _first(*values: Any) -> float | None:
+    return next((number for value in values if (number := _number(value)) is not None), None)
+
+
+def _sum(*values: float | None) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+class ExecutionMetrics(msgspec.Struct, frozen=True):
+    """Share of limits that were kept. What was not reported was not kept."""
+
+    max_tool_calls: _Limit = None
+    max_llm_calls: _Limit = None
+    max_tokens: _Limit = None
+    max_input_tokens: _Limit = None
+    max_output_tokens: _Limit = None
+    max_cost_usd: _Limit = None
+    max_duration_ms: _Limit = None
+    target_exploration_ratio: _Limit = None
+    exploration_tolerance: Annotated[float, msgspec.Meta(ge=0)] = 0.2
+    all_or_nothing: bool = False
+
+    uses_case = False
+
+    @staticmethod
+    def config_problems(values: dict[str, Any]) -> list[Problem]:
+        names = (*_LIMITS, "target_exploration_ratio")
+        if any(values.get(name) is not None for name in names):
+            return []
+        return [Problem("", f"needs at least one limit: {', '.join(names)}")]
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        if not messages_of(trace):
+            return banded(0.0, misses=["No trace available"])
+        checks = [*self._limits(trace), *self._exploration(trace)]
+        hits = [said for kept, said in checks if kept]
+        misses = [said for kept, said in checks if not kept]
+        score = len(hits) / len(checks)
+        return banded(float(not misses) if self.all_or_nothing else score, hits, misses)
+
+    def _limits(self, trace: Trace) -> Iterator[tuple[bool, str]]:
+        used = used_by(trace)
+        found = {
+            "max_tool_calls": float(len(calls_of(trace))),
+            "max_llm_calls": float(sum(m.get("role") == "assistant" for m in messages_of(trace))),
+            "max_tokens": _sum(used.input, used.output),
+            "max_input_tokens": used.input,
+            "max_output_tokens": used.output,
+            "max_cost_usd": used.cost_usd,
+            "max_duration_ms": used.duration_ms,
+        }
+        for name, unit in _LIMITS.items():
+            limit = getattr(self, name)
+            if limit is not None:
+                yield _within(found[name], limit, unit)
+
+    def _exploration(self, trace: Trace) -> Iterator[tuple[bool, str]]:
+        target = self.target_exploration_ratio
+        if target is None:
+            return
+        calls = calls_of(trace)
+        if not calls:
+            yield False, "no tool was called: there is no share of exploring calls"
+            return
+        ratio = sum(call.name in _EXPLORING for call in calls) / len(calls)
+        kept = abs(ratio - target) <= self.exploration_tolerance + 1e-9
+        yield kept, f"{ratio:.2f} of the calls explored, expected {target:g} ± {self.exploration_tolerance:g}"
+
+
+class Latency(msgspec.Struct, frozen=True):
+    """Whether the system answered within `threshold` milliseconds."""
+
+    threshold: Annotated[float, msgspec.Meta(ge=0)]
+
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        return _all([_within(used_by(trace).duration_ms, self.threshold, "ms")])
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """Whether the system cost at most `budget` US dollars; a cost that was not reported is too much."""
+
+    budget: Annotated[float, msgspec.Meta(ge=0)]
+
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        return _all([_within(used_by(trace).cost_usd, self.budget, "US dollars")])
+
+
+class TokenUsage(msgspec.Struct, frozen=True):
+    """Whether all limits of tokens were kept; `max_total` counts cached ones too."""
+
+    max_total: _Limit = None
+    max_input: _Limit = None
+    max_output: _Limit = None
+
+    uses_case = False
+
+    @staticmethod
+    def config_problems(values: dict[str, Any]) -> list[Problem]:
+        names = ("max_total", "max_input", "max_output")
+        if any(values.get(name) is not None for name in names):
+            return []
+        return [Problem("", f"needs at least one limit: {', '.join(names)}")]
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        used = used_by(trace)
+        checks = [
+            (_sum(used.input, used.output, used.cached), self.max_total, "tokens"),
+            (used.input, self.max_input, "input tokens"),
+            (used.output, self.max_output, "output tokens"),
+        ]
+        return _all([_within(found, limit, unit) for found, limit, unit in checks if limit is not None])
+
+
+def _within(found: float | None, limit: float, unit: str) -> tuple[bool, str]:
+    if found is None:
+        return False, f"{unit}: not reported, the limit is {limit:g}"
+    return found <= limit, f"{found:g} {unit}, the limit is {limit:g}"
+
+
+def _all(checks: list[tuple[bool, str]]) -> Evaluation:
+    misses = [said for kept, said in checks if not kept]
+    return banded(float(not misses), [said for kept, said in checks if kept], misses)

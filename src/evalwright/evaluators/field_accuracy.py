@@ -1,0 +1,180 @@
+"""Fields of a JSON answer beside those of the expected one (specification agentv, 3.5)."""
+
+from __future__ import annotations
+
+import calendar
+import json
+import re
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+
+from evalwright.evaluators.banded import banded
+from evalwright.evaluators.equality import deeply_equal
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["Field", "FieldAccuracy", "json_in", "same_day"]
+
+_MOST_TOLD = 4
+_NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_STEP = re.compile(r"[^.\[\]]+")
+_MONTHS = {name.lower(): i for i, name in enumerate(calendar.month_abbr) if name}
+_ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)")
+_NAMED = re.compile(r"(\d{1,2})[-/ ]([A-Za-z]{3})[A-Za-z]*[-/ ](\d{4})(?!\d)")
+_SLASHED = re.compile(r"(\d{1,2})[-/](\d{1,2})[-/](\d{4})(?!\d)")
+_ABSENT: Any = object()
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One field: `path` with dots and `[n]`, and how it is compared."""
+
+    path: Annotated[str, msgspec.Meta(min_length=1)]
+    match: Literal["exact", "numeric_tolerance", "date", "contains", "regex"] = "exact"
+    required: bool = True
+    weight: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    tolerance: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    relative: bool = False
+    formats: list[str] = []
+
+
+class _Outcome(NamedTuple):
+    path: str
+    score: float
+    weight: float
+    said: str
+
+
+class FieldAccuracy(msgspec.Struct, frozen=True):
+    """Weighted share of fields in which the answer agrees with what is expected."""
+
+    fields: Annotated[list[Field], msgspec.Meta(min_length=1)]
+    aggregation: Literal["weighted_average", "all_or_nothing", "minimum"] = "weighted_average"
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        answer, expected = json_in(trace.output.final_answer or ""), _expected(case)
+        if answer is None:
+            return banded(0.0, misses=["the answer is no JSON object"])
+        if expected is None:
+            return banded(0.0, misses=["the case expects no JSON object"])
+        outcomes = [outcome for field in self.fields if (outcome := _compared(field, expected, answer)) is not None]
+        hits = [outcome.said for outcome in outcomes if outcome.score]
+        misses = [outcome.said for outcome in outcomes if not outcome.score]
+        reason = f"{len(hits)}/{len(self.fields)} fields matched"
+        return banded(self._score(outcomes), hits[:_MOST_TOLD], misses[:_MOST_TOLD], reason)
+
+    def _score(self, outcomes: Sequence[_Outcome]) -> float:
+        if self.aggregation == "all_or_nothing":
+            return float(all(outcome.score for outcome in outcomes))
+        if self.aggregation == "minimum":
+            return min((outcome.score for outcome in outcomes), default=0.0)
+        total = sum(outcome.weight for outcome in outcomes)
+        return sum(outcome.score * outcome.weight for outcome in outcomes) / total if total else 0.0
+
+
+def json_in(text: str) -> dict[str, Any] | None:
+    """The JSON object in a text: without fences, from the first `{` to the last `}`."""
+    start, end = text.find("{"), text.rfind("}")
+    if start < 0 or end < start:
+        return None
+    try:
+        found = json.loads(text[start : end + 1])
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _expected(case: Case) -> dict[str, Any] | None:
+    """The last expected message of the assistant that is an object or holds one; else the facts of the case."""
+    messages = case.extra.get("expected_messages")
+    for message in reversed(messages if isinstance(messages, list) else []):
+        content = message.get("content") if isinstance(message, dict) and message.get("role") == "assistant" else None
+        found = json_in(content) if isinstance(content, str) else content
+        if isinstance(found, dict):
+            return found
+    return case.expected.facts or None
+
+
+def _compared(field: Field, expected: dict[str, Any], answer: dict[str, Any]) -> _Outcome | None:
+    """None for a field that is left out: not required, and not in the answer."""
+    wanted, given = _at(expected, field.path), _at(answer, field.path)
+    if wanted is _ABSENT:
+        return _Outcome(field.path, 1.0, field.weight, f"{field.path}: nothing is expected")
+    if given is _ABSENT:
+        if not field.required:
+            return None
+        return _Outcome(field.path, 0.0, field.weight, f"{field.path}: missing, expected {_shown(wanted)}")
+    score = float(_matches(field, wanted, given))
+    said = f"{field.path}: {_shown(given)}" + ("" if score else f", expected {_shown(wanted)}")
+    return _Outcome(field.path, score, field.weight, said)
+
+
+def _at(value: Any, path: str) -> Any:
+    for step in _STEP.findall(path):
+        if isinstance(value, dict) and step in value:
+            value = value[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return _ABSENT
+    return value
+
+
+def _matches(field: Field, wanted: Any, given: Any) -> bool:
+    if field.match == "numeric_tolerance":
+        a, b = _number(given), _number(wanted)
+        if a is None or b is None:
+            return False
+        scale = abs(b) if field.relative and b else 1.0
+        return abs(a - b) / scale <= field.tolerance
+    if field.match == "date":
+        return same_day(given, wanted, field.formats)
+    if field.match == "contains":
+        return str(wanted) in str(given)
+    if field.match == "regex":
+        return re.search(str(wanted), str(given)) is not None
+    return deeply_equal(wanted, given)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    match = _NUMBER.match(value) if isinstance(value, str) else None
+    return float(match[0]) if match else None
+
+
+def same_day(a: Any, b: Any, formats: Sequence[str] = ()) -> bool:
+    """Whether both are the same calendar day, the time of day aside; no time zone is shifted."""
+    one, other = _day(a, formats), _day(b, formats)
+    return one is not None and one == other
+
+
+def _day(value: Any, formats: Sequence[str]) -> date | None:
+    text = value.strip() if isinstance(value, str) else ""
+    try:
+        if match := _ISO.match(text):
+            return date(int(match[1]), int(match[2]), int(match[3]))
+        if match := _NAMED.match(text):
+            return date(int(match[3]), _MONTHS[match[2].lower()], int(match[1]))
+        if match := _SLASHED.match(text):
+            return _ordered(int(match[1]), int(match[2]), int(match[3]), formats)
+    except (ValueError, KeyError):
+        pass
+    return None
+
+
+def _ordered(first: int, second: int, year: int, formats: Sequence[str]) -> date:
+    """A number above 12 is the day; without one the month comes first, unless only day-first formats are named."""
+    slashed = [name.upper() for name in formats if re.fullmatch(r"[MD]{1,2}[-/][MD]{1,2}[-/]Y{4}", name.upper())]
+    day_first = bool(slashed) and all(name.startswith("D") for name in slashed)
+    if first > 12 or (second <= 12 and day_first):
+        return date(year, second, first)
+    return date(year, first, second)
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."

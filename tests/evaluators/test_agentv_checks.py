@@ -1,0 +1,315 @@
+"""Trajectories, fields, limits, code judges and composites, by the rules of AgentEvals."""
+
+import asyncio
+import inspect
+import json
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.errors import EvaluatorError, InputError
+from evalwright.evaluators.build import build_evaluator
+from evalwright.evaluators.equality import deeply_equal
+from evalwright.evaluators.field_accuracy import same_day
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Metrics, Output, ToolCall, Trace
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def trace(*calls, answer="done", metrics=None, latency=0, **extra):
+    messages = [{"role": "assistant", "content": answer, "tool_calls": list(calls)}]
+    return Trace(
+        "c", "v", NOW, NOW, latency, "q", Output(answer), extra={"output_messages": messages, **extra},
+        metrics=metrics or Metrics(),
+    )  # fmt: skip
+
+
+def call(tool, args=None, **more):
+    return {"tool": tool, **({} if args is None else {"input": args}), **more}
+
+
+def judged(kind, config, given_trace, case=None):
+    found = build_evaluator(kind, config).evaluate(case or Case("c", "q"), given_trace)
+    return asyncio.run(found) if inspect.isawaitable(found) else found
+
+
+def tools(*names):
+    return [{"tool": name} for name in names]
+
+
+@pytest.mark.parametrize(
+    ("config", "calls", "score"),
+    [
+        ({"minimums": {"a": 2}}, "aa", 1.0),
+        ({"minimums": {"a": 2, "b": 1}}, "ac", 0.0),
+        ({"minimums": {"a": 1}, "expected": tools("b")}, "ba", 1.0),
+        ({"expected": tools("a", "a")}, "ab", 0.5),
+        ({}, "abc", 1.0),
+        ({"mode": "in_order", "expected": tools("a", "c")}, "abc", 1.0),
+        ({"mode": "in_order", "expected": tools("c", "a")}, "abc", 0.5),
+        ({"mode": "in_order", "expected": []}, "a", 1.0),
+        ({"mode": "exact", "expected": tools("a", "b")}, "ab", 1.0),
+        ({"mode": "exact", "expected": tools("a", "b")}, "abb", 2 / 3),
+        ({"mode": "exact", "expected": tools("a", "b")}, "ba", 0.0),
+        ({"mode": "exact", "expected": []}, "a", 1.0),
+    ],
+)
+def test_calls_beside_a_trajectory(config, calls, score):
+    assert judged("tool_trajectory", config, trace(*map(call, calls))).score == pytest.approx(score)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "met"),
+    [
+        ({"q": "cats"}, {"q": "cats", "n": 1}, True),
+        ({"q": "cats"}, {"n": 1}, False),
+        ({"n": 1}, {"n": "1"}, False),
+        ({"n": 1}, {"n": True}, False),
+        ({"n": 1}, {"n": 1.0}, True),
+        ({"o": {"a": 1}}, {"o": {"a": 1, "b": 2}}, False),
+        ({"l": [1, 2]}, {"l": [2, 1]}, False),
+        ({"x": None}, {"x": None}, True),
+        ("any", None, True),
+        ({}, {}, True),
+        ({}, None, False),
+        ({"q": "any"}, {"q": "cats"}, False),
+        ({"q": "cats"}, '{"q": "cats"}', True),
+    ],
+)
+def test_arguments_beside_expected_ones(wanted, given, met):
+    config = {"mode": "in_order", "expected": [{"tool": "a", "args": wanted}]}
+    assert judged("tool_trajectory", config, trace(call("a", given))).score == float(met)
+
+
+@pytest.mark.parametrize(("limit", "took", "score"), [(100, 100, 1.0), (100, 101, 0.5), (100, None, 1.0)])
+def test_a_limit_of_time_is_one_more_requirement(limit, took, score):
+    config = {"mode": "in_order", "expected": [{"tool": "a", "max_duration_ms": limit}]}
+    timed = call("a") if took is None else call("a", duration_ms=took)
+    assert judged("tool_trajectory", config, trace(timed)).score == score
+
+
+def test_native_traces_have_trajectories_too():
+    native = Trace("c", "v", NOW, NOW, 0, "q", Output("x"), tool_calls=[ToolCall("a", "1", {"q": 1})])
+    config = {"mode": "exact", "expected": [{"tool": "a", "args": {"q": 1}}]}
+    assert judged("tool_trajectory", config, native).score == 1.0
+
+
+def test_without_a_trace_there_is_no_trajectory():
+    nothing = Trace("c", "v", NOW, NOW, 0, "q", Output())
+    assert judged("tool_trajectory", {"minimums": {"a": 0}}, nothing).misses == ["No trace available"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_plain_data_equals_its_copy(value):
+    assert deeply_equal(value, json.loads(json.dumps(value)))
+
+
+def fields(expected, answer, *paths, aggregation="weighted_average"):
+    case = Case("c", "q", extra={"expected_messages": [{"role": "assistant", "content": expected}]})
+    config = {"fields": [p if isinstance(p, dict) else {"path": p} for p in paths], "aggregation": aggregation}
+    return judged("field_accuracy", config, trace(answer=answer), case)
+
+
+@pytest.mark.parametrize(
+    ("field", "expected", "given", "met"),
+    [
+        ({"path": "a"}, 1, 1.0, True),
+        ({"path": "a"}, "1", 1, False),
+        ({"path": "a", "match": "numeric_tolerance", "tolerance": 1}, "10 USD", 11, True),
+        ({"path": "a", "match": "numeric_tolerance", "tolerance": 1}, 10, "$10", False),
+        ({"path": "a", "match": "numeric_tolerance", "tolerance": 0.1, "relative": True}, 100, 109, True),
+        ({"path": "a", "match": "date"}, "2024-03-05", "05-MAR-2024", True),
+        ({"path": "a", "match": "contains"}, "cat", "a cat", True),
+        ({"path": "a", "match": "regex"}, r"^\d+$", 12, True),
+    ],
+)
+def test_a_field_is_compared_in_its_way(field, expected, given, met):
+    answer = f"```json\n{json.dumps({'a': given})}\n```"
+    assert fields({"a": expected}, answer, field).score == float(met)
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "score"), [("weighted_average", 0.75), ("all_or_nothing", 0.0), ("minimum", 0.0)]
+)
+def test_fields_are_put_together(aggregation, score):
+    found = fields('{"a": 1, "b": 2}', '{"a": 1}', {"path": "a", "weight": 3}, "b", aggregation=aggregation)
+    assert found.score == score
+
+
+def test_a_field_that_may_be_missing_does_not_count():
+    assert fields({"a": 1, "b": 2}, '{"a": 1}', "a", {"path": "b", "required": False}).score == 1.0
+
+
+@pytest.mark.parametrize("answer", ["no json", "[1]", ""])
+def test_an_answer_without_json_scores_nothing(answer):
+    assert fields({"a": 1}, answer, "a").score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "formats", "same"),
+    [
+        ("2024-03-05T23:00:00Z", "2024-03-05", [], True),
+        ("13/02/2024", "2024-02-13", [], True),
+        ("03/05/2024", "2024-03-05", [], True),
+        ("03/05/2024", "2024-05-03", ["DD/MM/YYYY"], True),
+        ("2024-02-30", "2024-02-30", [], False),
+        ("soon", "soon", [], False),
+    ],
+)
+def test_days(a, b, formats, same):
+    assert same_day(a, b, formats) is same
+
+
+USED = Metrics(token_input=100, token_output=50, cost_usd=0.02)
+
+
+@pytest.mark.parametrize(
+    ("config", "score"),
+    [
+        ({"max_tool_calls": 1}, 1.0),
+        ({"max_tool_calls": 0}, 0.0),
+        ({"max_tokens": 150, "max_cost_usd": 0.01}, 0.5),
+        ({"max_tokens": 150, "max_cost_usd": 0.01, "all_or_nothing": True}, 0.0),
+        ({"max_duration_ms": 30, "max_llm_calls": 1}, 1.0),
+        ({"target_exploration_ratio": 1.0}, 1.0),
+        ({"target_exploration_ratio": 0.5}, 0.0),
+    ],
+)
+def test_limits_of_what_is_used(config, score):
+    assert judged("execution_metrics", config, trace(call("read"), metrics=USED, latency=30)).score == score
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "passed"),
+    [
+        ("latency", {"threshold": 30}, True),
+        ("latency", {"threshold": 29}, False),
+        ("cost", {"budget": 0.02}, True),
+        ("token_usage", {"max_total": 160, "max_input": 100}, True),
+        ("token_usage", {"max_total": 159}, False),
+    ],
+)
+def test_single_limits(kind, config, passed):
+    given = trace(metrics=USED, latency=30, token_usage={"cached": 10})
+    assert judged(kind, config, given).passed is passed
+
+
+def test_what_was_not_reported_was_not_kept():
+    assert judged("cost", {"budget": 1}, trace()).passed is False
+
+
+def judge(tmp_path, code):
+    path = tmp_path / "judge.py"
+    path.write_text("import json, sys\nasked = json.load(sys.stdin)\n" + code)
+    return {"script": [sys.executable, str(path)]}
+
+
+def test_a_program_judges(tmp_path):
+    code = "print(json.dumps({'score': 1.7, 'hits': [asked['candidate_answer'], 3, ' '], 'reasoning': asked['note']}))"
+    found = judged("code_judge", judge(tmp_path, code), trace(answer="yes"), Case("c", "q", note="be kind"))
+    assert (found.score, found.hits, found.reason, found.detail["verdict"]) == (1.0, ["yes"], "be kind", "pass")
+
+
+def test_a_program_is_told_in_both_spellings_and_users_data_is_left_alone(tmp_path):
+    code = "print(json.dumps({'score': 1, 'details': {'a': asked['candidateAnswer'], 'm': asked['metadata']}}))"
+    found = judged("code_judge", judge(tmp_path, code), trace(), Case("c", "q", metadata={"isValid": True}))
+    assert found.detail["details"] == {"a": "done", "m": {"isValid": True}}
+
+
+@pytest.mark.parametrize("said", ["no json", "[1]", '{"score": "0.9"}', '{"score": true}', "{}", "log\\n{}"])
+def test_what_a_program_says_unreadably_scores_nothing_and_is_told(tmp_path, said):
+    found = judged("code_judge", judge(tmp_path, f"print('{said}')"), trace())
+    assert (found.score, len(found.misses)) == (0.0, 1)
+
+
+def test_a_program_that_fails_is_an_error(tmp_path):
+    config = judge(tmp_path, "sys.stderr.write('broken')\nprint('{}')\nsys.exit(3)")
+    with pytest.raises(EvaluatorError, match="exit code 3: broken"):
+        judged("code_judge", config, trace())
+
+
+def test_a_program_that_does_not_end_is_stopped(tmp_path):
+    config = {**judge(tmp_path, "import time\ntime.sleep(60)"), "timeout_seconds": 0.5}
+    with pytest.raises(EvaluatorError, match="timed out after 0.5 seconds"):
+        judged("code_judge", config, trace())
+
+
+def member(name, score, **more):
+    """A member with a known score."""
+    config = {"script": [sys.executable, "-c", f'print(\'{{"score": {score}, "misses": ["m"]}}\')']}
+    return {"name": name, "type": "code_judge", "config": config, **more}
+
+
+def composed(members, **aggregator):
+    return judged("composite", {"evaluators": members, **({"aggregator": aggregator} if aggregator else {})}, trace())
+
+
+@pytest.mark.parametrize(
+    ("aggregator", "score", "verdict"),
+    [
+        ({}, 0.75, "borderline"),
+        ({"type": "weighted_average", "weights": {"a": 3}}, 0.875, "pass"),
+        ({"type": "weighted_average", "weights": {"a": 0, "b": 0}}, 0.0, "fail"),
+        ({"type": "minimum"}, 0.5, "fail"),
+        ({"type": "maximum"}, 1.0, "pass"),
+        ({"type": "safety_gate", "required": ["b"]}, 0.0, "fail"),
+        ({"type": "safety_gate", "required": ["a"]}, 0.75, "borderline"),
+        ({"type": "all_or_nothing"}, 0.0, "fail"),
+        ({"type": "all_or_nothing", "threshold": 0.5}, 0.75, "borderline"),
+        ({"type": "threshold", "threshold": 0.5}, 0.5, "pass"),
+    ],
+)
+def test_members_are_put_together(aggregator, score, verdict):
+    found = composed([member("a", 1), member("b", 0.5)], **aggregator)
+    assert (found.score, found.detail["verdict"], found.passed) == (score, verdict, verdict == "pass")
+
+
+def test_members_results_are_kept_with_their_names():
+    inner = {"name": "i", "type": "composite", "config": {"evaluators": [member("x", 0.25)]}}
+    found = composed([inner, member("b", 1, weight=3)])
+    assert [child["evaluator"] for child in found.detail["children"]] == ["i", "b"]
+    assert found.score == pytest.approx(0.8125)
+    assert found.misses == ["[i] [x] m", "[b] m"]
+
+
+def test_a_member_that_fails_counts_nothing_and_is_told():
+    broken = {"name": "b", "type": "code_judge", "config": {"script": [sys.executable, "-c", "raise SystemExit(1)"]}}
+    found = composed([member("a", 1), broken])
+    assert found.score == 0.5
+    assert found.detail["children"][1]["error"]["type"] == "exit_code"
+
+
+def test_a_command_puts_members_together(tmp_path):
+    code = "print(json.dumps({'score': asked['results']['a']['score'] / 2, 'verdict': 'pass'}))"
+    command = " ".join(judge(tmp_path, code)["script"])
+    found = composed([member("a", 1)], type="code_judge", path=command)
+    assert (found.score, found.passed) == (0.5, True)
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        ({"evaluators": []}, "evaluators"),
+        ({"evaluators": [{"name": "a", "type": "nope"}]}, "evaluators.0"),
+        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": -1}}]}, "evaluators.0.budget"),
+        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}], "aggregator": {"type": "vote"}},
+         "aggregator.type"),
+        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}],
+          "aggregator": {"type": "safety_gate", "required": ["z"]}}, "aggregator.required"),
+    ],
+)  # fmt: skip
+def test_composites_that_cannot_be_built_are_refused(config, key):
+    with pytest.raises(InputError) as raised:
+        build_evaluator("composite", config)
+    assert raised.value.problems[0].key == key
