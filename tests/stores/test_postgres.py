@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -200,3 +202,21 @@ def test_a_server_that_is_not_there_is_a_storage_error_without_the_secret(tmp_pa
     assert "hunter22" not in str(told.value)
     with pytest.raises(InputError, match="cannot be read: connection failed"):
         store.read("r")
+
+
+WITHOUT = """
+import sys
+sys.modules["psycopg"] = None
+from pathlib import Path
+from evalwright.errors import InputError
+from evalwright.registry import load
+try:
+    load("stores", "postgres")({"dsn": "host=x"}, None, Path("runs"))
+except InputError as error:
+    print(error)
+"""
+
+
+def test_a_missing_extra_is_named() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
+    assert done.stdout == "the store 'postgres' needs: pip install 'evalwright[postgres]'\n"

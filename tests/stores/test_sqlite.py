@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -157,6 +157,14 @@ def test_a_payload_that_is_no_text_is_named(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
+def intact(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A whole file, without a log beside it."""
+    folder = tmp_path_factory.mktemp("intact")
+    fill(Sqlite(folder / "runs.db"), cells=CELLS)
+    return (folder / "runs.db").read_bytes()
+
+
+@pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A run whose cells are all in the log of a process that is gone."""
     folder = tmp_path_factory.mktemp("killed")
@@ -188,6 +196,23 @@ def test_a_torn_log_costs_the_last_cells_whole(killed: Path, lost: int) -> None:
     assert writer.damage == []
     writer.close()
     shutil.rmtree(folder)
+
+
+@given(st.lists(st.tuples(st.floats(0, 0.9999), st.integers(0, 255)), min_size=1, max_size=40))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_damaged_file_ends_in_a_named_error_or_is_read(intact: bytes, flips: list[tuple[float, int]]) -> None:
+    data = bytearray(intact)
+    for place, byte in flips:
+        data[int(place * len(data))] = byte
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "runs.db"
+        file.write_bytes(data)
+        read: list[object] = []
+        with suppress(InputError):
+            for run_id in Sqlite(file).run_ids():
+                with closing(Sqlite(file).read(run_id)) as reader:
+                    read += [*reader.cases(), *reader.traces(Trace), *reader.verdicts(CaseVerdict), reader.summary()]
+        assert len(read) <= 2 * CELLS + 2
 
 
 FULL = """

@@ -139,17 +139,17 @@ class Sqlite:
         """The namespace of a stored run. Raises InputError when there is no such run."""
         with reading(self.path), closing(self._connected()) as connection:
             found = connection.execute("SELECT namespace FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-        if found is None:
-            raise InputError(f"{self.path} holds no run {run_id!r}{did_you_mean(run_id, self.run_ids())}")
-        return None if found[0] is None else str(found[0], "utf-8")
+            if found is not None:
+                return None if found[0] is None else str(found[0], "utf-8")
+        raise InputError(f"{self.path} holds no run {run_id!r}{did_you_mean(run_id, self.run_ids())}")
 
     def run_ids(self) -> list[str]:
         """Ids of the stored runs, oldest first."""
         if not self.path.is_file():
             return []
         with reading(self.path), closing(self._connected()) as connection:
-            rows = connection.execute("SELECT run_id FROM runs ORDER BY started_at, seq").fetchall()
-        return [str(run_id, "utf-8") for (run_id,) in rows]
+            rows = connection.execute("SELECT run_id FROM runs ORDER BY started_at, seq")
+            return [str(run_id, "utf-8") for (run_id,) in rows]
 
     def _connected(self) -> sqlite3.Connection:
         if not self.path.is_file():

@@ -27,6 +27,9 @@ _BATCH = 5000
 _CHECKPOINT = 16 << 20
 """Bytes of write-ahead log after which it is moved into the database."""
 
+_DAMAGED = (sqlite3.Error, ValueError, TypeError, OverflowError)
+"""What reading a damaged file can end in: messages of SQLite that are no text, values of a wrong type."""
+
 _inherited: list[object] = []
 """Connections of a parent process, which must be neither used nor closed."""
 
@@ -51,6 +54,7 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT}")
             prepare(connection, str(path))
         connection.text_factory = bytes
     except BaseException:
@@ -64,7 +68,7 @@ def reading(path: Path) -> Iterator[None]:
     """Whatever SQLite cannot read there becomes an InputError that names the file."""
     try:
         yield
-    except sqlite3.Error as error:
+    except _DAMAGED as error:
         raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
 
 
@@ -73,7 +77,7 @@ def writing(path: Path) -> Iterator[None]:
     """Whatever SQLite cannot write there becomes a StorageError that names the file."""
     try:
         yield
-    except sqlite3.Error as error:
+    except _DAMAGED as error:
         raise StorageError(f"cannot write {path}: {error}") from error
 
 
@@ -102,11 +106,15 @@ class SqliteRun:
     def cases(self, start: int) -> Iterator[bytes]:
         """Page by page: a run that reads its cases for hours must not keep the log from being moved."""
         while page := self._fetched(
-            "SELECT payload FROM cases WHERE run_id = ? AND position >= ? ORDER BY position LIMIT ?", start, _PAGE
+            "SELECT position, payload FROM cases WHERE run_id = ? AND position >= ? ORDER BY position LIMIT ?",
+            start,
+            _PAGE,
         ):
-            for (payload,) in page:
+            for position, payload in page:
+                if position != start:
+                    raise InputError(Problem(str(self._path), "the case is missing", start + 1, "cases"))
                 yield _line(payload)
-            start += len(page)
+                start += 1
 
     def parts(self, count: int) -> list[Part]:
         rows = self._fetched(
