@@ -14,9 +14,10 @@ Interrupted                the user wants the run to stop, now and inside user c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any
 
 __all__ = [
     "EvaluatorError",
@@ -91,11 +92,22 @@ class TargetError(EvalwrightError):
 
 
 class EvaluatorError(EvalwrightError):
-    """An evaluator could not judge; `type` and the message become the result's error."""
+    """An evaluator could not judge; `type` and the message become the result's error.
 
-    def __init__(self, message: str, type: str = "evaluator_error") -> None:
+    `detail` and `cost_usd` (US dollars) are kept in the result: what was asked, and what asking in vain cost.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        type: str = "evaluator_error",
+        detail: Mapping[str, Any] | None = None,
+        cost_usd: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.type = type
+        self.detail = dict(detail or {})
+        self.cost_usd = cost_usd
 
 
 class LimitExceeded(BaseException):

@@ -19,7 +19,8 @@ DOCS = ROOT / "docs"
 PAGES_OF_KIND = {
     "dialects": ["eval-yaml.md", "letta.md"],
     "targets": ["targets.md", "letta.md"],
-    "evaluators": ["evaluators.md", "letta.md", "agentv.md"],
+    "embedders": ["judges.md"],
+    "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md"],
     "extractors": ["letta.md"],
     "stores": ["runs-on-disk.md"],
     "mirrors": ["mirrors.md"],

@@ -133,7 +133,8 @@ def _word_of_one(kind: Any) -> str:
     if origin is typing.Literal:
         return "one of " + ", ".join(map(repr, arguments))
     if origin is list and arguments[0] is not Any:
-        return f"a list of {_noun(arguments[0])}s"
+        items = typing.get_args(arguments[0]) if typing.get_origin(arguments[0]) in _UNIONS else arguments[:1]
+        return f"a list of {' or '.join(f'{_noun(item)}s' for item in items)}"
     noun = _noun(origin or kind)
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 

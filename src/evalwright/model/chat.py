@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
+from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 
 __all__ = ["ChatMessage", "ChatReply", "ChatRequest", "Embedding", "Models", "Moderation", "Purpose", "Usage"]
@@ -104,3 +105,6 @@ class Models(Protocol):
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding: ...
 
     async def moderate(self, text: str, model: str | None = None) -> Moderation: ...
+
+    def price(self, model: str) -> Price | None:
+        """What a model costs, where that is known."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from evalwright.errors import Interrupted, LimitExceeded
+from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
 from evalwright.evaluators.build import build
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import Evaluator
@@ -78,7 +78,7 @@ class Judge:
             if spec.name in known:
                 continue
             outcome: Any
-            error = None
+            error = failed = None
             if getattr(evaluator, "uses_results", False):
                 pending.append((len(results), partial(evaluator.evaluate, case, trace, results)))  # type: ignore[call-arg]
                 results.append(_result(spec, trace, None, None, date, date, 0))
@@ -91,7 +91,7 @@ class Judge:
                 raise
             except BaseException as raised:
                 watchdog.until, outcome = None, None
-                error = evaluator_failure(raised, limit)
+                error, failed = evaluator_failure(raised, limit), raised
             if outcome is not None and not isinstance(outcome, Evaluation):
                 if isinstance(outcome, Awaitable):
                     pending.append((len(results), outcome))
@@ -101,13 +101,19 @@ class Judge:
             end = time.monotonic()
             finished = self._clock.date(end)
             results.append(_result(spec, trace, outcome, error, date, finished, int((end - tick) * 1000)))
+            if failed is not None:
+                _keep(results[-1], failed)
             tick, date = end, finished
         return results, pending
 
     async def finish(self, results: list[EvaluationResult], pending: Sequence[_Pending]) -> None:
         """Await the asynchronous evaluators together, each within its limit, then those that use their results."""
         waiting = [(position, awaited) for position, awaited in pending if isinstance(awaited, Awaitable)]
-        await asyncio.gather(*(self._finish(results, position, awaited) for position, awaited in waiting))
+        if self._plan.pass_criteria.rule == "bands":  # AgentEvals: the evaluators of a case one after another
+            for position, awaited in waiting:
+                await self._finish(results, position, awaited)
+        else:
+            await asyncio.gather(*(self._finish(results, position, awaited) for position, awaited in waiting))
         for position, last in pending:
             if not isinstance(last, Awaitable):
                 await self._finish(results, position, last)
@@ -132,6 +138,7 @@ class Judge:
             raise
         except BaseException as raised:
             row.error = evaluator_failure(raised, self._limit)
+            _keep(row, raised)
         end = time.monotonic()
         row.finished_at, row.latency_ms = self._clock.date(end), int((end - start) * 1000)
 
@@ -208,6 +215,12 @@ def _fill(row: EvaluationResult, outcome: Evaluation) -> None:
     row.passed, row.score, row.reason = outcome.passed, outcome.score, outcome.reason
     row.detail, row.skipped = outcome.detail, outcome.skipped
     row.cost_usd, row.hits, row.misses = outcome.cost_usd, outcome.hits, outcome.misses
+
+
+def _keep(row: EvaluationResult, error: BaseException) -> None:
+    """What an evaluator that could not judge tells all the same."""
+    if isinstance(error, EvaluatorError):
+        row.detail, row.cost_usd = error.detail, error.cost_usd
 
 
 def _no_number(score: float) -> TraceError:

@@ -1,0 +1,79 @@
+"""What turns texts into vectors: two of our own, another package's, or a function of the user's."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from evalwright.errors import InputError
+from evalwright.llm.current import current
+from evalwright.model.chat import Embedding
+from evalwright.registry import load, names
+
+__all__ = ["Embed", "embedder", "minilm", "openai_small"]
+
+Embed = Callable[[Sequence[str]], Any]
+"""Vectors of texts in their order: a list of lists of numbers, an Embedding, or something that gives one awaited."""
+
+_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+_lock = threading.Lock()
+
+
+@cache
+def embedder(name: str) -> Embed:
+    """The embedder of that name, or the function at `module:attribute`. Raises InputError."""
+    if ":" in name and name not in names("embedders"):
+        return _function_at(name)
+    try:
+        found = load("embedders", name)
+    except InputError as error:
+        raise InputError(f"{error}; or 'module:attribute' of a function of texts") from None
+    return found()  # type: ignore[no-any-return]
+
+
+def _function_at(place: str) -> Embed:
+    module, _, attribute = place.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        raise InputError(f"the embedder {place!r} cannot be imported: {type(error).__name__}: {error}") from error
+    if not callable(found):
+        raise InputError(f"the embedder {place!r} is no function")
+    return found  # type: ignore[no-any-return]
+
+
+def openai_small() -> Embed:
+    """OpenAI's `text-embedding-3-small`, or whatever answers to that name at OPENAI_BASE_URL."""
+
+    async def embed(texts: Sequence[str]) -> Embedding:
+        return await current().embed("text-embedding-3-small", texts)
+
+    return embed
+
+
+def minilm() -> Embed:
+    """The local model `all-MiniLM-L6-v2`, read into memory once, at the first question."""
+    if importlib.util.find_spec("sentence_transformers") is None:
+        raise InputError(f"{_MINILM} needs the extra: pip install 'evalwright[embeddings]'")
+    return _minilm_vectors
+
+
+@cache
+def _minilm_model() -> Any:
+    from sentence_transformers import SentenceTransformer  # type: ignore[import-not-found,unused-ignore]
+
+    return SentenceTransformer(_MINILM)
+
+
+def _minilm_vectors(texts: Sequence[str]) -> list[list[float]]:
+    with _lock:  # the model is not made for several threads at once
+        return _minilm_model().encode(list(texts)).tolist()  # type: ignore[no-any-return]

@@ -1,0 +1,1 @@
+"""What judges share: showing data to a model, asking it, reading its reply, and putting several replies together."""

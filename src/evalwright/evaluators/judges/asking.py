@@ -1,0 +1,189 @@
+"""Asking judges: the settings of a call, every word that came back or why none did, and what it cost."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, Problem
+from evalwright.evaluators.judges.backends import backend_problem
+from evalwright.evaluators.judges.reading import BadReply
+from evalwright.evaluators.wording import shorten
+from evalwright.llm.current import current
+from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
+from evalwright.model.plan import Price
+
+__all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending"]
+
+T = TypeVar("T")
+
+_UNKNOWN = Price(3.0, 15.0)
+"""The price of a model that nobody priced, for estimates (specification evalh, c.2)."""
+_LIKELY_OUTPUT = 512
+_KEPT = 2000
+"""Characters of a reply that are kept in a result when it could not be read."""
+_OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused"})
+"""Failures that the settings of the run are the cause of: they keep their own type."""
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """What every judge is configured with, beyond its question."""
+
+    max_tokens: Annotated[int, msgspec.Meta(gt=0)] = 1024
+    temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """The provider's own where nothing is given."""
+    cost_limit_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """US dollars for all calls of one evaluation."""
+    base_url: str | None = None
+    api_key_env: str | None = None
+    """The environment variable that holds the key, where it is not the provider's usual one."""
+
+    calls_models = True
+
+
+def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]]) -> list[Problem]:
+    """What is wrong with names of models at keys of a configuration; any name will do for an endpoint of one's own."""
+    if isinstance(values.get("base_url"), str):
+        return []
+    found = [(key, backend_problem(name)) for key, name in models if isinstance(name, str)]
+    return [Problem("", message, key=key) for key, message in found if message is not None]
+
+
+class Prompt(NamedTuple):
+    """What a judge is asked."""
+
+    system: str
+    user: str
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self._text.encode("utf-8", "backslashreplace")).hexdigest()
+
+    @property
+    def _text(self) -> str:
+        return f"{self.system}\n\n{self.user}"
+
+    def estimate(self, price: Price, max_tokens: int) -> float:
+        """US dollars that one call will cost, roughly: four characters a token."""
+        return _cost(price, len(self._text) // 4, min(max_tokens, _LIKELY_OUTPUT))
+
+
+@dataclass(frozen=True, slots=True)
+class Word(Generic[T]):
+    """One judge's word: `value` is what its reply says, or `error` why there is none."""
+
+    model: str
+    value: T | None = None
+    reply: ChatReply | None = None
+    error: EvaluatorError | None = None
+
+
+async def ask(
+    asking: Asking,
+    questions: Sequence[tuple[str, Prompt, int]],
+    schema: dict[str, Any],
+    read: Callable[[str], T],
+) -> list[Word[T]]:
+    """Ask all questions (model, prompt, repeat) at once; `read` makes of a reply's text what it says, or BadReply.
+
+    Raises EvaluatorError `cost_limit_exceeded`, before asking when the estimate is above the limit.
+    """
+    limit = asking.cost_limit_usd
+    if limit is not None:
+        estimate = sum(prompt.estimate(_price(model), asking.max_tokens) for model, prompt, _ in questions)
+        if estimate > limit:
+            raise _too_costly("would cost about", estimate, limit)
+    words = await asyncio.gather(*(_word(asking, *question, schema, read) for question in questions))
+    spent = spending(words)["cost_usd"]
+    if limit is not None and spent is not None and spent > limit:
+        raise _too_costly("cost", spent, limit, words)
+    return list(words)
+
+
+async def _word(
+    asking: Asking, model: str, prompt: Prompt, repeat: int, schema: dict[str, Any], read: Callable[[str], T]
+) -> Word[T]:
+    request = ChatRequest(
+        model,
+        [ChatMessage("user", prompt.user)],
+        system=prompt.system,
+        temperature=asking.temperature,
+        max_tokens=asking.max_tokens,
+        schema=schema,
+        repeat=repeat,
+        base_url=asking.base_url,
+        api_key_env=asking.api_key_env,
+    )
+    try:
+        reply = await current().chat(request, "judge")
+    except EvaluatorError as error:
+        kind = error.type if error.type in _OF_THE_RUN else "adapter_error"
+        detail = {**error.detail, "failure": error.type}
+        return Word(model, error=EvaluatorError(f"the judge {model} could not be asked: {error}", kind, detail))
+    try:
+        if reply.refusal is not None:
+            raise BadReply(f"it refused: {shorten(reply.refusal)}")
+        return Word(model, read(reply.text), reply)
+    except BadReply as error:
+        cut = " (cut off at max_tokens)" if reply.finish_reason in ("length", "max_tokens") else ""
+        detail = {"judge_reply": shorten(reply.text, _KEPT)}
+        message = f"the reply of the judge {model} cannot be used: {error}{cut}"
+        return Word(model, None, reply, EvaluatorError(message, "adapter_error", detail))
+
+
+def failure(error: EvaluatorError, detail: Mapping[str, Any], words: Sequence[Word[Any]] = ()) -> EvaluatorError:
+    """The error of the whole evaluation, with what is known of it and what was spent on it all the same."""
+    known = {**detail, **(spending(words) if any(word.reply for word in words) else {}), **error.detail}
+    return EvaluatorError(str(error), error.type, known, cost(words) if words else error.cost_usd)
+
+
+def cost(words: Sequence[Word[Any]]) -> float | None:
+    """US dollars of all calls by known prices; None where any has none."""
+    costs = [word.reply.cost_usd for word in words if word.reply is not None]
+    return sum(c for c in costs if c is not None) if costs and None not in costs else None
+
+
+def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
+    """Cost and tokens of all calls for a result's detail; models without a price are counted at an assumed one."""
+    replies = [word.reply for word in words if word.reply is not None]
+    spent = [_spent(reply) for reply in replies]
+    detail: dict[str, Any] = {
+        "cost_usd": sum(c for c in spent if c is not None) if spent and None not in spent else None,
+        "usage": {
+            "token_input": sum(reply.usage.token_input or 0 for reply in replies),
+            "token_output": sum(reply.usage.token_output or 0 for reply in replies),
+        },
+    }
+    if any(reply.cost_usd is None for reply in replies):
+        detail["cost_assumed"] = True
+    if cached := sum(reply.cached for reply in replies):
+        detail["cached"] = cached
+    return detail
+
+
+def _spent(reply: ChatReply) -> float | None:
+    usage = reply.usage
+    if reply.cost_usd is not None:
+        return reply.cost_usd
+    if usage.token_input is None or usage.token_output is None:
+        return None
+    return _cost(_UNKNOWN, usage.token_input, usage.token_output)
+
+
+def _price(model: str) -> Price:
+    return current().price(model) or _UNKNOWN
+
+
+def _cost(price: Price, tokens_in: int, tokens_out: int) -> float:
+    return (tokens_in * price.input_per_million_tokens + tokens_out * price.output_per_million_tokens) / 1_000_000
+
+
+def _too_costly(what: str, dollars: float, limit: float, words: Sequence[Word[Any]] = ()) -> EvaluatorError:
+    message = f"judging {what} {dollars:.6f} USD, the limit is {limit:g}"
+    detail = spending(words) if words else {"estimated_cost_usd": dollars}
+    return EvaluatorError(message, "cost_limit_exceeded", detail, cost(words))

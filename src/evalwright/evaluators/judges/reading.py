@@ -1,0 +1,113 @@
+"""Reading a judge's reply: the one JSON object in it, and truths and numbers as models write them.
+
+Nothing is guessed: what is not said clearly, or said twice, is a BadReply.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+__all__ = ["BadReply", "number_in", "only_object", "text_in", "truth_in"]
+
+_OPENING = re.compile(r'\{\s*["}]|\[')
+_MOST_BRACKETS = 100
+"""Square brackets of prose that are looked into; beyond them nobody is saying a verdict."""
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+
+
+class BadReply(ValueError):
+    """A reply that holds no verdict; the message says what is missing or wrong."""
+
+
+def only_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
+    """The JSON object that the reply consists of, or the only one with any of `keys` in fences or between prose.
+
+    Several different ones are no verdict: a judge that repeats what a judged text says must not be taken at that
+    text's word. Raises BadReply.
+    """
+    text = text.strip()
+    if not text:
+        raise BadReply("the reply is empty")
+    try:
+        whole = _decoder.decode(text)
+    except (json.JSONDecodeError, RecursionError):
+        return _between_prose(text, frozenset(keys))
+    if not isinstance(whole, dict):
+        raise BadReply(f"expected a JSON object, found {_shown(whole)}")
+    return whole
+
+
+def _between_prose(text: str, keys: frozenset[str]) -> dict[str, Any]:
+    found = []
+    for value in _values(text):
+        if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            raise BadReply("expected a JSON object, found a JSON list")
+        if isinstance(value, dict) and not keys.isdisjoint(value):
+            found.append(value)
+    if not found:
+        raise BadReply("expected a JSON object, found none")
+    if any(one != found[0] for one in found):
+        raise BadReply(f"expected one verdict, found {len(found)} different ones")
+    return found[0]
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The outermost JSON objects and lists in a text. Raises BadReply where an object begins and is broken."""
+    position = failed = 0
+    while failed < _MOST_BRACKETS and (opening := _OPENING.search(text, position)) is not None:
+        try:
+            value, position = _decoder.raw_decode(text, opening.start())
+        except (json.JSONDecodeError, RecursionError) as error:
+            if opening[0] != "[":
+                raise BadReply(f"the JSON object is broken: {error}") from None
+            position, failed = opening.end(), failed + 1
+        else:
+            yield value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise BadReply("expected every key of the JSON object once, found one twice")
+    return value
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, strict=False)  # line breaks within texts are no harm
+
+
+def truth_in(value: Any, what: str) -> bool:
+    """A truth: true or false, yes or no, 1 or 0. Raises BadReply for anything else."""
+    if isinstance(value, str) and (said := _TRUTHS.get(value.strip().lower())) is not None:
+        return said
+    if isinstance(value, (int, float)) and value in (0, 1):
+        return bool(value)
+    raise BadReply(f"expected true or false as {what}, found {_shown(value)}")
+
+
+def number_in(value: Any, what: str, lowest: float, highest: float) -> float:
+    """A number of a scale, both ends included; a text with a number in it will do, true is 1. Raises BadReply."""
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number) or not lowest <= number <= highest:
+        raise BadReply(f"expected a number from {lowest:g} to {highest:g} as {what}, found {_shown(value)}")
+    return number
+
+
+def text_in(value: Any) -> str:
+    """A text that explains; nothing where there is none."""
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, (dict, list)):
+        return "a JSON object" if isinstance(value, dict) else "a JSON list"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

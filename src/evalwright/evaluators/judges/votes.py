@@ -1,0 +1,75 @@
+"""Several judges, or one judge several times: what they say together, and how far they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, Problem
+from evalwright.evaluators.judges.asking import Asking, Word, model_problems
+
+__all__ = ["Panel", "agreement", "first_error", "majority", "panel_problems"]
+
+T = TypeVar("T")
+
+
+class Panel(Asking, frozen=True, kw_only=True):
+    """Who is asked: one `model` or several `models`, each of them `samples` times."""
+
+    model: str | None = None
+    models: list[str] | None = None
+    samples: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
+
+    @property
+    def asked(self) -> list[tuple[str, int]]:
+        """Every question as its model and the number of its repeat."""
+        models = self.models or [self.model or ""]
+        return [(model, repeat) for model in models for repeat in range(self.samples)]
+
+    @property
+    def label(self) -> str:
+        return ", ".join(self.models or [self.model or ""])
+
+
+def panel_problems(values: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the models of a panel's configuration."""
+    model, models = values.get("model"), values.get("models")
+    if model is None and models is None:
+        message = "the required key 'model' is missing, expected a string (or 'models', a list of strings)"
+        return [Problem("", message, key="model")]
+    if model is not None and models is not None:
+        return [Problem("", "expected 'model' or 'models', found both", key="models")]
+    if models == []:
+        return [Problem("", "'models' must be a non-empty list of strings", key="models")]
+    if isinstance(models, list) and len(set(models)) < len(models):
+        return [Problem("", "'models' names a model twice; 'samples' asks each several times", key="models")]
+    named = [("model", model)] if model is not None else []
+    if isinstance(models, list):
+        named += [(f"models[{i}]", name) for i, name in enumerate(models)]
+    return model_problems(values, named)
+
+
+def majority(words: Sequence[Word[T]], passes: Callable[[T], bool]) -> bool:
+    """Whether more than half of all judges let it pass.
+
+    Raises the first judge's error when those without a word could turn the verdict.
+    """
+    said = [passes(word.value) for word in words if word.value is not None]
+    if sum(said) * 2 > len(words):
+        return True
+    missing = len(words) - len(said)
+    if (sum(said) + missing) * 2 <= len(words):
+        return False
+    raise first_error(words)
+
+
+def first_error(words: Sequence[Word[Any]]) -> EvaluatorError:
+    """The error of the first judge that has one."""
+    return next(word.error for word in words if word.error is not None)
+
+
+def agreement(verdicts: Sequence[object], decision: object) -> float:
+    """The share of verdicts that are like the decision."""
+    return sum(verdict == decision for verdict in verdicts) / len(verdicts)

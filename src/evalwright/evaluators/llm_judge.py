@@ -1,0 +1,194 @@
+"""A model as the judge of assertions, of a rubric, or of both (specification evalh, c.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, Problem
+from evalwright.evaluators.judges.asking import Prompt, Word, ask, cost, failure, spending
+from evalwright.evaluators.judges.showing import DATA_RULE, data_blocks, expectation_of, fields_of
+from evalwright.evaluators.judges.verdict import Assertion, Criteria, Rubric, Scale, Verdict, needed
+from evalwright.evaluators.judges.votes import Panel, agreement, first_error, majority, panel_problems
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["LlmJudge"]
+
+_RULES = ("all", "any", "majority")
+
+
+class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
+    """Whether assertions hold of an answer and a rubric's score is reached, in a model's judgement.
+
+    The judge is shown the fields of `include_in_prompt` (paths over the trace plus `case`) and what the case expects.
+    """
+
+    nl_assertions: list[str | Assertion] | None = None
+    rubric: str | None = None
+    pass_when: str = "all"
+    scale: Scale = Scale()
+    pass_threshold: float | None = None
+    rubric_pass_threshold: float | None = None
+    include_in_prompt: list[str] = msgspec.field(default_factory=lambda: ["input", "output.final_answer"])
+    judge_response_schema: dict[str, Any] | None = None
+    combine: Literal["majority", "mean"] = "majority"
+    """Of several judges: the majority of their verdicts, or the verdict on the mean of what they said."""
+
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        found = [*panel_problems(values), *_assertion_problems(values), *_rubric_problems(values)]
+        schema = values.get("judge_response_schema")
+        if isinstance(schema, dict):
+            found += _schema_problems(schema)
+        return found
+
+    @cached_property
+    def criteria(self) -> Criteria:
+        given = [Assertion(a) if isinstance(a, str) else a for a in self.nl_assertions or ()]
+        threshold = self.rubric_pass_threshold if given else self.pass_threshold
+        rubric = None if self.rubric is None else Rubric(self.rubric, self.scale, threshold or 0.0)
+        return Criteria(given, self.pass_when.strip(), rubric)
+
+    async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        prompt = self._prompt(case, trace)
+        detail = {"judge_model": self.label, "judge_prompt_hash": prompt.digest}
+        schema = self.judge_response_schema or self.criteria.schema()
+        questions = [(model, prompt, repeat) for model, repeat in self.asked]
+        try:
+            words = await ask(self, questions, schema, self.criteria.read)
+        except EvaluatorError as error:
+            raise failure(error, detail) from error
+        try:
+            return self._evaluation(words, {**detail, **spending(words)})
+        except EvaluatorError as error:
+            raise failure(error, {**detail, **self._votes(words)}, words) from error
+
+    def _evaluation(self, words: Sequence[Word[Verdict]], detail: dict[str, Any]) -> Evaluation:
+        criteria = self.criteria
+        said = [word.value for word in words if word.value is not None]
+        if self.combine == "majority":
+            passed = majority(words, criteria.passes)
+        elif len(said) < len(words):
+            raise first_error(words)
+        together = _together(said)
+        if self.combine == "mean":
+            passed = criteria.passes(together)
+        scores = [score for verdict in said if (score := criteria.score(verdict)) is not None]
+        detail |= criteria.detail(together) | self._votes(words, passed)
+        return Evaluation(passed, sum(scores) / len(scores), criteria.reason(together), detail, cost_usd=cost(words))
+
+    def _votes(self, words: Sequence[Word[Verdict]], decision: bool | None = None) -> dict[str, Any]:
+        """Vote by vote, where there are several, and the share of them that is like the decision."""
+        if len(words) == 1:
+            return {}
+        votes = [self._vote(word) for word in words]
+        if decision is None:
+            return {"votes": votes}
+        return {"votes": votes, "agreement": agreement([vote.get("passed") for vote in votes], decision)}
+
+    def _vote(self, word: Word[Verdict]) -> dict[str, Any]:
+        if word.value is None:
+            return {"model": word.model, "error": str(word.error)}
+        criteria, verdict = self.criteria, word.value
+        said = {"passed": criteria.passes(verdict), "score": criteria.score(verdict)}
+        return {"model": word.model, **said, "reason": criteria.reason(verdict)}
+
+    def _prompt(self, case: Case, trace: Trace) -> Prompt:
+        shown = fields_of(self.include_in_prompt, case, trace)
+        if (expected := expectation_of(case)) is not None:
+            shown.append(("what the author of the case expects", expected))
+        return Prompt(f"{_TASK}\n\n{DATA_RULE}", f"{data_blocks(shown)}\n\n{_question(self.criteria)}")
+
+
+_TASK = (
+    "You judge what an AI system answered. You are shown data of one case and then the criteria. "
+    "Judge by the criteria alone, strictly and literally, and reply with one JSON object and nothing else."
+)
+
+
+def _question(criteria: Criteria) -> str:
+    parts = []
+    reply = []
+    if criteria.assertions:
+        lines = [
+            f"{i}. ({'required' if assertion.required else 'optional'}) {assertion.text}"
+            for i, assertion in enumerate(criteria.assertions, 1)
+        ]
+        parts.append("\n".join(["Assertions:", *lines]))
+        parts.append("Judge every assertion, required or optional, in this order: does it hold for the data above?")
+        reply.append('"assertions": [{"text": the assertion, "passed": true or false, "reason": one sentence}, ...]')
+    if (rubric := criteria.rubric) is not None:
+        scale = f"{rubric.scale.min:g} (worst) to {rubric.scale.max:g} (best)"
+        parts.append(f"Rubric, with a score from {scale}:\n{rubric.text}")
+        reply.append('"score": the number, "rubric_reason": one or two sentences')
+    return "\n\n".join([*parts, f"Reply with this JSON object:\n{{{', '.join(reply)}}}"])
+
+
+def _together(said: Sequence[Verdict]) -> Verdict:
+    """What judges say on average: an assertion holds when more than half say so, a score is the mean.
+
+    Reasons are those of the first judge that is of the same mind.
+    """
+    if len(said) == 1:
+        return said[0]
+    positions = range(len(said[0].holds))
+    holds = [sum(verdict.holds[i] for verdict in said) * 2 > len(said) for i in positions]
+    reasons = [next((v.reasons[i] for v in said if v.holds[i] == holds[i]), "") for i in positions]
+    scores = [verdict.score for verdict in said if verdict.score is not None]
+    mean = sum(scores) / len(scores) if scores else None
+    nearest = min(said, key=lambda verdict: abs((verdict.score or 0.0) - (mean or 0.0)))
+    return Verdict(holds, reasons, mean, nearest.rubric_reason)
+
+
+def _assertion_problems(values: Mapping[str, Any]) -> list[Problem]:
+    given = values.get("nl_assertions")
+    if given == []:
+        return [Problem("", "'nl_assertions' must be a non-empty list of strings or mappings", key="nl_assertions")]
+    found = [
+        Problem("", f"'nl_assertions[{i}]' must not be blank", key=f"nl_assertions[{i}]")
+        for i, item in enumerate(given or ())
+        if not (item if isinstance(item, str) else item.text).strip()
+    ]
+    rule = values.get("pass_when", "all")
+    if not isinstance(rule, str) or rule.strip() in _RULES:
+        return found
+    count, least = len(given or ()), needed(rule)
+    if least is None:
+        expected = ", ".join(map(repr, _RULES))
+        message = f"'pass_when' must be one of {expected}, 'k_of_n=N', found {rule!r}"
+        return [*found, Problem("", message, key="pass_when")]
+    if given and not 1 <= least <= count:
+        message = f"'pass_when' is {rule!r}, expected a number from 1 to {count}, the number of assertions"
+        found.append(Problem("", message, key="pass_when"))
+    return found
+
+
+def _rubric_problems(values: Mapping[str, Any]) -> list[Problem]:
+    rubric, scale = values.get("rubric"), values.get("scale")
+    found = []
+    if rubric is None and values.get("nl_assertions") is None:
+        found.append(Problem("", "needs 'nl_assertions' or 'rubric', found neither", key="nl_assertions"))
+    if isinstance(rubric, str) and not rubric.strip():
+        found.append(Problem("", "'rubric' must not be blank", key="rubric"))
+    threshold = "pass_threshold" if values.get("nl_assertions") is None else "rubric_pass_threshold"
+    if rubric is not None and values.get(threshold) is None:
+        found.append(Problem("", f"the required key {threshold!r} is missing, expected a number", key=threshold))
+    if isinstance(scale, Scale) and not scale.min < scale.max:
+        message = f"'scale' must have min below max, found {scale.min:g} and {scale.max:g}"
+        found.append(Problem("", message, key="scale"))
+    return found
+
+
+def _schema_problems(schema: dict[str, Any]) -> list[Problem]:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return [Problem("", f"must be a JSON Schema, found: {error.message[:120]}", key="judge_response_schema")]
+    return []

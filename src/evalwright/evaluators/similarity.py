@@ -1,0 +1,130 @@
+"""How near an answer is to a reference in meaning: the cosine of their embeddings (specification evalh, c)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import math
+from collections.abc import Awaitable, Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, InputError, Problem
+from evalwright.evaluators.embedders import Embed, embedder
+from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.wording import number
+from evalwright.model.chat import Embedding
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["SemanticSimilarity", "cosine", "reference_of", "reference_problems", "vectors_of"]
+
+_Vectors = Sequence[Sequence[float]]
+
+
+class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
+    """A cosine of at least `threshold` between a field and `reference_text`, or what is at `reference_path`.
+
+    The path's root is `{case: ...}`; the text wins over it. A missing field is the empty text.
+    """
+
+    embedder_name: str
+    reference_text: str | None = None
+    reference_path: str | None = None
+    threshold: Annotated[float, msgspec.Meta(ge=-1, le=1)] = 0.8
+    field: str = "output.final_answer"
+
+    calls_models = True
+
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        found = reference_problems(values)
+        name = values.get("embedder_name")
+        try:
+            if isinstance(name, str):
+                embedder(name)
+        except InputError as error:
+            found.append(Problem("", str(error), key="embedder_name"))
+        return found
+
+    @cached_property
+    def _embed(self) -> Embed:
+        return embedder(self.embedder_name)
+
+    async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        reference = reference_of(self.reference_text, self.reference_path, case)
+        value = select(self.field)(trace)
+        answer = "" if value is None or value is ABSENT else str(value)
+        embedding = await vectors_of(self._embed, [answer, reference])
+        score = cosine(*embedding.vectors)
+        detail: dict[str, Any] = {"embedder": self.embedder_name, "field": self.field, "threshold": self.threshold}
+        if embedding.cached:
+            detail["cached"] = 1
+        relation = "at least" if score >= self.threshold else "below"
+        reason = f"similarity {number(round(score, 6))}, {relation} {number(self.threshold)}"
+        return Evaluation(score >= self.threshold, score, reason, detail, cost_usd=embedding.cost_usd)
+
+
+def reference_problems(values: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the reference of a configuration: there must be one."""
+    if values.get("reference_text") is None and values.get("reference_path") is None:
+        return [Problem("", "needs 'reference_text' or 'reference_path', found neither", key="reference_text")]
+    return []
+
+
+def reference_of(text: str | None, path: str | None, case: Case) -> str:
+    """The configured text, or what is at a path into `{case: ...}`. Raises EvaluatorError `missing_reference`."""
+    if text is not None:
+        return text
+    value = select(path or "")({"case": case.argument()})
+    if value is None or value is ABSENT:
+        raise EvaluatorError(f"nothing at {path!r}", "missing_reference")
+    return str(value)
+
+
+async def vectors_of(embed: Embed, texts: Sequence[str]) -> Embedding:
+    """A vector of finite numbers for each text, all equally long. Raises EvaluatorError `embedder_error`."""
+    try:
+        if inspect.iscoroutinefunction(embed):
+            found = await embed(texts)
+        else:
+            found = await asyncio.to_thread(embed, texts)
+        if isinstance(found, Awaitable):
+            found = await found
+        embedding = found if isinstance(found, Embedding) else Embedding(_plain(found), "")
+    except EvaluatorError as error:
+        raise EvaluatorError(str(error), "embedder_error", {"failure": error.type}) from error
+    except Exception as error:
+        raise EvaluatorError(f"{type(error).__name__}: {error}", "embedder_error") from error
+    _check(embedding.vectors, len(texts))
+    return embedding
+
+
+def _plain(found: Any) -> list[list[float]]:
+    return [[float(x) for x in vector] for vector in found]
+
+
+def _check(vectors: _Vectors, count: int) -> None:
+    sizes = {len(vector) for vector in vectors}
+    if len(vectors) != count:
+        raise _unusable(f"expected {count} vectors, found {len(vectors)}")
+    if 0 in sizes or len(sizes) > 1:
+        raise _unusable(f"expected vectors of one size, found sizes {', '.join(map(str, sorted(sizes)))}")
+    if not all(math.isfinite(x) for vector in vectors for x in vector):
+        raise _unusable("a vector has numbers that are not finite")
+
+
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """The cosine of the angle between two vectors, -1 to 1. Raises EvaluatorError for one without a direction."""
+    norms = math.hypot(*one), math.hypot(*other)
+    if 0.0 in norms:
+        raise _unusable("a vector has no direction: all its numbers are 0")
+    product = math.fsum(a / norms[0] * (b / norms[1]) for a, b in zip(one, other, strict=True))
+    return max(-1.0, min(1.0, round(product, 12)))  # so that a vector is exactly as long as itself
+
+
+def _unusable(message: str) -> EvaluatorError:
+    return EvaluatorError(message, "embedder_error")
