@@ -17,12 +17,14 @@ __all__ = ["KINDS", "load", "names", "package_of"]
 
 KINDS: dict[str, dict[str, str]] = {
     "dialects": {
+        "agentv": "evalwright.dialects.agentv:Agentv",
         "evalh": "evalwright.dialects.evalh:Evalh",
         "letta": "evalwright.dialects.letta:Letta",
     },
     "targets": {
         "anthropic": "evalwright.targets.chat:Anthropic",
         "cli": "evalwright.targets.command:Command",
+        "agentv": "evalwright.agentv.target:AgentvTarget",
         "http": "evalwright.targets.http:Http",
         "openai_chat": "evalwright.targets.chat:OpenAIChat",
         "letta_agent": "evalwright.letta.target:LettaAgent",
@@ -36,6 +38,7 @@ KINDS: dict[str, dict[str, str]] = {
         "code_judge": "evalwright.evaluators.code_judge:CodeJudge",
         "composite": "evalwright.evaluators.composite:Composite",
         "contains_text": "evalwright.evaluators.text:ContainsText",
+        "criteria_judge": "evalwright.agentv.judges:CriteriaJudge",
         "cost": "evalwright.evaluators.execution:Cost",
         "cost_under": "evalwright.evaluators.limits:CostUnder",
         "exact_match": "evalwright.evaluators.json:ExactMatch",
@@ -52,10 +55,12 @@ KINDS: dict[str, dict[str, str]] = {
         "pairwise_judge": "evalwright.evaluators.pairwise:PairwiseJudge",
         "python_grader": "evalwright.letta.functions:PythonGrader",
         "python_reward": "evalwright.letta.functions:PythonReward",
+        "rubric_checks": "evalwright.agentv.judges:RubricChecks",
         "rubric_template": "evalwright.evaluators.rubric_template:RubricTemplate",
         "schema_match": "evalwright.evaluators.json:SchemaMatch",
         "semantic_similarity": "evalwright.evaluators.similarity:SemanticSimilarity",
         "stream_completed": "evalwright.evaluators.limits:StreamCompleted",
+        "text_check": "evalwright.evaluators.text_check:TextCheck",
         "thinking_does_not_leak": "evalwright.evaluators.leaks:ThinkingDoesNotLeak",
         "thinking_present": "evalwright.evaluators.text:ThinkingPresent",
         "thinking_tokens_under": "evalwright.evaluators.limits:ThinkingTokensUnder",

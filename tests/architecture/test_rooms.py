@@ -35,6 +35,7 @@ ROOMS = {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm",
         "workspaces", "mirrors", "enrichers", "processes",
     },
+    "agentv": {"errors", "model", "files", "registry", "processes", "llm", "evaluators", "targets"},
     "letta": {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm", "run",
         "reports",

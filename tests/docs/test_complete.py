@@ -17,8 +17,8 @@ from evalwright.dialects.evalh_file import EvalFile
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES_OF_KIND = {
-    "dialects": ["eval-yaml.md", "letta.md"],
-    "targets": ["targets.md", "letta.md"],
+    "dialects": ["eval-yaml.md", "letta.md", "agentv.md"],
+    "targets": ["targets.md", "letta.md", "agentv.md"],
     "embedders": ["judges.md"],
     "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md"],
     "extractors": ["letta.md"],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, run_argument
+from evalwright.cli.options import as_json, dialect, run_argument
 
 __all__ = ["command"]
 
@@ -17,11 +17,18 @@ __all__ = ["command"]
 @run_argument("b")
 @as_json
 @click.option("--fail-on-regression", is_flag=True, help="Exit with 1 when a case got worse.")
-def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool) -> int:
+@dialect
+@click.option(
+    "--threshold", type=float, default=0.1, help="agentv: from which change of a score a case is won or lost."
+)
+def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: str | None, threshold: float) -> int:
     """Compare run B with run A, case by case: every change is B − A.
 
-    p is that of the exact McNemar test on the cases that both runs judged.
+    p is that of the exact McNemar test on the cases that both runs judged. Result files of AgentV, one JSON object a
+    line, are compared by their scores; the exit code is then 1 when the mean got worse.
     """
+    if dialect == "agentv" or (a.suffix == ".jsonl" and b.suffix == ".jsonl"):
+        return _score_files(a, b, threshold, as_json)
     from contextlib import closing
 
     import msgspec
@@ -45,3 +52,23 @@ def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool) -> int:
         say(comparison_of_runs(comparison, paint_for(sys.stdout)))
     worse = any(variant.delta.regressions for variant in comparison.variants)
     return 1 if worse and fail_on_regression else 0
+
+
+def _score_files(a: Path, b: Path, threshold: float, as_json: bool) -> int:
+    import msgspec
+
+    from evalwright.cli.screen import say
+    from evalwright.dialects.agentv_results import read_scores
+    from evalwright.scoring.score_files import compared
+
+    (scores_a, lines_a), (scores_b, lines_b) = read_scores(a), read_scores(b)
+    found = compared(scores_a, scores_b, threshold)
+    found["summary"]["total"] = lines_a + lines_b
+    if as_json:
+        say([msgspec.json.encode(found).decode()])
+    else:
+        rows = [f"{m['outcome']:5} {m['delta']:+.3f}  {m['eval_id']}" for m in found["matched"]]
+        total = found["summary"]
+        counts = f"{total['wins']} won, {total['losses']} lost, {total['ties']} tied"
+        say([*rows, f"{counts}; mean change {total['mean_delta']:+.3f} over {total['matched']} cases in both files"])
+    return 0 if found["summary"]["mean_delta"] >= 0 else 1

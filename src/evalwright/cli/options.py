@@ -34,6 +34,12 @@ def format_options(command: F) -> F:
 
 
 _FORMAT_OPTIONS = (
+    click.option("--targets", type=click.Path(path_type=Path), metavar="FILE", help="agentv: where targets are named."),
+    click.option(
+        "--agent-timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="agentv: seconds a try."
+    ),
+    click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="agentv: tries after a time-out."),
+    click.option("--workers", type=click.IntRange(1, 50), metavar="N", help="agentv: cases at the same time."),
     click.option("--cached", type=click.Path(path_type=Path), metavar="DIR", help="letta: replay recorded results."),
     click.option("--strict", is_flag=True, help="letta: refuse unknown keys."),
     click.option("--strict-rubric", is_flag=True, help="letta: refuse unknown names in rubrics."),

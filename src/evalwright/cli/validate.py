@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright.cli.options import as_json, dialect, format_options, suite_argument
 from evalwright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from evalwright.model.case import EvalCase
 
 __all__ = ["command"]
 
@@ -32,18 +35,22 @@ def command(path: Path, dialect: str | None, as_json: bool, **of_format: Any) ->
     from evalwright.reports.numbers import counted
     from evalwright.reports.text import harmless
 
+    cases: list[dict[str, object]] = []
     try:
         suite = load_suite(path, dialect, options=of_format)
-        cases = sum(1 for _ in suite.cases)
+        count = _count(suite.cases, cases if as_json else None)
         warnings = list(getattr(suite.cases, "unknown_keys", list)())
+        if lost := getattr(suite.cases, "problems", ()):
+            raise InputError(lost)  # of cases that a run would tell as errors
     except InputError as error:
         if not as_json:
             raise
-        say([_refusal(error)])
+        say([_refusal(error, cases)])
         return error.exit_code
-    found = {"cases": cases, "variants": len(suite.variants), "evaluators": len(suite.evaluators)}
+    found = {"cases": count, "variants": len(suite.variants), "evaluators": len(suite.evaluators)}
     if as_json:
-        say([_encoded({"ok": True, "dialect": suite.dialect, **found, "problems": [], "warnings": _rows(warnings)})])
+        document = {"ok": True, "dialect": suite.dialect, **found, "problems": [], "warnings": _rows(warnings)}
+        say([_encoded({**document, "cases": cases} if cases else document)])
     else:
         for warning in warnings[:_MOST_WARNINGS]:
             print(harmless(f"warning: {warning}"), file=sys.stderr)
@@ -53,9 +60,20 @@ def command(path: Path, dialect: str | None, as_json: bool, **of_format: Any) ->
     return 0
 
 
-def _refusal(error: InputError) -> str:
+def _count(found: Iterable[EvalCase], kept: list[dict[str, object]] | None) -> int:
+    """The number of cases; those that a format describes whole are kept to be shown."""
+    count = 0
+    for case in found:
+        count += 1
+        described = getattr(case, "described", None)
+        if kept is not None and described is not None and (shown := described()) is not None:
+            kept.append(shown)
+    return count
+
+
+def _refusal(error: InputError, cases: list[dict[str, object]]) -> str:
     problems = error.problems or (Problem("", error.headline),)
-    return _encoded({"ok": False, "problems": _rows(problems)})
+    return _encoded({"ok": False, "problems": _rows(problems), **({"cases": cases} if cases else {})})
 
 
 def _rows(problems: Iterable[Problem]) -> list[dict[str, object]]:

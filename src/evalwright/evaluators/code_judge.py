@@ -95,7 +95,7 @@ def _read(text: str) -> Reply:
         return _unreadable("is no JSON object", text)
     score = said.get("score")
     if isinstance(score, bool) or not isinstance(score, (int, float)):
-        return _unreadable("has no number as 'score'", text)
+        return _unreadable("has no number as 'score'", text)._replace(hits=_texts(said.get("hits")))
     reasoning, details, verdict = said.get("reasoning"), said.get("details"), said.get("verdict")
     return Reply(
         score,

@@ -90,16 +90,19 @@ class Composite:
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         said = await asyncio.gather(*(_ask(spec, member, case, trace) for spec, member in self._members))
-        if self._kind == "code_judge":
-            found = await self._by_command(said)
-        elif self._kind == "llm_judge":
-            found = await self._by_model(case, trace, said)
-        else:
-            found = self._by_rule(said)
+        try:
+            found = await self._aggregated(case, trace, said)
+        except EvaluatorError as error:
+            found = banded(0.0, misses=[f"the aggregator failed: {error}"], detail={"aggregator_error": str(error)})
         found.detail = {**found.detail, "children": [one.child() for one in said]}
         costs = [one.evaluation.cost_usd for one in said if one.evaluation.cost_usd is not None]
         found.cost_usd = sum(costs) + (found.cost_usd or 0.0) if costs else found.cost_usd
         return found
+
+    async def _aggregated(self, case: Case, trace: Trace, said: Sequence[_Said]) -> Evaluation:
+        if self._kind == "code_judge":
+            return await self._by_command(said)
+        return await self._by_model(case, trace, said) if self._kind == "llm_judge" else self._by_rule(said)
 
     def _by_rule(self, said: Sequence[_Said]) -> Evaluation:
         scores = [one.score for one in said]

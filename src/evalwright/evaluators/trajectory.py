@@ -67,6 +67,9 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         misses = [why for _, call, why in found if call is None] + extra
         enough, few = _counted(self.minimums, calls)
         quick, slow = _timed(found)
+        if not self.expected and not self.minimums:
+            hits = ["no call is expected"]
+            return banded(1.0, hits, extra, detail={"calls": [call.name for call in calls]})
         met = len(hits) + len(enough) + len(quick)
         total = asked + len(self.minimums) + len(quick) + len(slow)
         detail = {"calls": [call.name for call in calls]}

@@ -53,3 +53,22 @@ class ForeignCase(EvalCase):
     """What the case's dialect knows beyond this; targets and evaluators may read it."""
     evaluators: list[dict[str, Any]] | None = None
     """Checks of this case alone, instead of the suite's; each in the shape of `EvaluatorSpec`."""
+
+    def described(self) -> dict[str, Any] | None:
+        """The case as its format reads it, for people who want to see that; None for one that could not be read."""
+        extra = self.extra
+        if "load_error" in extra:
+            return None
+        return {
+            "id": self.id,
+            "input": self.input,
+            "messages": extra.get("input_messages", []),
+            "expected": {
+                "messages": extra.get("expected_messages", []),
+                "answer": extra.get("reference_answer"),
+                "outcome": extra.get("expected_outcome"),
+            },
+            "group": self.group,
+            "tags": self.tags,
+            "evaluators": [{"name": spec["name"], "type": spec["type"]} for spec in self.evaluators or ()],
+        }

@@ -109,10 +109,21 @@ def _filter(options: RunOptions) -> Callable[[EvalCase], bool]:
     tags = set(options.tags)
 
     def fits(case: EvalCase) -> bool:
-        named = not options.cases or any(fnmatch.fnmatchcase(case.id, glob) for glob in options.cases)
+        named = not options.cases or any(_globbed(case.id, glob) for glob in options.cases)
         return named and (not tags or not tags.isdisjoint(case.tags))
 
     return fits
+
+
+def _globbed(case_id: str, glob: str) -> bool:
+    """`*`, `?`, `[...]`, alternatives in braces (not nested), and a leading `!` for all others."""
+    if glob.startswith("!"):
+        return not _globbed(case_id, glob[1:])
+    before, opened, rest = glob.partition("{")
+    inside, closed, after = rest.partition("}")
+    if opened and closed:
+        return any(_globbed(case_id, before + choice + after) for choice in inside.split(","))
+    return fnmatch.fnmatchcase(case_id, glob)
 
 
 def snapshot(case: EvalCase) -> Case:

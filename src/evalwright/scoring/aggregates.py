@@ -14,6 +14,7 @@ from evalwright.scoring.facts import ResultLike, TraceLike
 __all__ = ["Aggregate", "aggregate_of"]
 
 _KINDS: dict[str, str] = {
+    "agentv": "evalwright.scoring.agentv:AgentvAggregate",
     "letta": "evalwright.scoring.letta:LettaAggregate",
 }
 """Dialect to `module:class`; the class is called with the plan."""
@@ -22,8 +23,10 @@ _KINDS: dict[str, str] = {
 class Aggregate(Protocol):
     """Counts cells one by one, like the tally that holds it; counts of shares of a run add up. Picklable."""
 
-    def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
-        """Count one finished cell."""
+    def add(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
+        """Count one finished cell with its verdict; the score is there only where cases bring their evaluators."""
 
     def merge(self, other: Any) -> None:
         """Add the count of another share of the same run."""

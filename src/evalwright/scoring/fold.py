@@ -46,12 +46,12 @@ def _counted(
 
 def _as_judged(reader: RunReader, plan: Plan, by_case: bool) -> Tally:
     """The count by the stored verdicts: which evaluators a cell needs is known to its case alone."""
-    verdicts = {(v.case_id, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_VerdictFacts)}
+    verdicts = {(v.case_id, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
     tally = Tally.of(plan, by_case=by_case)
     for trace, results in newest_cells(reader):
-        status = verdicts.get((trace.case_id, trace.variant_name, trace.trial, trace.attempt))
-        if status is not None:
-            tally.count(trace, results, status)
+        verdict = verdicts.get((trace.case_id, trace.variant_name, trace.trial, trace.attempt))
+        if verdict is not None:
+            tally.count(trace, results, verdict.status, verdict.score)
     return tally
 
 
@@ -59,5 +59,6 @@ class _VerdictFacts(msgspec.Struct, gc=False):
     case_id: str
     variant_name: str
     status: Status
+    score: float | None = None
     trial: int = 0
     attempt: int = 1

@@ -22,7 +22,9 @@ class GateAggregate:
         self._gate = plan.gate
         self._scores = {spec.name: array("d") for spec in plan.evaluators}
 
-    def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
+    def add(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
         for row in results:
             if not row.skipped and row.evaluator in self._scores:
                 score = float(row.passed) if row.score is None else row.score

@@ -46,7 +46,9 @@ class LettaAggregate:
         self._models = [v.name for v in plan.variants if v.config.get("model")]
         self._runs: dict[int, list[_Row]] = {trial: [] for trial in range(plan.run.trials)}
 
-    def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
+    def add(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
         grades = None if trace.error is not None else self._grades(results)
         first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._keys[0]), "")
         attempted = grades is not None and first not in _NOT_ATTEMPTED

@@ -56,16 +56,18 @@ class Tally:
 
     def add(self, trace: TraceLike, results: Collection[ResultLike], verdict: CaseVerdict) -> None:
         """Count one finished cell. Every cell must be added once only."""
-        self.count(trace, results, verdict.status)
+        self.count(trace, results, verdict.status, verdict.score)
 
-    def count(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
-        """Count one finished cell of which only the status is known."""
+    def count(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
+        """Count one finished cell of which only the status, and maybe the score, is known."""
         variant = self._variants.get(trace.variant_name)
         if variant is None:
             variant = self._variants[trace.variant_name] = VariantCount(self._by_case)
         variant.add(trace, results, status)
         if self._aggregate is not None:
-            self._aggregate.add(trace, results, status)
+            self._aggregate.add(trace, results, status, score)
 
     def merge(self, other: Tally) -> None:
         """Add the count of another share of the same run."""

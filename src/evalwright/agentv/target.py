@@ -1,0 +1,94 @@
+"""The target of an AgentEvals file: each case is asked of the target that it, its file or the command line names."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from evalwright.agentv.providers import Asked, Provider, Said, provider_of
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, TraceMessage
+
+__all__ = ["AgentvTarget"]
+
+
+class AgentvTarget:
+    """Keys: `targets` by name, the `default` one, `folder` of the eval file, `timeout_seconds` and `retries`."""
+
+    def __init__(self, variant: Variant) -> None:
+        config = variant.config
+        self._default: str = config["default"]
+        self._missing: str = config.get("missing", "")
+        self._timeout: float = config.get("timeout_seconds", 120.0)
+        self._retries: int = config.get("retries", 2)
+        self._providers: dict[str, Provider] = {}
+        for name, target in config["targets"].items():
+            try:
+                self._providers[name] = provider_of(target, config.get("folder", "."))
+            except InputError as error:
+                problems = [Problem("", p.message, key=f"targets.{name}.{p.key}") for p in error.problems]
+                raise InputError(problems) from error
+
+    async def open(self) -> None:
+        if self._missing:
+            raise InputError(self._missing)
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        if (wrong := case.extra.get("load_error")) is not None:
+            raise TargetError(wrong, "load_error")
+        provider = self._providers[case.extra.get("target") or self._default]
+        limit = float(case.extra.get("timeout_seconds") or self._timeout)
+        for attempt in range(self._retries + 1):
+            try:
+                async with asyncio.timeout(limit):
+                    return _answer(await provider.ask(_asked(case, attempt), "system"))
+            except TimeoutError:
+                error = TargetError(f"timed out after {limit:g}s", "timeout")
+            except TargetError as raised:
+                error = raised
+            if error.type != "timeout":
+                break
+        raise error
+
+
+def _asked(case: Case, attempt: int) -> Asked:
+    extra = case.extra
+    return Asked(
+        extra.get("prompt", ""),
+        extra.get("bare_prompt", ""),
+        extra.get("chat", ()),
+        None,
+        case.id,
+        attempt,
+        extra.get("input_files", ()),
+        extra.get("guidelines", ""),
+    )
+
+
+def _answer(said: Said) -> Answer:
+    messages = [*said.messages] or [{"role": "assistant", "content": said.text}]
+    extra: dict[str, Any] = {"output_messages": messages}
+    for name in ("token_usage", "duration_ms"):
+        if getattr(said, name) is not None:
+            extra[name] = getattr(said, name)
+    usage = said.token_usage or {}
+    counts = [value if isinstance(value := usage.get(key), int) else None for key in ("input", "output")]
+    answer = Answer(Output(said.text), extra=extra, metrics=Metrics(counts[0], counts[1], cost_usd=said.cost_usd))
+    answer.messages = [_message(message) for message in messages]
+    answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]
+    return answer
+
+
+def _message(raw: dict[str, Any]) -> TraceMessage:
+    content = raw.get("content")
+    text = content if isinstance(content, (str, dict)) or content is None else str(content)
+    calls = raw.get("tool_calls")
+    first = calls[0] if isinstance(calls, list) and calls and isinstance(calls[0], dict) else None
+    call = None
+    if first is not None:
+        arguments = first.get("input")
+        named = str(first.get("tool") or (first.get("function") or {}).get("name") or "")
+        call = ToolCall(named, first.get("id"), arguments if isinstance(arguments, dict) else {})
+    return TraceMessage(str(raw.get("role") or "assistant"), text, tool_call=call, name=raw.get("name"))

@@ -1,0 +1,123 @@
+"""AgentEvals files: evalcases with rubrics, evaluators and targets (specification agentv), old and new spellings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.dialects.agentv_cases import Cases, Defaults
+from evalwright.dialects.agentv_evaluators import Evaluators
+from evalwright.dialects.agentv_file import read_file
+from evalwright.dialects.agentv_messages import Files
+from evalwright.dialects.agentv_targets import Targets, load_dotenv, targets_file
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import PassCriteria, RunSettings, Variant
+from evalwright.model.suite import Suite
+
+__all__ = ["Agentv"]
+
+_TIMEOUT = 120.0
+_RETRIES = 2
+_WORKERS = 3
+
+
+class Agentv:
+    """Reads an EVAL.yaml, or JSON Lines with a sidecar."""
+
+    options = ("target", "targets", "agent_timeout", "max_retries", "workers")
+
+    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
+        if path.name in ("targets.yaml", "targets.yml"):
+            return isinstance(head.get("targets"), list)
+        named = any(isinstance(head.get(key), list) for key in ("evalcases", "eval_cases", "tests"))
+        return named and "eval" not in head
+
+    def load(
+        self,
+        path: Path,
+        variables: Mapping[str, str],
+        *,
+        to_run: bool = True,
+        target: str | None = None,
+        targets: Path | None = None,
+        agent_timeout: float | None = None,
+        max_retries: int | None = None,
+        workers: int | None = None,
+    ) -> Suite:
+        files = Files(path.resolve().parent)
+        environment = {**load_dotenv(files.roots), **variables}
+        if path.name in ("targets.yaml", "targets.yml"):
+            Targets.read(path, environment)
+            return Suite(name="targets", dialect="agentv", source=path, cases=(), variants=[], evaluators=[])
+        file = read_file(path)
+        folder = str(path.resolve().parent)
+        known, missing = _targets(targets, files, environment)
+        chosen = target or file.default_target or "default"
+        if known is not None:
+            known.chosen(chosen)
+        limit = agent_timeout or _TIMEOUT
+        defaults = Defaults(file, files, target, known, limit)
+        judges = _judges(known, chosen, folder)
+        cases = Cases(file, defaults, Evaluators(files, folder, judges, agent_timeout))
+        variant = Variant(
+            chosen,
+            "agentv",
+            {
+                "targets": {} if known is None else known.all(),
+                "default": chosen,
+                "folder": folder,
+                "timeout_seconds": file.timeout_seconds or limit,
+                "retries": _RETRIES if max_retries is None else max_retries,
+                **({"missing": missing} if missing else {}),
+            },
+            timeout_seconds=_longest(cases, limit, _RETRIES if max_retries is None else max_retries),
+        )
+        if to_run:
+            _build(path, variant, folder)
+        own = known.get(chosen).get("workers") if known is not None else None
+        return Suite(
+            name=file.name,
+            dialect="agentv",
+            source=path,
+            cases=cases,
+            variants=[variant],
+            evaluators=[],
+            evaluators_by_case=True,
+            pass_criteria=PassCriteria(rule="bands"),
+            run=RunSettings(
+                max_concurrency=workers or own or _WORKERS, evaluator_timeout_seconds=max(600.0, 4 * limit)
+            ),
+            document=file.document,
+            target_chosen=True,
+            metadata=file.metadata,
+        )
+
+
+def _targets(named: Path | None, files: Files, environment: Mapping[str, str]) -> tuple[Targets | None, str]:
+    """The targets, or the message with which a run is refused: a file may be checked without any."""
+    path = targets_file(named, files.roots)
+    if path is None:
+        return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
+    return Targets.read(path, environment), ""
+
+
+def _judges(targets: Targets | None, chosen: str, folder: str) -> dict[str, Any]:
+    if targets is None:
+        return {}
+    return {"targets": targets.all(), "default": targets.judge_of(chosen), "folder": folder}
+
+
+def _longest(cases: Cases, limit: float, retries: int) -> float:
+    """The runner's own limit lies above all tries of the slowest case, which the target bounds by itself."""
+    slowest = max([limit, *(float(case.extra.get("timeout_seconds") or 0) for case in cases)])
+    return (slowest + 5) * (retries + 1)
+
+
+def _build(path: Path, variant: Variant, folder: str) -> None:
+    from evalwright.targets.build import build_target
+
+    try:
+        build_target(variant, [str(Path.cwd()), folder])
+    except InputError as error:
+        raise InputError([Problem(str(path), p.message, key=p.key) for p in error.problems]) from error

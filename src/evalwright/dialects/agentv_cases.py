@@ -1,0 +1,218 @@
+"""The cases of an AgentEvals file (specification agentv, 2.3 to 2.7).
+
+A case that cannot be read is a case all the same: it has an error for a verdict, and the others run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from evalwright.dialects.agentv_evaluators import LEFT_OUT, Evaluators, Spec, unique
+from evalwright.dialects.agentv_file import EvalFile
+from evalwright.dialects.agentv_messages import (
+    Files,
+    chat_of,
+    checked_messages,
+    expected_messages,
+    prompt_of,
+    question_of,
+    reference_of,
+)
+from evalwright.dialects.agentv_targets import Targets
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.model.case import ForeignCase
+
+__all__ = ["Cases", "Defaults"]
+
+_KEYS = {
+    "id", "expected_outcome", "criteria", "outcome", "input", "input_messages", "expected_output", "expected_messages",
+    "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
+    "tags",
+}  # fmt: skip
+_OUTCOMES = ("expected_outcome", "criteria", "outcome")
+_GUIDELINES = "guidelines"
+
+
+class Defaults(NamedTuple):
+    """What a file, the command line and the targets say for all cases."""
+
+    file: EvalFile
+    files: Files
+    target: str | None
+    targets: Targets | None
+    timeout_seconds: float
+
+
+class Cases:
+    """The cases of a file; `problems` and `warnings` are there once they have been gone through."""
+
+    def __init__(self, file: EvalFile, defaults: Defaults, evaluators: Evaluators) -> None:
+        self._file, self._defaults, self._evaluators = file, defaults, evaluators
+        self.problems: list[Problem] = []
+        self._read: list[ForeignCase] | None = None
+
+    def __len__(self) -> int:
+        return len(self._file.cases)
+
+    def __iter__(self) -> Iterator[ForeignCase]:
+        if self._read is None:
+            self._read = [self._case(raw, i) for i, raw in enumerate(self._file.cases)]
+            self._refuse_duplicates()
+        return iter(self._read)
+
+    def unknown_keys(self) -> Iterator[Problem]:
+        """Keys that nothing reads."""
+        for i, raw in enumerate(self._file.cases):
+            for key in raw if isinstance(raw, dict) else ():
+                if key not in _KEYS:
+                    message = f"nothing reads the key {key!r}{did_you_mean(str(key), _KEYS)}"
+                    yield self._file.problem(i, str(raw.get("id") or ""), str(key), message)
+
+    def _refuse_duplicates(self) -> None:
+        first: dict[str, int] = {}
+        problems = []
+        for i, case in enumerate(self._read or ()):
+            if case.id in first:
+                message = f"duplicate id {case.id!r}, first in {self._file.key}[{first[case.id]}]"
+                problems.append(self._file.problem(i, case.id, "id", message))
+            first.setdefault(case.id, i)
+        if problems:
+            self._read = None
+            raise InputError(problems + self.problems)
+
+    def _case(self, raw: Any, index: int) -> ForeignCase:
+        found: list[Problem] = []
+        case_id = raw.get("id") if isinstance(raw, dict) else None
+        named = case_id if isinstance(case_id, str) and case_id.strip() else ""
+
+        def tell(path: str, message: str) -> None:
+            found.append(self._file.problem(index, named, path, message))
+
+        def warn(path: str, message: str) -> None:
+            self.problems.append(self._file.problem(index, named, path, message))
+
+        case = self._sound(raw, named or f"{self._file.key}[{index}]", tell, warn)
+        if found:
+            self.problems += found
+            told = "; ".join(problem.message for problem in found)
+            case = ForeignCase(id=named or f"{self._file.key}[{index}]", input="", evaluators=[])
+            case.extra = {"load_error": told}
+        return case
+
+    def _sound(self, raw: Any, case_id: str, tell: Any, warn: Any) -> ForeignCase:
+        if not isinstance(raw, dict):
+            tell("", f"expected a mapping, found {type(raw).__name__}")
+            return ForeignCase(id=case_id, input="")
+        if not isinstance(raw.get("id"), str) or not raw["id"].strip():
+            tell("id", f"id: expected a text that is not empty, found {raw.get('id')!r}")
+        outcome = next((raw[key] for key in _OUTCOMES if key in raw), None)
+        if not isinstance(outcome, str) or not outcome.strip():
+            tell("expected_outcome", f"expected_outcome: expected a text that is not empty, found {outcome!r}")
+        messages, expected = self._messages(raw, tell), self._expected(raw, tell)
+        execution = raw.get("execution") if isinstance(raw.get("execution"), dict) else {}
+        extra = self._extra(raw, messages, expected, execution or {}, tell)
+        extra["expected_outcome"] = outcome
+        return ForeignCase(
+            id=case_id,
+            input=extra["question"],
+            tags=[*self._file.tags, *(tag for tag in raw.get("tags") or () if isinstance(tag, str))],
+            metadata=raw["metadata"] if isinstance(raw.get("metadata"), dict) else {},
+            group=_text(raw.get("conversation_id")),
+            description=_text(raw.get("description")),
+            note=_text(raw.get("note")),
+            extra=extra,
+            evaluators=self._checks(raw, execution or {}, tell, warn),
+        )
+
+    def _messages(self, raw: dict[str, Any], tell: Any) -> list[dict[str, Any]]:
+        for key in ("input_messages", "input"):
+            if raw.get(key) is not None:
+                return checked_messages(raw[key], key, self._defaults.files, tell)
+        tell("input", "input: a case needs 'input' or 'input_messages'")
+        return []
+
+    def _expected(self, raw: dict[str, Any], tell: Any) -> list[dict[str, Any]]:
+        for key in ("expected_messages", "expected_output"):
+            if raw.get(key) is not None:
+                return expected_messages(raw[key], key, self._defaults.files, tell)
+        return []
+
+    def _extra(
+        self,
+        raw: dict[str, Any],
+        messages: list[dict[str, Any]],
+        expected: list[dict[str, Any]],
+        execution: dict[str, Any],
+        tell: Any,
+    ) -> dict[str, Any]:
+        files = self._defaults.files
+        named = [str(path) for block in _file_blocks(messages) if (path := files.find(block)) is not None]
+        extra: dict[str, Any] = {
+            "question": question_of(messages),
+            "prompt": prompt_of(messages, files, embed=True),
+            "bare_prompt": prompt_of(messages, files, embed=False),
+            "chat": chat_of(messages, files),
+            "input_messages": messages,
+            "expected_messages": expected,
+            "reference_answer": reference_of(expected),
+            "input_files": named,
+        }
+        return extra | self._overrides(execution, tell)
+
+    def _overrides(self, execution: dict[str, Any], tell: Any) -> dict[str, Any]:
+        """What a case says about its own execution; the command line's target wins."""
+        found: dict[str, Any] = {}
+        timeout = execution.get("timeout_seconds", self._file.timeout_seconds)
+        if timeout is not None:
+            if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout <= 0:
+                tell("execution.timeout_seconds", f"timeout_seconds: expected a number above 0, found {timeout!r}")
+            else:
+                found["timeout_seconds"] = timeout
+        target, targets = self._defaults.target or execution.get("target"), self._defaults.targets
+        if target is not None and targets is not None:
+            try:
+                found["target"] = targets.chosen(str(target))
+                found["judge"] = targets.judge_of(str(target))
+            except InputError as error:
+                tell("execution.target", str(error.problems[0].message))
+        return found
+
+    def _checks(self, raw: dict[str, Any], execution: dict[str, Any], complain: Any, warn: Any) -> list[Spec]:
+        """The case's evaluators. One that cannot be read is left out, loudly; without any other the case is lost."""
+        read = self._evaluators
+        specs: list[Spec] = []
+        wrong: list[tuple[str, str]] = []
+
+        def tell(path: str, message: str) -> None:
+            wrong.append((path, message))
+
+        if raw.get("rubrics") not in (None, []):
+            rubric = read.of_rubrics(raw["rubrics"], "rubrics", tell)
+            specs += [rubric] if rubric is not None else []
+        own = raw.get("assert", raw.get("assertions"))
+        if own is not None:
+            specs += read.read(own, "assert", tell, named=False)
+        place, listed = "execution.evaluators", execution.get("evaluators", raw.get("evaluators"))
+        if listed is None and "evaluators" not in execution:
+            listed = self._file.execution.get("evaluators")
+        if listed is not None:
+            specs += read.read(listed, place, tell)
+        shared = self._file.head.get("assert", self._file.head.get("assertions"))
+        if shared is not None and execution.get("skip_defaults") is not True:
+            specs += read.read(shared, "assert", tell, named=False)
+        for path, message in wrong:
+            (warn if specs and message.startswith(LEFT_OUT) else complain)(path, message)
+        return unique(specs or [read.default()])
+
+
+def _file_blocks(messages: list[dict[str, Any]]) -> Iterator[str]:
+    for message in messages:
+        content = message.get("content")
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and block.get("type") == "file":
+                yield str(block.get("value", block.get("text")))
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

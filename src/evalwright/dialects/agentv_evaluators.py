@@ -1,0 +1,237 @@
+"""Evaluators as AgentEvals files write them, as specs of ours (specification agentv, 3 and 4)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from evalwright.dialects.agentv_messages import Files
+from evalwright.dialects.agentv_rubrics import rubric_items
+from evalwright.errors import InputError, did_you_mean
+
+__all__ = ["LEFT_OUT", "Evaluators", "Spec", "unique"]
+
+Tell = Callable[[str, str], None]
+
+_ALIASES = {
+    "code_grader": "code_judge", "script": "code_judge", "llm_grader": "llm_judge", "llm_rubric": "llm_judge",
+    "rubrics": "rubric", "assert_set": "composite",
+}  # fmt: skip
+_TEXT_CHECKS = (
+    "contains", "icontains", "contains_any", "contains_all", "icontains_any", "icontains_all", "starts_with",
+    "ends_with", "equals", "regex", "is_json",
+)  # fmt: skip
+_TYPES = (
+    "code_judge", "llm_judge", "rubric", "composite", "tool_trajectory", "field_accuracy", "execution_metrics",
+    "latency", "cost", "token_usage", *_TEXT_CHECKS,
+)  # fmt: skip
+_COMMON = {"name", "metric", "type", "weight", "required", "negate"}
+_KEYS = {
+    "tool_trajectory": {"mode", "minimums", "expected"},
+    "field_accuracy": {"fields", "aggregation"},
+    "latency": {"threshold"},
+    "cost": {"budget"},
+    "token_usage": {"max_total", "max_input", "max_output"},
+    "execution_metrics": {
+        "max_tool_calls", "max_llm_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_cost_usd",
+        "max_duration_ms", "target_exploration_ratio", "exploration_tolerance",
+    },
+}  # fmt: skip
+_CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
+_REQUIRED = 0.8
+LEFT_OUT = "left out"
+"""How the message of a mistake begins that costs the evaluator only, not its case."""
+
+Spec = dict[str, Any]
+
+
+class Evaluators:
+    """Reads lists of evaluators; every mistake is told with its path."""
+
+    def __init__(self, files: Files, folder: str, judges: Mapping[str, Any], timeout_seconds: float | None) -> None:
+        self._files, self._folder, self._judges = files, folder, judges
+        self._timeout = timeout_seconds
+
+    def read(self, raw: Any, place: str, tell: Tell, *, named: bool = True) -> list[Spec]:
+        """The specs of a list; without `named` (an `assert` list) names are made up and bare texts are rubrics."""
+        if not isinstance(raw, list):
+            tell(place, f"expected a list of evaluators, found {type(raw).__name__}")
+            return []
+        specs = []
+        texts = [item for item in raw if isinstance(item, str)]
+        if texts and not named:
+            specs.append(self._rubric({"rubrics": texts}, place, "rubric", tell))
+        for i, item in enumerate(raw):
+            if isinstance(item, dict):
+                spec = self._one(item, f"{place}[{i}]", tell, named=named)
+                if spec is not None:
+                    specs.append(spec)
+            elif named or not isinstance(item, str):
+                tell(f"{place}[{i}]", f"expected a mapping, found {type(item).__name__}")
+        return specs
+
+    def of_rubrics(self, raw: Any, place: str, tell: Tell) -> Spec | None:
+        """The evaluator that a case's `rubrics` stand for."""
+        return self._rubric({"rubrics": raw}, place, "rubric", tell)
+
+    def default(self) -> Spec:
+        """The judge of a case without any evaluator."""
+        return {"name": "llm_judge", "type": "criteria_judge", "config": {"judges": self._judges}}
+
+    def _one(self, raw: dict[str, Any], place: str, tell: Tell, *, named: bool) -> Spec | None:
+        written = raw.get("type")
+        kind = str(written).replace("-", "_") if isinstance(written, str) else ""
+        negated = kind.startswith("not_")
+        kind = _ALIASES.get(kind.removeprefix("not_"), kind.removeprefix("not_"))
+        if kind not in _TYPES:
+            tell(f"{place}.type", f"unknown type {written!r} of an evaluator{did_you_mean(kind, _TYPES)}")
+            return None
+        name = raw.get("name", raw.get("metric"))
+        if not isinstance(name, str) or not name:
+            if named:
+                tell(f"{place}.name", f"name: an evaluator of type {kind!r} needs a name")
+                return None
+            name = f"{written}-{raw['value']}" if raw.get("value") not in (None, "") else str(written)
+        spec = self._of_kind(kind, raw, place, name, tell)
+        if spec is None:
+            return None
+        spec["weight"] = self._weight(raw, place, name, tell)
+        required = self._required(raw.get("required"), f"{place}.required", tell)
+        if required is not None:
+            spec["required"] = required
+        if negated or raw.get("negate") is True:
+            spec["config"] = {**spec["config"], "negate": True}
+        return spec if self._built(spec, place, tell) else None
+
+    def _of_kind(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Tell) -> Spec | None:
+        if kind == "rubric" or (kind == "llm_judge" and raw.get("rubrics") is not None):
+            return self._rubric(raw, place, name, tell)
+        if kind == "llm_judge":
+            return {"name": name, "type": "criteria_judge", "config": self._judge(raw, place, tell)}
+        if kind == "code_judge":
+            return {"name": name, "type": "code_judge", "config": self._code(raw, place, tell)}
+        if kind == "composite":
+            return self._composite(raw, place, name, tell)
+        if kind in _TEXT_CHECKS:
+            return self._text_check(kind, raw, place, name, tell)
+        given = {_snake(key): value for key, value in raw.items() if key not in _COMMON}
+        config = {**(given.pop("config", None) or {}), **given}
+        known = _KEYS[kind]
+        return {"name": name, "type": kind, "config": {key: value for key, value in config.items() if key in known}}
+
+    def _code(self, raw: dict[str, Any], place: str, tell: Tell) -> dict[str, Any]:
+        script = raw.get("script", raw.get("command"))
+        cwd = self._folder
+        if isinstance(raw.get("cwd"), str):
+            found = self._files.folder(raw["cwd"])
+            if found is None:
+                tell(f"{place}.cwd", f"there is no folder {raw['cwd']!r}")
+            cwd = str(found or cwd)
+        stray = {k: v for k, v in raw.items() if k not in _COMMON | {"script", "command", "cwd", "config", "target"}}
+        own = raw.get("config") if isinstance(raw.get("config"), dict) else {}
+        config: dict[str, Any] = {"script": script, "cwd": cwd}
+        if script is None or script == [] or (isinstance(script, str) and not script.strip()):
+            tell(f"{place}.script", "script: expected a list of texts with at least one, or a text")
+            config["script"] = ["true"]
+        if self._timeout is not None:
+            config["timeout_seconds"] = self._timeout
+        return config | ({"config": {**stray, **(own or {})}} if stray or own else {})
+
+    def _judge(self, raw: dict[str, Any], place: str, tell: Tell) -> dict[str, Any]:
+        config: dict[str, Any] = {"judges": self._judges}
+        prompt = raw.get("prompt")
+        if isinstance(prompt, str):
+            path = self._files.find(prompt) if "\n" not in prompt and len(prompt) < 1000 else None
+            config["prompt"] = prompt if path is None else path.read_text("utf-8", errors="replace")
+            if path is not None and not re.search(
+                r"\{\{\s*(candidate_answer|output|answer|expected_messages|expected_output)\s*\}\}", config["prompt"]
+            ):
+                tell(f"{place}.prompt", f"the prompt {prompt!r} uses neither candidate_answer nor expected_messages")
+        elif prompt is not None:
+            tell(f"{place}.prompt", f"prompt: expected text, found {type(prompt).__name__}")
+        target = raw.get("target", raw.get("provider"))
+        if isinstance(target, str):
+            config["target"] = target
+        settings: Any = raw.get("config")
+        known = ("temperature", "max_tokens") if isinstance(settings, dict) else ()
+        return config | {key: settings[key] for key in known if key in settings}
+
+    def _rubric(self, raw: dict[str, Any], place: str, name: str, tell: Tell) -> Spec:
+        items = rubric_items(raw.get("rubrics", raw.get("criteria")), f"{place}.rubrics", name, tell)
+        config = self._judge({k: v for k, v in raw.items() if k != "rubrics"}, place, tell)
+        config.pop("prompt", None)
+        return {"name": name, "type": "rubric_checks", "config": {**config, "rubrics": items}}
+
+    def _composite(self, raw: dict[str, Any], place: str, name: str, tell: Tell) -> Spec:
+        members = raw.get("evaluators", raw.get("assert"))
+        read = self.read(members, f"{place}.evaluators", tell, named="assert" not in raw) if members else []
+        if not read:
+            tell(f"{place}.evaluators", f"evaluators: the composite {name!r} needs at least one readable member")
+        aggregator = raw.get("aggregator")
+        config: dict[str, Any] = {"evaluators": read, "folder": self._folder}
+        if isinstance(aggregator, dict):
+            prompt = aggregator.get("prompt")
+            path = self._files.find(prompt) if isinstance(prompt, str) and "\n" not in prompt else None
+            read_prompt = {} if path is None else {"prompt": path.read_text("utf-8", errors="replace")}
+            judges = {"judges": self._judges} if aggregator.get("type") == "llm_judge" else {}
+            config["aggregator"] = {**aggregator, **read_prompt, **judges}
+        return {"name": name, "type": "composite", "config": config}
+
+    def _text_check(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Tell) -> Spec | None:
+        value = raw.get("value")
+        if kind != "is_json" and value in (None, "", []):
+            tell(f"{place}.value", f"{LEFT_OUT}: {name!r} of type {kind!r} needs a value")
+            return None
+        config = {"check": kind, "value": value}
+        if isinstance(raw.get("flags"), str):
+            config["flags"] = raw["flags"]
+        return {"name": name, "type": "text_check", "config": config}
+
+    def _weight(self, raw: Mapping[str, Any], place: str, name: str, tell: Tell) -> float:
+        weight = raw.get("weight", 1.0)
+        sound = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+        if not sound or not math.isfinite(weight) or weight < 0:
+            tell(f"{place}.weight", f"weight of {name!r}: expected a number that is not negative, found {weight!r}")
+            return 1.0
+        return float(weight)
+
+    def _required(self, value: Any, place: str, tell: Tell) -> float | None:
+        if value is None or value is False:
+            return None
+        if value is True:
+            return _REQUIRED
+        if isinstance(value, (int, float)) and 0 < value <= 1:
+            return float(value)
+        tell(place, f"required: expected true or a number above 0 and up to 1, found {value!r}")
+        return None
+
+    def _built(self, spec: Spec, place: str, tell: Tell) -> bool:
+        """Whether the evaluator can be built; its mistakes are told."""
+        from evalwright.evaluators.build import build_evaluator
+
+        try:
+            build_evaluator(spec["type"], spec["config"])
+        except InputError as error:
+            for problem in error.problems:
+                tell(f"{place}.{problem.key}".rstrip("."), f"{spec['name']}: {problem.message}")
+            return False
+        return True
+
+
+def unique(specs: Sequence[Spec]) -> list[Spec]:
+    """All specs; of those with one name the last keeps it, and the others are numbered."""
+    left = Counter(spec["name"] for spec in specs)
+    seen: Counter[str] = Counter()
+    found = []
+    for spec in specs:
+        name = spec["name"]
+        seen[name] += 1
+        found.append(spec if seen[name] == left[name] else {**spec, "name": f"{name} ({seen[name]})"})
+    return found
+
+
+def _snake(key: str) -> str:
+    return _CAMEL.sub(lambda match: "_" + match[0].lower(), key)

@@ -1,0 +1,136 @@
+"""The file round the cases: YAML, or JSON Lines with a sidecar (specification agentv, 2.1 and 2.2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.files import yaml
+from evalwright.files.jsonl import lines_of
+
+__all__ = ["EvalFile", "read_file"]
+
+_CASES = ("evalcases", "eval_cases", "cases", "tests")
+
+
+@dataclass
+class EvalFile:
+    """What a file says beside its cases, and its cases as plain data."""
+
+    path: Path
+    cases: list[Any]
+    head: dict[str, Any]
+    """The top level of the YAML file or of the sidecar, without the cases."""
+    line_of: Callable[[int, str], int | None]
+    """The line of a key path inside a case."""
+    key: str = "evalcases"
+    document: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        named = self.head.get("name") or self.head.get("dataset")
+        stem = self.path.name
+        for suffix in (".yaml", ".yml", ".jsonl"):
+            stem = stem.removesuffix(suffix)
+        return named if isinstance(named, str) and named else stem
+
+    @property
+    def execution(self) -> dict[str, Any]:
+        found = self.head.get("execution")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def default_target(self) -> str | None:
+        named = self.execution.get("target", self.head.get("target"))
+        return named if isinstance(named, str) else None
+
+    @property
+    def timeout_seconds(self) -> float | None:
+        value = self.execution.get("timeout_seconds")
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+        return float(value) if number else None  # type: ignore[arg-type]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        found = self.head.get("metadata")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def tags(self) -> list[str]:
+        tags = self.metadata.get("tags", self.head.get("tags"))
+        return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+
+    def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:
+        """A mistake in a case: its place in the file, its id and the path inside it."""
+        named = f" ({case_id})" if case_id else ""
+        key = f"{self.key}[{index}]" + (f".{path}" if path else "")
+        return Problem(str(self.path), f"{self.key}[{index}]{named}: {message}", self.line_of(index, path), key)
+
+
+def read_file(path: Path) -> EvalFile:
+    """The file, whatever its cases are like. Raises InputError when it is not one at all."""
+    try:
+        return _json_lines(path) if path.suffix.lower() == ".jsonl" else _yaml(path)
+    except InputError as error:
+        raise InputError([_with_line(problem) for problem in error.problems], error.headline) from error
+
+
+def _with_line(problem: Problem) -> Problem:
+    """The line in the words of the message too, for readers that see nothing else."""
+    if problem.line is None or f"line {problem.line}" in problem.message:
+        return problem
+    return Problem(problem.file, f"line {problem.line}: {problem.message}", problem.line, problem.key)
+
+
+def _yaml(path: Path) -> EvalFile:
+    document = yaml.load(path, "yaml12")
+    if not isinstance(document.value, dict):
+        found = "the file is empty" if document.value is None else f"found {type(document.value).__name__}"
+        raise InputError(Problem(str(path), f"{found}, expected a mapping with 'evalcases'"))
+    given = [key for key in _CASES if document.value.get(key) or key == _CASES[0] in document.value]
+    if len(given) > 1:
+        raise InputError(Problem(str(path), f"{' and '.join(given)}: expected only one of them"))
+    key = given[0] if given else "evalcases"
+    cases = document.value.get(key)
+    if not isinstance(cases, list):
+        found = "it is missing" if cases is None else f"found {type(cases).__name__}"
+        raise InputError(Problem(str(path), f"evalcases: expected a list, {found}", document.line((key,)), key))
+    head = {str(name): value for name, value in document.value.items() if name != key}
+
+    def line_of(index: int, inside: str) -> int | None:
+        return document.line((key, index, *_steps(inside)))
+
+    return EvalFile(path, cases, head, line_of, key, document.value)
+
+
+def _steps(path: str) -> list[str | int]:
+    words = path.replace("[", ".").replace("]", "").split(".")
+    return [int(word) if word.isdecimal() else word for word in words if word]
+
+
+def _json_lines(path: Path) -> EvalFile:
+    cases, lines = [], []
+    problems = []
+    for number, line in lines_of(path):
+        try:
+            case = json.loads(line)
+        except ValueError as error:
+            problems.append(Problem(str(path), f"line {number}: malformed JSON: {error}", number))
+            continue
+        if not isinstance(case, dict):
+            problems.append(
+                Problem(str(path), f"line {number}: expected an object, found {type(case).__name__}", number)
+            )
+        cases.append(case)
+        lines.append(number)
+    if problems:
+        raise InputError(problems)
+    sidecar = path.with_suffix(".yaml")
+    head: Any = yaml.load(sidecar, "yaml12").value if sidecar.is_file() else {}
+    return EvalFile(
+        path, cases, head if isinstance(head, dict) else {}, lambda i, _inside: lines[i], document=head or {}
+    )

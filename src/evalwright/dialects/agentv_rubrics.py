@@ -1,0 +1,122 @@
+"""Rubric items of AgentEvals files (specification agentv, 4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["rubric_items"]
+
+Tell = Callable[[str, str], None]
+_TOP = 10
+
+
+def rubric_items(raw: Any, place: str, name: str, tell: Tell) -> list[dict[str, Any]]:
+    """Items with `id`, `text`, `weight`, `required`, and where given `min_score` and `ranges` [[low, high, text]]."""
+    if not isinstance(raw, list) or not raw:
+        tell(place, f"rubrics of {name!r}: expected a list with at least one rubric")
+        return []
+    items = [
+        item for i, rubric in enumerate(raw) if (item := _item(rubric, i, f"{place}[{i}]", name, tell)) is not None
+    ]
+    seen: set[str] = set()
+    for item in items:
+        if item["id"] in seen:
+            tell(place, f"rubrics of {name!r}: duplicate id {item['id']!r}")
+        seen.add(item["id"])
+    return items
+
+
+def _item(raw: Any, position: int, place: str, name: str, tell: Tell) -> dict[str, Any] | None:
+    if isinstance(raw, str) and raw.strip():
+        return {"id": f"rubric-{position + 1}", "text": raw, "weight": 1.0, "required": False}
+    text = None
+    if isinstance(raw, dict):
+        keys = ("expected_outcome", "outcome", "description", "criteria")
+        text = next((raw[key] for key in keys if isinstance(raw.get(key), str)), None)
+    if not isinstance(raw, dict) or (text is None and raw.get("score_ranges") is None):
+        tell(place, f"rubrics of {name!r}: expected text, or a mapping with expected_outcome or score_ranges")
+        return None
+    item_id = str(raw.get("id") or f"rubric-{position + 1}")
+    item: dict[str, Any] = {
+        "id": item_id,
+        "text": text or "",
+        "weight": _weight(raw.get("weight", 1.0), place, item_id, tell),
+        "required": raw.get("required") is True,
+    }
+    least = _least(raw, place, item_id, tell)
+    if least is not None:
+        item["min_score"] = least
+    if raw.get("score_ranges") is not None:
+        item["ranges"] = _ranges(raw["score_ranges"], f"{place}.score_ranges", f"rubric {item_id!r} of {name!r}", tell)
+    return item
+
+
+def _weight(value: Any, place: str, item_id: str, tell: Tell) -> float:
+    sound = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    if not sound:
+        tell(f"{place}.weight", f"rubric {item_id!r}: expected a weight that is not negative, found {value!r}")
+        return 1.0
+    return float(value)
+
+
+def _least(raw: dict[str, Any], place: str, item_id: str, tell: Tell) -> float | None:
+    """`required_min_score` from 0 to 10, or `min_score` from 0 to 1, as the former."""
+    for key, top in (("required_min_score", _TOP), ("min_score", 1)):
+        value = raw.get(key)
+        if value is None:
+            continue
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not 0 <= value <= top or (top == _TOP and value != int(value)):
+            tell(f"{place}.{key}", f"rubric {item_id!r}: {key}: expected a number from 0 to {top}, found {value!r}")
+            return None
+        return float(value) * _TOP / top
+    return None
+
+
+def _ranges(raw: Any, place: str, name: str, tell: Tell) -> list[list[Any]]:
+    """All scores from 0 to 10, each in one range."""
+    ranges = _from_bounds(raw, place, name, tell) if isinstance(raw, dict) else _from_list(raw, place, name, tell)
+    covered = [score for low, high, _ in ranges for score in range(low, high + 1)]
+    if ranges and len(set(covered)) < len(covered):
+        spans = ", ".join(f"[{low}, {high}]" for low, high, _ in sorted(ranges))
+        tell(place, f"score_ranges of {name} overlap: {spans}")
+    elif ranges and (gaps := sorted(set(range(_TOP + 1)) - set(covered))):
+        tell(place, f"score_ranges of {name} leave out {', '.join(map(str, gaps))}")
+    return [list(one) for one in ranges]
+
+
+def _from_bounds(raw: dict[Any, Any], place: str, name: str, tell: Tell) -> list[tuple[int, int, str]]:
+    """Lower bounds: each range reaches to the next one, the last to 10."""
+    bounds = {}
+    for key, text in raw.items():
+        bound = int(key) if str(key).isdecimal() and int(key) <= _TOP else None
+        if bound is None or not isinstance(text, str):
+            tell(place, f"score_ranges of {name}: expected whole numbers from 0 to 10 with a text each, found {key!r}")
+            return []
+        bounds[bound] = text
+    if 0 not in bounds:
+        tell(place, f"score_ranges of {name} must begin with 0, found {', '.join(map(str, sorted(bounds)))}")
+        return []
+    ordered = sorted(bounds)
+    ends = [*(bound - 1 for bound in ordered[1:]), _TOP]
+    return [(low, high, bounds[low]) for low, high in zip(ordered, ends, strict=True)]
+
+
+def _from_list(raw: Any, place: str, name: str, tell: Tell) -> list[tuple[int, int, str]]:
+    if not isinstance(raw, list) or not raw:
+        tell(place, f"score_ranges of {name}: expected a mapping of lower bounds or a list of ranges")
+        return []
+    found = []
+    for i, one in enumerate(raw):
+        span = one.get("score_range") if isinstance(one, dict) else None
+        text = one.get("expected_outcome", one.get("outcome")) if isinstance(one, dict) else None
+        whole = isinstance(span, list) and len(span) == 2 and all(type(end) is int for end in span)
+        if not whole or span is None or not 0 <= span[0] <= span[1] <= _TOP or not isinstance(text, str) or not text:
+            tell(
+                f"{place}[{i}]", f"score_ranges of {name}: expected score_range [min, max] within 0 and 10, and a text"
+            )
+            return []
+        found.append((span[0], span[1], text))
+    return found

@@ -1,0 +1,84 @@
+"""One simple question about the text of an answer (specification agentv, 3.1)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from evalwright.errors import Problem
+from evalwright.evaluators.banded import banded
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["TextCheck"]
+
+_Check = Literal[
+    "contains", "icontains", "contains_any", "contains_all", "icontains_any", "icontains_all", "starts_with",
+    "ends_with", "equals", "regex", "is_json",
+]  # fmt: skip
+_FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
+
+
+class TextCheck(msgspec.Struct, frozen=True):
+    """Whether the answer contains, begins with, ends with, equals or matches `value`, or is JSON as a whole."""
+
+    check: _Check
+    value: Any = None
+    flags: str = ""
+    negate: bool = False
+
+    uses_case = False
+
+    @staticmethod
+    def config_problems(values: dict[str, Any]) -> list[Problem]:
+        if values.get("check") != "regex":
+            return []
+        try:
+            re.compile(str(values.get("value")))
+        except re.error as error:
+            return [Problem("", f"'value' is no regular expression: {error}", key="value")]
+        return []
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        met = self._met(trace.output.final_answer or "") is not self.negate
+        said = f"{'not ' if self.negate else ''}{self.check.replace('_', ' ')} {json.dumps(self.value)}".strip()
+        return banded(float(met), [said] if met else [], [] if met else [said])
+
+    def _met(self, answer: str) -> bool:
+        if self.check == "is_json":
+            return _is_json(answer)
+        if self.check == "regex":
+            return re.search(str(self.value), answer, _flags(self.flags)) is not None
+        if self.check in ("starts_with", "ends_with", "equals"):
+            return _beside(self.check, answer.strip(), str(self.value).strip())
+        values = [str(value) for value in self.value] if isinstance(self.value, list) else [str(self.value)]
+        if self.check.startswith("i"):
+            answer, values = answer.lower(), [value.lower() for value in values]
+        found = [value in answer for value in values]
+        return any(found) if self.check.endswith("_any") else all(found)
+
+
+def _beside(check: str, answer: str, value: str) -> bool:
+    if check == "starts_with":
+        return answer.startswith(value)
+    return answer.endswith(value) if check == "ends_with" else answer == value
+
+
+def _flags(letters: Sequence[str]) -> int:
+    flags = 0
+    for letter in letters:
+        flags |= _FLAGS.get(letter, 0)
+    return flags
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,72 @@
+"""The totals of an AgentEvals run under their own names (specification agentv, 5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from statistics import mean, median, stdev
+from typing import Any
+
+from evalwright.model.plan import Plan
+from evalwright.model.result import Status
+from evalwright.model.summary import RunSummary
+from evalwright.scoring.facts import ResultLike, TraceLike
+
+__all__ = ["AgentvAggregate"]
+
+_SHOWN = 3
+_BINS = 5
+
+
+class AgentvAggregate:
+    """Scores of cases; an error counts 0 in the mean and is counted apart."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._scores: list[tuple[str, float]] = []
+        self._statuses: Counter[str] = Counter()
+        self._by_evaluator: dict[str, list[float]] = {}
+
+    def add(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
+        scores = [0.0 if row.error is not None else row.score or 0.0 for row in results]
+        for row, own in zip(results, scores, strict=True):
+            self._by_evaluator.setdefault(row.evaluator, []).append(own)
+        self._statuses[status] += 1
+        self._scores.append((trace.case_id, score or 0.0))
+
+    def merge(self, other: Any) -> None:
+        self._scores += other._scores
+        self._statuses += other._statuses
+        for name, scores in other._by_evaluator.items():
+            self._by_evaluator.setdefault(name, []).extend(scores)
+
+    def finish(self, summary: RunSummary) -> None:
+        scores = [score for _, score in self._scores]
+        ranked = sorted(self._scores, key=lambda item: (-item[1], item[0]))
+        native: dict[str, Any] = {
+            "total": len(scores),
+            **{k: self._statuses[k] for k in ("pass", "borderline", "fail")},
+        }
+        native["error"] = self._statuses["error"]
+        native["pass_rate"] = self._statuses["pass"] / len(scores) if scores else 0.0
+        if scores:
+            native |= {
+                "mean_score": mean(scores),
+                "median_score": median(scores),
+                "min_score": min(scores),
+                "max_score": max(scores),
+                "std_score": stdev(scores) if len(scores) > 1 else None,
+                "histogram": [sum(_bin(score) == i for score in scores) for i in range(_BINS)],
+                "best": [case for case, _ in ranked[:_SHOWN]],
+                "worst": [case for case, _ in ranked[::-1][:_SHOWN]],
+            }
+        native["by_evaluator"] = {
+            name: {"mean": mean(found), "min": min(found), "max": max(found)}
+            for name, found in sorted(self._by_evaluator.items())
+        }
+        summary.native = native
+
+
+def _bin(score: float) -> int:
+    return min(int(score * _BINS), _BINS - 1)

@@ -1,0 +1,275 @@
+"""AgentEvals files run as they are: cases, targets, evaluators, judges, verdicts."""
+
+import json
+import os
+import sys
+
+import pytest
+
+from evalwright.dialects import load_suite
+from evalwright.errors import InputError
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.api import open_run, re_evaluate, run_suite
+
+EVAL = """\
+name: shop
+evalcases:
+  - id: greets
+    expected_outcome: Greets Alice
+    input: Hello, I am Alice
+    execution:
+      evaluators:
+        - {name: short, type: latency, threshold: 60000}
+        - {name: named, type: field_accuracy, fields: [{path: name}]}
+    expected_output: {name: Alice}
+"""
+TARGETS = """\
+targets:
+  - {name: default, provider: mock, response: '{"name": "Alice"}'}
+  - {name: other, provider: mock, responses: [{pattern: Bob, response: hi Bob}], response: '{"name": "Bob"}'}
+"""
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """What `.env` files put into the environment does not outlive the test."""
+    kept = dict(os.environ)
+    yield
+    for name in os.environ.keys() - kept.keys():
+        del os.environ[name]
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "targets.yaml").write_text(TARGETS)
+    return tmp_path
+
+
+def run(project, text=EVAL, name="EVAL.yaml", **options):
+    (project / name).write_text(text)
+    suite = load_suite(project / name, "agentv", options=options)
+    suite.out = project / "runs"
+    return run_suite(suite)
+
+
+def results(outcome):
+    reader, _ = open_run(outcome.run_dir)
+    return {(row.case_id, row.evaluator): row for row in reader.results(EvaluationResult)}
+
+
+def verdicts(outcome):
+    reader, _ = open_run(outcome.run_dir)
+    return {v.case_id: v for v in reader.verdicts(CaseVerdict)}
+
+
+def case(evaluators, **more):
+    listed = {"id": "a", "expected_outcome": "x", "input": "hi", "execution": {"evaluators": evaluators}, **more}
+    return json.dumps({"evalcases": [listed]})
+
+
+def test_a_file_is_recognised_and_run(project):
+    (project / "EVAL.yaml").write_text(EVAL)
+    assert load_suite(project / "EVAL.yaml").dialect == "agentv"
+    outcome = run(project)
+    assert {key: row.score for key, row in results(outcome).items()} == {
+        ("greets", "short"): 1.0,
+        ("greets", "named"): 1.0,
+    }
+    assert outcome.exit_code == 0
+    assert outcome.summary.native["mean_score"] == 1.0
+
+
+def test_the_command_line_chooses_the_target(project):
+    assert verdicts(run(project, target="other"))["greets"].status == "fail"
+
+
+def test_a_case_has_its_own_target_and_limits(project):
+    text = case([{"name": "c", "type": "latency", "threshold": 60000}]).replace(
+        '"evaluators"', '"target": "other", "timeout_seconds": 5, "evaluators"'
+    )
+    reader, _ = open_run(run(project, text).run_dir)
+    assert [t.output.final_answer for t in reader.traces(Trace)] == ['{"name": "Bob"}']
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"id": 5, "expected_outcome": "x", "input": "hi"}, "id"),
+        ({"id": "b", "input": "hi"}, "expected_outcome"),
+        ({"id": "b", "expected_outcome": "x"}, "input"),
+        ({"id": "b", "expected_outcome": "x", "input": []}, "empty"),
+        ({"id": "b", "expected_outcome": "x", "input": [{"role": "robot", "content": "x"}]}, "robot"),
+        ({"id": "b", "expected_outcome": "x", "input": [{"role": "user", "content": 7}]}, "content"),
+        ({"id": "b", "expected_outcome": "x", "input": "hi", "rubrics": [{"weight": 1}]}, "rubrics"),
+        ({"id": "b", "expected_outcome": "x", "input": "hi", "evaluators": [{"name": "e", "type": "magic"}]}, "magic"),
+        ({"id": "b", "expected_outcome": "x", "input": "hi", "evaluators": [{"type": "cost", "budget": 1}]}, "name"),
+        ({"id": "b", "expected_outcome": "x", "input": "hi", "execution": {"target": "gone"}}, "gone"),
+        ("text", "mapping"),
+    ],
+)
+def test_a_case_that_cannot_be_read_is_an_error_and_the_others_run(project, entry, said):
+    sound = json.loads(case([{"name": "c", "type": "latency", "threshold": 60000}]))["evalcases"]
+    outcome = run(project, json.dumps({"evalcases": [*sound, entry]}))
+    found = verdicts(outcome)
+    (lost,) = [v for v in found.values() if v.case_id != "a"]
+    assert (found["a"].status, lost.status) == ("pass", "error")
+    assert said in lost.error.message
+    assert outcome.exit_code == 3
+
+
+@pytest.mark.parametrize("text", ["a: 1\n", "- 1\n", "evalcases: {}\n", "", "evalcases: [\n"])
+def test_files_that_are_no_suites_are_refused(project, text):
+    with pytest.raises(InputError):
+        run(project, text)
+
+
+def test_ids_must_be_unique(project):
+    twice = json.loads(case([]))["evalcases"] * 2
+    with pytest.raises(InputError, match="duplicate id 'a'"):
+        run(project, json.dumps({"evalcases": twice}))
+
+
+def test_json_lines_have_a_sidecar(project):
+    (project / "d.yaml").write_text(
+        "name: big\nexecution: {evaluators: [{name: l, type: latency, threshold: 60000}]}\n"
+    )
+    line = json.dumps({"id": "a", "expected_outcome": "x", "input": "hi"})
+    outcome = run(project, line + "\n\n", "d.jsonl")
+    assert list(results(outcome)) == [("a", "l")]
+    assert "big" in outcome.run_dir.name
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("targets: {}\n", "expected a list"),
+        ("targets: [{provider: mock}]\n", "needs a name"),
+        ("targets: [{name: default, provider: telepathy}]\n", "telepathy"),
+        ("targets: [{name: main, provider: mock}]\n", "no target 'default'"),
+        ("targets: [{name: default, provider: cli}]\n", "command_template"),
+        ("targets: [{name: default, provider: cli, command_template: 'x {CASE}'}]\n", "CASE"),
+        (
+            "targets: [{name: default, provider: cli, command_template: '${{ NOT_SET_ANYWHERE }}'}]\n",
+            "NOT_SET_ANYWHERE",
+        ),
+    ],
+)
+def test_targets_that_cannot_be_used_are_refused(project, text, said):
+    (project / "targets.yaml").write_text(text)
+    with pytest.raises(InputError) as raised:
+        run(project)
+    assert said in str(raised.value)
+
+
+def test_without_targets_a_file_can_be_checked_but_not_run(project):
+    (project / "targets.yaml").unlink()
+    with pytest.raises(InputError, match=r"no targets\.yaml"):
+        run(project)
+
+
+def agent(project, code):
+    (project / "agent.py").write_text("import json, sys\n" + code)
+    command = f"{sys.executable} agent.py {{EVAL_ID}} {{OUTPUT_FILE}} {{PROMPT}}"
+    target = {"name": "default", "provider": "cli", "command_template": command, "timeout_seconds": 5}
+    (project / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+
+
+def test_a_command_answers_in_a_file(project):
+    agent(
+        project,
+        "open(sys.argv[2], 'w').write(json.dumps({'text': sys.argv[3], 'token_usage': {'input': 3, 'output': 4}}))",
+    )
+    outcome = run(project, case([{"name": "t", "type": "token_usage", "max_total": 7}], input="it's $HOME"))
+    reader, _ = open_run(outcome.run_dir)
+    (trace,) = reader.traces(Trace)
+    assert (trace.output.final_answer, trace.metrics.token_output) == ("it's $HOME", 4)
+    assert outcome.exit_code == 0
+
+
+def test_a_command_that_fails_is_the_error_of_its_case(project):
+    agent(project, "sys.exit('broken')")
+    outcome = run(project, case([{"name": "t", "type": "cost", "budget": 1}]))
+    assert "broken (exit code 1)" in verdicts(outcome)["a"].error.message
+
+
+def test_keys_of_env_files_are_used_and_never_stored(project):
+    (project / ".env").write_text("SHOP_KEY='s3cret-value'\n")
+    target = "{name: default, provider: openai, model: m, api_key: '${{ SHOP_KEY }}'}"
+    (project / "targets.yaml").write_text(f"targets: [{target}, {{name: plain, provider: mock}}]\n")
+    outcome = run(project, case([{"name": "c", "type": "latency", "threshold": 60000}]), target="plain")
+    stored = b"".join(path.read_bytes() for path in outcome.run_dir.rglob("*") if path.is_file())
+    assert b"s3cret-value" not in stored
+
+
+def judged(project, replies, evaluator, **more):
+    """A judge that gives its replies in turn."""
+    code = (
+        "import pathlib\n"
+        "state = pathlib.Path('asked'); n = len(state.read_text()) if state.exists() else 0\n"
+        f"replies = {replies!r}\nstate.write_text('x' * (n + 1))\n"
+        "open(sys.argv[2], 'w').write(json.dumps({'text': replies[min(n, len(replies) - 1)]}))\n"
+    )
+    (project / "judge.py").write_text("import json, sys\n" + code)
+    command = f"{sys.executable} judge.py {{EVAL_ID}} {{OUTPUT_FILE}} {{PROMPT}}"
+    targets = [
+        {"name": "default", "provider": "mock", "response": "an answer", "judge_target": "judge"},
+        {"name": "judge", "provider": "cli", "command_template": command},
+    ]
+    (project / "targets.yaml").write_text(json.dumps({"targets": targets}))
+    return run(project, case([evaluator] if evaluator else [], **more))
+
+
+JUDGE = {"name": "j", "type": "llm_judge"}
+
+
+@pytest.mark.parametrize(
+    ("replies", "score", "calls"),
+    [
+        (['{"score": 0.9, "hits": ["good"]}'], 0.9, 1),
+        (['Sure:\n```json\n{"score": 0.65}\n```'], 0.65, 1),
+        (["oops", '{"score": 1}'], 1.0, 2),
+        (['{"score": 1.2}'], 0.0, 3),
+        (['{"score": "0.9"}'], 0.0, 3),
+        (['{"score": 1, "reasoning": null}'], 0.0, 3),
+    ],
+)
+def test_a_judge_is_asked_until_its_reply_can_be_read(project, replies, score, calls):
+    row = results(judged(project, replies, JUDGE))["a", "j"]
+    assert (row.score, len((project / "asked").read_text())) == (score, calls)
+
+
+def test_a_case_without_evaluators_is_judged_by_its_criterion(project):
+    row = results(judged(project, ['{"score": 0.9}'], None))["a", "llm_judge"]
+    assert row.score == 0.9
+
+
+def test_a_required_rubric_that_is_missed_gates_the_case(project):
+    reply = json.dumps({"checks": [{"id": "a", "satisfied": True}, {"id": "b", "satisfied": False}]})
+    rubrics = [{"id": "a", "outcome": "does a", "weight": 9}, {"id": "b", "outcome": "does b", "required": True}]
+    outcome = judged(project, [reply], None, rubrics=rubrics)
+    row = results(outcome)["a", "rubric"]
+    assert (row.score, row.detail["gated"], verdicts(outcome)["a"].status) == (0.9, True, "fail")
+
+
+def test_rubrics_with_ranges_are_scored(project):
+    reply = json.dumps({"checks": [{"id": "rubric-1", "score": 8}]})
+    outcome = judged(project, [reply], None, rubrics=[{"score_ranges": {0: "bad", 5: "fair", 9: "good"}}])
+    row = results(outcome)["a", "rubric"]
+    assert (row.score, row.detail["raw_scores"]) == (0.8, {"rubric-1": 8})
+
+
+def test_stored_answers_are_judged_again_without_the_system(project):
+    outcome = run(project)
+    (project / "targets.yaml").write_text("targets: [{name: default, provider: mock, response: 'no'}]\n")
+    again = re_evaluate(outcome.run_dir)
+    assert again.summary.native == outcome.summary.native
+
+
+def test_borderline_is_no_pass(project):
+    pair = [{"name": n, "type": "latency", "threshold": t, "weight": w} for n, t, w in (("a", 60000, 7), ("b", 0, 3))]
+    (project / "slow.py").write_text("import time\ndef answer(asked):\n    time.sleep(0.05)\n    return 'x'\n")
+    (project / "targets.yaml").write_text("targets: [{name: default, provider: python, callable: 'slow:answer'}]\n")
+    outcome = run(project, case(pair))
+    assert (verdicts(outcome)["a"].status, outcome.exit_code) == ("borderline", 1)
