@@ -208,6 +208,7 @@ def test_cost_without_a_price_is_assumed_and_not_part_of_the_run() -> None:
 def test_cost_without_usage_is_not_known() -> None:
     found = judged("llm_judge", THREE, Scripted(says(holds(True, True, True).text, tokens=(None, None))))
     assert found.detail["cost_usd"] is None
+    assert found.detail["usage"] == {"token_input": None, "token_output": None}
 
 
 def test_replies_from_the_cache_are_counted() -> None:

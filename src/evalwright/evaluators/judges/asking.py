@@ -155,8 +155,8 @@ def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
     detail: dict[str, Any] = {
         "cost_usd": sum(c for c in spent if c is not None) if spent and None not in spent else None,
         "usage": {
-            "token_input": sum(reply.usage.token_input or 0 for reply in replies),
-            "token_output": sum(reply.usage.token_output or 0 for reply in replies),
+            "token_input": _total(reply.usage.token_input for reply in replies),
+            "token_output": _total(reply.usage.token_output for reply in replies),
         },
     }
     if any(reply.cost_usd is None for reply in replies):
@@ -164,6 +164,12 @@ def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
     if cached := sum(reply.cached for reply in replies):
         detail["cached"] = cached
     return detail
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    """The sum of what was said; None where nobody said anything."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _spent(reply: ChatReply) -> float | None:
