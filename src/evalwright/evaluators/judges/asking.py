@@ -27,7 +27,7 @@ _UNKNOWN = Price(3.0, 15.0)
 _LIKELY_OUTPUT = 512
 _KEPT = 2000
 """Characters of a reply that are kept in a result when it could not be read."""
-_OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused"})
+_OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused", "not_installed"})
 """Failures that the settings of the run are the cause of: they keep their own type."""
 
 
