@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "re-evaluate": ("evalwright.cli.re_evaluate:command", "Judge stored traces again without calling the system."),
     "compare": ("evalwright.cli.compare:command", "Compare two runs: what got better, what got worse, how sure."),
     "calibrate": ("evalwright.cli.calibrate:command", "Measure the judges of a run by what people say."),
+    "cache": ("evalwright.cli.cache:command", "Show or clear the replies of judges that are kept."),
     "inspect": ("evalwright.cli.inspect:command", "Show the traces of a run and what the evaluators said."),
     "report": ("evalwright.cli.report:command", "Write a report of a run: Markdown or JSON."),
     "validate": ("evalwright.cli.validate:command", "Check a suite and its dataset without running anything."),

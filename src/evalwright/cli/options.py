@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-__all__ = ["as_json", "dialect", "format_options", "quiet", "run_argument", "suite_argument"]
+__all__ = ["as_json", "dialect", "format_options", "model_options", "quiet", "run_argument", "suite_argument"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,6 +27,31 @@ def run_argument(name: str = "run") -> Callable[[F], F]:
     return click.argument(name, type=click.Path(path_type=Path), metavar=name.upper())
 
 
+def model_options(command: F) -> F:
+    """Options of commands that may ask models: the wrapped command gets them as `models`."""
+
+    def wrapped(*arguments: Any, **given: Any) -> Any:
+        from evalwright.llm.choices import ModelChoices
+
+        names = ("budget_usd", "cache", "no_cache", "record", "replay", "no_network")
+        return command(*arguments, **given, models=ModelChoices(**{name: given.pop(name) for name in names}))
+
+    decorated = update_wrapper(wrapped, command)
+    for option in reversed(_MODEL_OPTIONS):
+        decorated = option(decorated)
+    return decorated  # type: ignore[return-value]
+
+
+_MODEL_OPTIONS = (
+    click.option("--budget", "budget_usd", type=click.FloatRange(min=0), metavar="USD", help="A cap for model calls."),
+    click.option("--cache", type=click.Path(path_type=Path), metavar="FILE", help="Where judges' replies are kept."),
+    click.option("--no-cache", is_flag=True, help="Ask judges anew."),
+    click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write down every model call."),
+    click.option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Serve recorded model calls only."),
+    click.option("--no-network", is_flag=True, help="Refuse model calls that leave this machine."),
+)
+
+
 def format_options(command: F) -> F:
     """Options that only some formats have; a suite of another format refuses them."""
     for option in reversed(_FORMAT_OPTIONS):
@@ -41,10 +67,13 @@ _FORMAT_OPTIONS = (
     click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="agentv: tries after a time-out."),
     click.option("--workers", type=click.IntRange(1, 50), metavar="N", help="agentv: cases at the same time."),
     click.option("--cached", type=click.Path(path_type=Path), metavar="DIR", help="letta: replay recorded results."),
-    click.option("--strict", is_flag=True, help="letta: refuse unknown keys."),
+    click.option("--strict", is_flag=True, help="letta: refuse unknown keys; northstar: refuse repeated ids."),
     click.option("--strict-rubric", is_flag=True, help="letta: refuse unknown names in rubrics."),
     click.option("--allow-empty", is_flag=True, help="letta: allow a dataset without samples."),
     click.option("--max-error-rate", type=click.FloatRange(0, 1), metavar="F", help="letta: fail above this share."),
+    click.option("--plan", metavar="NAME", help="northstar: deterministic, quality, agentic or trace."),
+    click.option("--graders", type=click.Path(path_type=Path), metavar="FILE", help="northstar: a run configuration."),
+    click.option("--judge-model", metavar="MODEL", help="northstar: the model of judges that name none."),
 )
 
 

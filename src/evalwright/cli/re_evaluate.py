@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, quiet, run_argument
+from evalwright.cli.options import as_json, model_options, quiet, run_argument
+
+if TYPE_CHECKING:
+    from evalwright.llm.choices import ModelChoices
 
 __all__ = ["command"]
 
@@ -16,10 +20,17 @@ __all__ = ["command"]
 @click.option("--add", metavar="NAME", help="Only this evaluator: of the run, or new in its suite.")
 @click.option("--suite", "suite_file", type=click.Path(path_type=Path), metavar="FILE", help="Evaluators of FILE.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="At most N cells wait for models at once.")
+@model_options
 @as_json
 @quiet
 def command(
-    run: Path, add: str | None, suite_file: Path | None, concurrency: int | None, as_json: bool, quiet: bool
+    run: Path,
+    add: str | None,
+    suite_file: Path | None,
+    concurrency: int | None,
+    as_json: bool,
+    quiet: bool,
+    models: ModelChoices,
 ) -> int:
     """Judge the stored traces of RUN again. The system is not called; old judgements are replaced.
 
@@ -33,6 +44,6 @@ def command(
         from evalwright.dialects import load_suite
 
         suite = load_suite(suite_file, to_run=False)
-    outcome = re_evaluate(run, add=add, suite=suite, concurrency=concurrency, watch=watch_of(quiet))
+    outcome = re_evaluate(run, add=add, suite=suite, concurrency=concurrency, watch=watch_of(quiet), models=models)
     present(outcome, as_json=as_json, quiet=quiet)
     return 0

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, quiet, run_argument
+from evalwright.cli.options import as_json, model_options, quiet, run_argument
+
+if TYPE_CHECKING:
+    from evalwright.llm.choices import ModelChoices
 
 __all__ = ["command"]
 
 
 @click.command("resume", short_help="Go on with a run that was interrupted.")
 @run_argument()
+@model_options
 @as_json
 @quiet
-def command(run: Path, as_json: bool, quiet: bool) -> int:
+def command(run: Path, as_json: bool, quiet: bool, models: ModelChoices) -> int:
     """Run what is missing in the run folder RUN. Every finished cell stays as it is."""
     from evalwright.cli.outcome import present, watch_of
     from evalwright.run.api import resume
 
-    return present(resume(run, watch=watch_of(quiet)), as_json=as_json, quiet=quiet)
+    return present(resume(run, watch=watch_of(quiet), models=models), as_json=as_json, quiet=quiet)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import as_json, dialect, format_options, quiet, suite_argument
+from evalwright.cli.options import as_json, dialect, format_options, model_options, quiet, suite_argument
+
+if TYPE_CHECKING:
+    from evalwright.llm.choices import ModelChoices
 
 __all__ = ["command"]
 
@@ -27,6 +30,7 @@ __all__ = ["command"]
 @click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: failed cells too.")
 @format_options
+@model_options
 @as_json
 @quiet
 def command(
@@ -44,6 +48,7 @@ def command(
     include_evaluator_failures: bool,
     as_json: bool,
     quiet: bool,
+    models: ModelChoices,
     **of_format: Any,
 ) -> int:
     """Run every case of the suite at PATH with every variant, and judge what comes back.
@@ -54,17 +59,17 @@ def command(
     from evalwright.dialects import load_suite
     from evalwright.run.api import RunOptions, retry, run_suite
 
-    options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target)
+    options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target, models)
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
-    if retried is not None and options != RunOptions():
+    if retried is not None and options != RunOptions(models=models):
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
     suite = load_suite(path, dialect, _pairs(variables), options={"target": target, **of_format})
     watch = watch_of(quiet, suite.secrets)
     if retried is None:
         outcome = run_suite(suite, options, watch)
     else:
-        outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch)
+        outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
     return present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)
 
 

@@ -69,6 +69,8 @@ class Extracted:
         return _together_later(judged, texts, truths)
 
 
+_SPOILING = ("extraction_error", "grader_error")
+"""Errors of a turn that spoil the whole; a judge that fails on one turn scores it 0."""
 _NOTHING = Evaluation(False, 0.0, "empty submission")
 
 
@@ -99,7 +101,12 @@ async def _together_later(
     import asyncio
 
     async def one(item: Evaluation | Awaitable[Evaluation]) -> Evaluation:
-        return item if isinstance(item, Evaluation) else await item
+        try:
+            return item if isinstance(item, Evaluation) else await item
+        except EvaluatorError as error:
+            if error.type in _SPOILING:
+                raise
+            return Evaluation(False, 0.0, f"not judged: {error}", {"error": error.type})
 
     return _together(list(await asyncio.gather(*map(one, judged))), texts, truths)
 

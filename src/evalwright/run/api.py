@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalwright.files.masking import Masker
+from evalwright.llm.choices import ModelChoices
+from evalwright.llm.current import in_use
+from evalwright.model.chat import Models
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
+from evalwright.run.asking import models_of
 from evalwright.run.mirroring import Mirroring
 from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.places import address_of, find_run, store_of
@@ -48,11 +52,12 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
         tally = Tally.of(plan)
         mirrors = Mirroring(plan)
         address = address_of(writer, plan, masker)
-        interrupted = _work(writer, plan, tally, None, frozenset(), mirrors, watch)
+        models = models_of(plan, options.models, masker)
+        interrupted = _work(writer, plan, tally, None, frozenset(), mirrors, models, watch)
         return _outcome(address, writer, plan, tally, interrupted, mirrors=mirrors)
 
 
-def resume(run_dir: Path, watch: Watch | None = None) -> Outcome:
+def resume(run_dir: Path, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is."""
     with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
@@ -60,12 +65,19 @@ def resume(run_dir: Path, watch: Watch | None = None) -> Outcome:
         if finished == len(cells):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
         mirrors = Mirroring(plan)
-        interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), mirrors, watch)
+        asked = models_of(plan, models, Masker.of({}, os.environ))
+        interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), mirrors, asked, watch)
         note = f"{finished} of {len(cells)} cells were finished already"
         return _outcome(address, writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
 
 
-def retry(run_dir: Path, *, evaluator_failures: bool = False, watch: Watch | None = None) -> Outcome:
+def retry(
+    run_dir: Path,
+    *,
+    evaluator_failures: bool = False,
+    watch: Watch | None = None,
+    models: ModelChoices | None = None,
+) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
     with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
@@ -77,7 +89,8 @@ def retry(run_dir: Path, *, evaluator_failures: bool = False, watch: Watch | Non
         if not again and all(map(history.finished, cells)):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
         mirrors = Mirroring(plan)
-        interrupted = _work(writer, plan, Tally.of(plan), history, again, mirrors, watch)
+        asked = models_of(plan, models, Masker.of({}, os.environ))
+        interrupted = _work(writer, plan, Tally.of(plan), history, again, mirrors, asked, watch)
         note = f"{len(again)} finished cells were run again"
         return _outcome(address, writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
 
@@ -89,6 +102,7 @@ def re_evaluate(
     suite: Suite | None = None,
     processes: int | None = None,
     concurrency: int | None = None,
+    models: ModelChoices | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """Judge the stored traces again without calling the system.
@@ -105,7 +119,8 @@ def re_evaluate(
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)
         state = RunState()
-        with watch(state) if watch else nullcontext():
+        asked = models_of(plan, models, Masker.of(suite.secrets if suite else {}, os.environ))
+        with in_use(asked), watch(state) if watch else nullcontext():
             tally = judge_again(
                 plan,
                 writer,
@@ -151,6 +166,7 @@ def _work(
     history: History | None,
     again: frozenset[int],
     mirrors: Mirroring,
+    models: Callable[[], Models],
     watch: Watch | None,
 ) -> bool:
     from evalwright.run.cells import Grid
@@ -160,7 +176,7 @@ def _work(
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
     spent = 0.0 if history is None else history.spent_usd
     state = RunState(total=total, done=finished, already_done=finished, cost_usd=spent)
-    return work(plan, writer, tally, state, mirrors, watch, history, again)
+    return work(plan, writer, tally, state, mirrors, models, watch, history, again)
 
 
 def _outcome(

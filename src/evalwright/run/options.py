@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
 
@@ -26,6 +27,7 @@ class RunOptions:
     concurrency: int | None = None
     target: str | None = None
     """A Python target, `module:callable`, instead of the suite's own."""
+    models: ModelChoices | None = None
 
 
 @dataclass(frozen=True, slots=True)

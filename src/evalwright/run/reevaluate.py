@@ -7,6 +7,7 @@ that grows with the number of traces is held except eight bytes each to find sup
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import multiprocessing
 import os
@@ -20,6 +21,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted
+from evalwright.llm.current import close_models
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
@@ -159,6 +161,8 @@ def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, repo
         try:
             loop.run_until_complete(again.judge(part))
         finally:
+            with contextlib.suppress(Exception):
+                loop.run_until_complete(close_models())
             for task in asyncio.all_tasks(loop):
                 task.cancel()
             loop.run_until_complete(asyncio.sleep(0))

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from evalwright.errors import Interrupted
+from evalwright.llm.current import InUse, in_use
+from evalwright.model.chat import Models
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.clock import Clock
@@ -51,6 +53,7 @@ def work(
     tally: Tally,
     state: RunState,
     mirrors: Mirroring,
+    models: Callable[[], Models],
     watch: Watch | None = None,
     history: History | None = None,
     again: frozenset[int] = frozenset(),
@@ -63,18 +66,21 @@ def work(
     judge = Judge(plan, watchdog, clock)
     runner = Runner(plan, writer, targets_of(plan), judge, watchdog, clock, state, tally, mirrors)
     display = watch(state) if watch else contextlib.nullcontext()
-    with watchdog, exits_refused(), prints_to_stderr(), display, _interruptible(runner, watchdog, state):
-        _run_loop(runner, history, again)
+    interruptible = _interruptible(runner, watchdog, state)
+    with in_use(models) as asked, watchdog, exits_refused(), prints_to_stderr(), display, interruptible:
+        _run_loop(runner, asked, history, again)
     return runner.stopping and state.done < state.total
 
 
-def _run_loop(runner: Runner, history: History | None, again: frozenset[int]) -> None:
+def _run_loop(runner: Runner, asked: InUse, history: History | None, again: frozenset[int]) -> None:
     """`asyncio.run` would wait for ever on user tasks that ignore their cancellation; this waits a moment."""
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda _loop, _context: None)  # what user code left behind is no news at the end
     try:
         loop.run_until_complete(runner.run(history, again))
     finally:
+        with contextlib.suppress(Exception):
+            loop.run_until_complete(asyncio.wait_for(asked.close(), _LAST_SECONDS))
         if leftover := asyncio.all_tasks(loop):
             for task in leftover:
                 task.cancel()

@@ -1,0 +1,33 @@
+"""`evalwright cache`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command("cache", short_help="Show or clear the replies of judges that are kept.")
+@click.argument("action", type=click.Choice(["show", "clear"]), default="show")
+@click.option(
+    "--cache", "path", type=click.Path(path_type=Path), metavar="FILE", help="Another file than the usual one."
+)
+def command(action: str, path: Path | None) -> int:
+    """Show how many replies of which models are kept, or clear them all."""
+    from evalwright.cli.screen import say
+    from evalwright.llm.cache import Cache, default_path
+
+    file = path or default_path()
+    if not file.is_file():
+        say([f"{file}: nothing is kept"])
+        return 0
+    with closing(Cache(file)) as cache:
+        if action == "clear":
+            say([f"{cache.clear()} replies forgotten"])
+        else:
+            rows = [f"{count:>8,}  {model}  (newest {newest})" for model, count, newest in cache.counts()]
+            say([*rows, str(file)])
+    return 0

@@ -1,0 +1,26 @@
+"""What a user may say about the model calls of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["ModelChoices"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoices:
+    """What a user may say about model calls of one run."""
+
+    budget_usd: float | None = None
+    """A hard cap for all model calls of the run, judges included."""
+    allow_unpriced: bool = False
+    cache: Path | None = None
+    """The file of the cache, by default one in the user's cache folder."""
+    no_cache: bool = False
+    record: Path | None = None
+    replay: Path | None = None
+    no_network: bool = False
+    """Refuse every call that leaves this machine."""
+    mask: Callable[[str], str] = field(default=lambda text: text)

@@ -1,0 +1,148 @@
+"""Models behind the OpenAI interface, through the official client: chat completions, embeddings, moderations."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from evalwright.llm.failures import CallFailed, failure_of
+from evalwright.llm.routes import Route
+from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
+from evalwright.model.trace import ToolCall
+
+__all__ = ["OpenAIClient"]
+
+_NO_KEY = "no-key-needed"
+
+
+class OpenAIClient:
+    """One endpoint. The client's own retries are off: `retrying` is the one place for them."""
+
+    def __init__(self, route: Route) -> None:
+        import openai
+
+        self._client = openai.AsyncOpenAI(
+            api_key=route.key or _NO_KEY, base_url=route.base_url, max_retries=0, timeout=None
+        )
+        self._errors: type[Exception] = openai.OpenAIError
+
+    async def chat(self, model: str, request: ChatRequest) -> ChatReply:
+        started = time.monotonic()
+        try:
+            said = await self._client.chat.completions.create(**_asked(model, request))
+        except self._errors as error:
+            raise failure_of(error) from error
+        except (ValueError, TypeError) as error:
+            raise CallFailed("bad_reply", f"the reply cannot be read: {error}", again=True) from error
+        return _reply(said, model, int((time.monotonic() - started) * 1000))
+
+    async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
+        try:
+            said = await self._client.embeddings.create(model=model, input=list(texts), encoding_format="float")
+        except self._errors as error:
+            raise failure_of(error) from error
+        vectors = [list(item.embedding) for item in sorted(said.data, key=lambda item: item.index)]
+        return Embedding(vectors, model, Usage(token_input=_count(said.usage, "prompt_tokens")))
+
+    async def moderate(self, model: str, text: str) -> Moderation:
+        try:
+            said = await self._client.moderations.create(model=model, input=text)
+        except self._errors as error:
+            raise failure_of(error) from error
+        if not said.results:
+            raise CallFailed("bad_reply", "the moderation has no results")
+        found = said.results[0]
+        scores = {
+            name: float(score) for name, score in found.category_scores.model_dump(by_alias=True).items() if score
+        }
+        return Moderation(bool(found.flagged), scores, model)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _asked(model: str, request: ChatRequest) -> dict[str, Any]:
+    messages = [{"role": "system", "content": request.system}] if request.system else []
+    asked: dict[str, Any] = {
+        "model": model,
+        "messages": [*messages, *map(_message, request.messages)],
+        **request.extra,
+    }
+    if request.temperature is not None:
+        asked["temperature"] = request.temperature
+    if request.max_tokens is not None:
+        asked["max_completion_tokens" if _reasons(model) else "max_tokens"] = request.max_tokens
+    if request.schema is not None:
+        asked["response_format"] = _format(request.schema)
+    if request.tools:
+        asked["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
+    if request.tool_choice:
+        named = request.tool_choice not in ("auto", "none", "required")
+        asked["tool_choice"] = (
+            {"type": "function", "function": {"name": request.tool_choice}} if named else request.tool_choice
+        )
+    return asked
+
+
+def _reasons(model: str) -> bool:
+    """Reasoning models count hidden tokens too, and take the limit under another name."""
+    return model.startswith(("o1", "o3", "o4", "gpt-5"))
+
+
+def _format(schema: dict[str, Any]) -> dict[str, Any]:
+    if not schema:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+
+
+def _message(message: ChatMessage) -> dict[str, Any]:
+    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.name:
+        said["name"] = message.name
+    if message.tool_call_id:
+        said["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        said["tool_calls"] = [
+            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(c.arguments)}}
+            for c in message.tool_calls
+        ]
+    return said
+
+
+def _reply(said: Any, model: str, latency_ms: int) -> ChatReply:
+    if not getattr(said, "choices", None):
+        raise CallFailed("bad_reply", "the reply has no choices", again=True)
+    choice = said.choices[0]
+    message = choice.message
+    details = getattr(said.usage, "completion_tokens_details", None)
+    usage = Usage(
+        _count(said.usage, "prompt_tokens"),
+        _count(said.usage, "completion_tokens"),
+        _count(details, "reasoning_tokens"),
+    )
+    return ChatReply(
+        text=message.content if isinstance(message.content, str) else "",
+        model=said.model or model,
+        thinking=getattr(message, "reasoning_content", None),
+        tool_calls=[_call(call) for call in message.tool_calls or ()],
+        usage=usage,
+        latency_ms=latency_ms,
+        finish_reason=choice.finish_reason,
+        refusal=getattr(message, "refusal", None),
+    )
+
+
+def _call(call: Any) -> ToolCall:
+    text = call.function.arguments
+    try:
+        arguments = json.loads(text) if text else {}
+    except ValueError:
+        arguments = {"_raw": text}
+    return ToolCall(call.function.name, call.id, arguments if isinstance(arguments, dict) else {"_raw": text})
+
+
+def _count(usage: Any, name: str) -> int | None:
+    value = getattr(usage, name, None)
+    return value if isinstance(value, int) else None

@@ -1,0 +1,66 @@
+"""Model calls written down, and served again to the letter: runs without a key and without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.jsonl import lines_of
+from evalwright.llm.failures import CallFailed
+from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
+
+__all__ = ["Recorder", "Recording"]
+
+_KINDS: dict[str, Any] = {"chat": ChatReply, "embed": Embedding, "moderate": Moderation}
+
+
+class Recorder:
+    """Appends every answered call to a file, secrets masked."""
+
+    def __init__(self, path: Path, mask: Callable[[str], str]) -> None:
+        self._mask = mask
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from error
+
+    def keep(self, key: str, kind: str, asked: Any, reply: Any) -> None:
+        row = {"key": key, "kind": kind, "asked": msgspec.to_builtins(asked), "reply": msgspec.to_builtins(reply)}
+        self._file.write(self._mask(json.dumps(row, ensure_ascii=False)) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class Recording:
+    """Answers only what was recorded; a call that is not among it is an error. Repeated keys are served in order."""
+
+    def __init__(self, path: Path) -> None:
+        self._replies: dict[str, list[tuple[str, Any]]] = {}
+        self._path = path
+        problems = []
+        for number, line in lines_of(path):
+            try:
+                row = json.loads(line)
+                reply = msgspec.convert(row["reply"], _KINDS[row["kind"]])
+            except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
+                problems.append(Problem(str(path), f"no recorded call: {type(error).__name__}: {error}", number))
+                continue
+            self._replies.setdefault(row["key"], []).append((row["kind"], reply))
+        if problems:
+            raise InputError(problems)
+
+    def find(self, key: str, asked: ChatRequest | str) -> Any:
+        """The reply. Raises CallFailed `not_recorded`."""
+        replies = self._replies.get(key)
+        if not replies:
+            what = asked.model if isinstance(asked, ChatRequest) else asked
+            raise CallFailed("not_recorded", f"this call of {what!r} is not recorded in {self._path}")
+        return (replies.pop(0) if len(replies) > 1 else replies[0])[1]

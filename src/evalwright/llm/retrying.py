@@ -1,0 +1,88 @@
+"""The one place where model calls are tried again, and where their number at a time is held down.
+
+Waits grow exponentially with full jitter (AWS architecture blog, "Exponential backoff and jitter"); a server's
+`Retry-After` is obeyed up to a cap. A 429 halves the number of calls at a time, each success lets it grow again
+(additive increase, multiplicative decrease).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from evalwright.llm.failures import CallFailed
+
+__all__ = ["Gate", "Rules", "retried"]
+
+T = TypeVar("T")
+
+
+class Rules:
+    """Bounds of one call: attempts, seconds of one attempt and of all, seconds of the first and the longest wait."""
+
+    attempts = 5
+    attempt_seconds = 120.0
+    call_seconds = 600.0
+    first_wait = 0.4
+    longest_wait = 20.0
+    longest_retry_after = 60.0
+
+
+class Gate:
+    """Lets so many calls through at a time; fewer after a 429, one more after as many successes as there are places."""
+
+    def __init__(self, width: int) -> None:
+        self._most = self._width = float(max(1, width))
+        self._inside = 0
+        self._changed = asyncio.Condition()
+
+    async def __aenter__(self) -> None:
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._inside < int(self._width))
+            self._inside += 1
+
+    async def __aexit__(self, *_error: object) -> None:
+        async with self._changed:
+            self._inside -= 1
+            self._changed.notify_all()
+
+    def narrow(self) -> None:
+        self._width = max(1.0, self._width / 2)
+
+    def widen(self) -> None:
+        self._width = min(self._most, self._width + 1 / self._width)
+
+
+async def retried(call: Callable[[], Awaitable[T]], gate: Gate, rules: Rules) -> T:
+    """The result of `call`, tried again where that may help. Raises the last CallFailed."""
+    until = time.monotonic() + rules.call_seconds
+    for attempt in range(1, rules.attempts + 1):
+        try:
+            async with gate:
+                try:
+                    async with asyncio.timeout(rules.attempt_seconds):
+                        result = await call()
+                except TimeoutError:
+                    message = f"no answer within {rules.attempt_seconds:g} seconds"
+                    raise CallFailed("timeout", message, again=True) from None
+            gate.widen()
+            return result
+        except CallFailed as failure:
+            if failure.kind == "rate_limited":
+                gate.narrow()
+            wait = _wait(failure, attempt, rules)
+            last = attempt == rules.attempts or time.monotonic() + wait > until
+            if last or not failure.again:
+                tries = f" (tried {attempt} times)" if attempt > 1 else ""
+                raise CallFailed(failure.kind, f"{failure}{tries}") from failure
+            await asyncio.sleep(wait)
+    raise AssertionError("unreachable")
+
+
+def _wait(failure: CallFailed, attempt: int, rules: Rules) -> float:
+    if failure.retry_after is not None:
+        return min(failure.retry_after, rules.longest_retry_after)
+    return random.uniform(0, min(rules.longest_wait, rules.first_wait * 2**attempt))

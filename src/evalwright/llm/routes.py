@@ -1,0 +1,86 @@
+"""Who answers to the name of a model: which interface, at which address, with which key."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from evalwright.model.chat import ChatRequest
+
+__all__ = ["Route", "missing_key", "route_of"]
+
+
+class _Provider(NamedTuple):
+    interface: str
+    base_url: str | None
+    keys: tuple[str, ...]
+    base_url_variable: str | None = None
+
+
+_PROVIDERS = {
+    "openai": _Provider("openai", None, ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
+    "anthropic": _Provider("anthropic", None, ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL"),
+    "azure": _Provider("openai", None, ("AZURE_OPENAI_API_KEY",), "AZURE_OPENAI_ENDPOINT"),
+    "google": _Provider(
+        "openai",
+        "https://generativelanguage.googleapis.com/v1beta/openai/",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "GEMINI_BASE_URL",
+    ),
+    "openrouter": _Provider("openai", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), "OPENROUTER_BASE_URL"),
+    "deepseek": _Provider("openai", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",), "DEEPSEEK_BASE_URL"),
+    "groq": _Provider("openai", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "GROQ_BASE_URL"),
+    "mistral": _Provider("openai", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), "MISTRAL_BASE_URL"),
+    "xai": _Provider("openai", "https://api.x.ai/v1", ("XAI_API_KEY",), "XAI_BASE_URL"),
+}
+_ALIASES = {"gemini": "google"}
+_LOOPBACK = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(/|\Z)")
+
+
+class Route(NamedTuple):
+    """Where one request goes. `interface` is `openai` (chat completions) or `anthropic` (messages)."""
+
+    interface: str
+    model: str
+    base_url: str | None
+    key: str | None
+    key_variable: str
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.base_url is not None and _LOOPBACK.match(self.base_url) is not None
+
+
+def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> Route:
+    """The route of a request: its own provider, else that of its model's name (`provider/model`, `claude-...`).
+
+    Any other name is asked for at the OpenAI-compatible endpoint of OPENAI_BASE_URL.
+    """
+    named, model = _named(request)
+    provider = _PROVIDERS[named]
+    of_environment = environment.get(provider.base_url_variable) if provider.base_url_variable else None
+    base_url = request.base_url or of_environment or provider.base_url
+    if named == "azure" and base_url and "/openai" not in base_url:
+        base_url = base_url.rstrip("/") + "/openai/v1"
+    variables = (request.api_key_env,) if request.api_key_env else provider.keys
+    variable = next((name for name in variables if environment.get(name)), variables[0])
+    return Route(provider.interface, model, base_url, environment.get(variable) or None, variable)
+
+
+def _named(request: ChatRequest) -> tuple[str, str]:
+    prefix, slash, rest = request.model.partition("/")
+    prefix = _ALIASES.get(prefix, prefix)
+    given = _ALIASES.get(request.provider or "", request.provider or "")
+    if given in _PROVIDERS:
+        return given, rest if slash and prefix == given else request.model
+    if slash and prefix in _PROVIDERS:
+        return prefix, rest
+    return ("anthropic" if request.model.startswith("claude") else "openai"), request.model
+
+
+def missing_key(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> str | None:
+    """The variable that should hold the key of a request and does not; None where nothing is missing."""
+    route = route_of(request, environment)
+    return None if route.key or route.is_loopback else route.key_variable

@@ -1,0 +1,67 @@
+"""What model calls cost, and a hard cap on it: money is set aside before a call and settled after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from evalwright.llm.failures import CallFailed
+from evalwright.model.chat import ChatMessage, ChatRequest, Usage
+from evalwright.model.plan import Price
+
+__all__ = ["Spending"]
+
+_MILLION = 1_000_000
+_CHARACTERS_A_TOKEN = 4
+_LIKELY_OUTPUT = 1024
+
+
+class Spending:
+    """Dollars spent and set aside. `cap_usd` None is no cap; under a cap a model without a price is refused."""
+
+    def __init__(self, prices: Mapping[str, Price], cap_usd: float | None, *, allow_unpriced: bool = False) -> None:
+        self._prices, self._cap, self._allow_unpriced = prices, cap_usd, allow_unpriced
+        self.spent = self._reserved = 0.0
+
+    def price(self, model: str) -> Price | None:
+        """The price of a model by its name, with or without its provider."""
+        return self._prices.get(model) or self._prices.get(model.partition("/")[2])
+
+    def cost(self, model: str, usage: Usage) -> float | None:
+        """US dollars of a call; None without a price or without counts."""
+        price = self.price(model)
+        if price is None or (usage.token_input is None and usage.token_output is None):
+            return None
+        return _dollars(price, usage.token_input or 0, usage.token_output or 0)
+
+    def reserve(self, request: ChatRequest) -> float:
+        """Set money aside for a call. Raises CallFailed `cost_limit` or `no_price`."""
+        price = self.price(request.model)
+        if price is None:
+            if self._cap is not None and not self._allow_unpriced:
+                message = f"{request.model!r} has no price, and money is capped: name its price, or allow it"
+                raise CallFailed("no_price", message)
+            return 0.0
+        tokens = _characters(request.messages, request.system) // _CHARACTERS_A_TOKEN
+        estimate = _dollars(price, tokens, request.max_tokens or _LIKELY_OUTPUT)
+        if self._cap is not None and self.spent + self._reserved + estimate > self._cap:
+            spent = f"${self.spent:.4f} are spent and ${self._reserved:.4f} set aside"
+            raise CallFailed("cost_limit", f"{spent} of ${self._cap:.4f}: a call of about ${estimate:.4f} is too much")
+        self._reserved += estimate
+        return estimate
+
+    def settle(self, reserved: float, cost: float | None) -> None:
+        """The call is over: what it really cost takes the place of what was set aside."""
+        self._reserved -= reserved
+        self.spent += reserved if cost is None else cost
+
+    def release(self, reserved: float) -> None:
+        """The call failed and cost nothing."""
+        self._reserved -= reserved
+
+
+def _characters(messages: Sequence[ChatMessage], system: str | None) -> int:
+    return len(system or "") + sum(len(str(message.content)) for message in messages)
+
+
+def _dollars(price: Price, tokens_in: int, tokens_out: int) -> float:
+    return (tokens_in * price.input_per_million_tokens + tokens_out * price.output_per_million_tokens) / _MILLION
