@@ -34,7 +34,8 @@ def model_options(command: F) -> F:
         from evalwright.llm.choices import ModelChoices
 
         names = ("budget_usd", "cache", "no_cache", "record", "replay", "no_network")
-        return command(*arguments, **given, models=ModelChoices(**{name: given.pop(name) for name in names}))
+        models = ModelChoices(**{name: given.pop(name) for name in names})
+        return command(*arguments, **given, models=models)
 
     decorated = update_wrapper(wrapped, command)
     for option in reversed(_MODEL_OPTIONS):
