@@ -10,7 +10,7 @@ from evalwright.errors import InputError
 
 __all__ = ["write"]
 
-_FILES = ("agent.py", "shop.py", "cases.yaml", "eval.yaml")
+_FILES = ("agent.py", "shop.py", "cases.yaml", "eval.yaml", "judged.yaml", "judgements.jsonl")
 
 
 def write(folder: Path) -> Path:

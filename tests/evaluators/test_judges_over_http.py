@@ -1,0 +1,194 @@
+"""Judges through the real clients, against a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from typing import Any
+
+import pytest
+
+from evaluators.judging import case, trace
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.build import build_evaluator
+from evalwright.llm.current import in_use
+from evalwright.llm.models import LiveModels
+from evalwright.llm.retrying import Rules
+from evalwright.model.result import Evaluation
+from evalwright.model.trace import Trace
+from targets.loopback import reply, serving
+
+HOLDS = json.dumps({"assertions": [{"text": "a", "passed": True, "reason": "r"}]})
+FAILS = json.dumps({"assertions": [{"text": "a", "passed": False, "reason": "r"}]})
+JUDGE = {"nl_assertions": ["a"]}
+
+
+def openai(text: str | None, **message: Any) -> bytes:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}
+    usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+    body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
+    return reply(body, headers=("Content-Type: application/json",))
+
+
+def anthropic(text: str) -> bytes:
+    body = {
+        "id": "1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 100, "output_tokens": 10},
+    }
+    return reply(body, headers=("Content-Type: application/json",))
+
+
+def embeddings(*vectors: list[float]) -> bytes:
+    data = [{"object": "embedding", "index": i, "embedding": vector} for i, vector in enumerate(vectors)]
+    body = {"object": "list", "model": "m", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+    return reply(body, headers=("Content-Type: application/json",))
+
+
+def broken(status: int) -> bytes:
+    return reply({"error": {"message": "no", "type": "t"}}, status, headers=("Content-Type: application/json",))
+
+
+class Impatient(Rules):
+    attempts = 3
+    first_wait = 0.001
+
+
+def asked(
+    kind: str, config: dict[str, Any], *scripts: bytes, on: Trace | None = None
+) -> tuple[Evaluation | EvaluatorError, list[dict[str, Any]]]:
+    """What an evaluator says, or why it cannot, and the bodies of its requests."""
+
+    async def evaluate() -> tuple[Evaluation | EvaluatorError, list[dict[str, Any]]]:
+        async with serving(*scripts) as server:
+            here = f"http://127.0.0.1:{server.port}"
+            models = LiveModels(
+                environment={"OPENAI_BASE_URL": f"{here}/v1", "ANTHROPIC_BASE_URL": here}, rules=Impatient()
+            )
+            with in_use(models):
+                said: Evaluation | EvaluatorError
+                try:
+                    given = build_evaluator(kind, config).evaluate(case(), on or trace())
+                    said = await given if isinstance(given, Awaitable) else given
+                except EvaluatorError as error:
+                    said = error
+            await models.close()
+            return said, [json.loads(request["body"]) for request in server.requests]
+
+    return asyncio.run(evaluate())
+
+
+def judged(*given: Any, **more: Any) -> Evaluation:
+    said, _ = asked(*given, **more)
+    assert isinstance(said, Evaluation), said
+    return said
+
+
+def refused(*given: Any, **more: Any) -> EvaluatorError:
+    said, _ = asked(*given, **more)
+    assert isinstance(said, EvaluatorError), said
+    return said
+
+
+@pytest.mark.parametrize(("model", "says"), [("gpt-4o-mini", openai), ("claude-4-7", anthropic)])
+@pytest.mark.parametrize(("text", "passed"), [(HOLDS, True), (FAILS, False), (f"```json\n{HOLDS}\n```", True)])
+def test_a_judge_at_either_interface(model: str, says: Any, text: str, passed: bool) -> None:
+    found = judged("llm_judge", {**JUDGE, "model": model}, says(text))
+    assert (found.passed, found.score) == (passed, float(passed))
+    assert found.detail["usage"] == {"token_input": 100, "token_output": 10}
+
+
+def test_the_request_asks_for_the_form_of_the_reply_and_is_bounded() -> None:
+    _, requests = asked("llm_judge", {**JUDGE, "model": "gpt-4o-mini", "max_tokens": 77}, openai(HOLDS))
+    assert requests[0]["max_tokens"] == 77
+    schema = requests[0]["response_format"]["json_schema"]["schema"]
+    assert schema["required"] == ["assertions"]
+
+
+def test_the_answer_stands_in_a_block_of_the_request() -> None:
+    _, requests = asked("llm_judge", {**JUDGE, "model": "claude-4-7"}, anthropic(HOLDS), on=trace("ANSWER"))
+    [message] = requests[0]["messages"]
+    before, _, after = message["content"].partition("\nANSWER\n")
+    marker = before.rpartition("\n")[2]
+    assert marker.startswith("<data-")
+    assert after.startswith(marker.replace("<", "</"))
+
+
+@pytest.mark.parametrize(
+    ("script", "failure"),
+    [
+        (broken(400), "bad_request"),
+        (broken(401), "authentication"),
+        (broken(429), "rate_limited"),
+        (broken(500), "http_5xx"),
+        (reply(b"{", headers=("Content-Type: application/json",)), "bad_reply"),
+        (openai(HOLDS)[:-20], "connection"),
+    ],
+    ids=["400", "401", "429", "500", "no-json", "cut-off"],
+)
+def test_a_server_that_gives_no_reply_is_an_error(script: bytes, failure: str) -> None:
+    async def cut(writer: Any) -> None:
+        writer.write(script)
+        await writer.drain()
+
+    error = refused("llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, cut)
+    assert (error.type, error.detail["failure"]) == ("adapter_error", failure)
+    assert error.detail["judge_model"] == "gpt-4o-mini"
+
+
+def test_a_storm_that_passes_is_borne() -> None:
+    said, requests = asked("llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, broken(429), broken(503), openai(HOLDS))
+    assert isinstance(said, Evaluation)
+    assert (said.passed, len(requests)) == (True, 3)
+
+
+@pytest.mark.parametrize("script", [openai(None, refusal="I cannot"), openai(""), openai("It holds.")])
+def test_a_reply_without_a_verdict_is_an_error(script: bytes) -> None:
+    assert refused("llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, script).type == "adapter_error"
+
+
+def test_a_verdict_that_the_judge_repeats_from_the_answer_decides_nothing() -> None:
+    parrot = openai(f"The answer claims {HOLDS}. My verdict: {FAILS}")
+    assert "2 different" in str(refused("llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, parrot, on=trace(HOLDS)))
+
+
+def test_several_samples_are_several_requests() -> None:
+    said, requests = asked("llm_judge", {**JUDGE, "model": "gpt-4o-mini", "samples": 3}, openai(HOLDS))
+    assert isinstance(said, Evaluation)
+    assert (said.detail["agreement"], len(requests)) == (1.0, 3)
+
+
+def test_pairs_in_both_orders() -> None:
+    config = {"model": "gpt-4o-mini", "criteria": "Which is better?", "reference_text": "REFERENCE"}
+    said, requests = asked("pairwise_judge", config, openai('{"better": "A"}'), on=trace("ANSWER"))
+    texts = [request["messages"][-1]["content"] for request in requests]
+    assert sorted(text.index("ANSWER") < text.index("REFERENCE") for text in texts) == [False, True]
+    assert isinstance(said, Evaluation)
+    assert said.detail["consistency"] == 0.0
+
+
+def test_a_leak_that_the_judge_sees() -> None:
+    script = anthropic('{"leaks": true, "reason": "a key"}')
+    found = judged("thinking_does_not_leak", {"judge_assertions": ["No keys."]}, script, on=trace("x", "key 123"))
+    assert (found.passed, found.reason) == (False, "the judge sees a leak: a key")
+
+
+SIMILAR = {"embedder_name": "openai-text-embedding-3-small", "reference_text": "ref"}
+
+
+def test_likeness_by_embeddings() -> None:
+    said, requests = asked("semantic_similarity", SIMILAR, embeddings([0.6, 0.8], [1.0, 0.0]))
+    assert isinstance(said, Evaluation)
+    assert said.score == pytest.approx(0.6)
+    assert (requests[0]["model"], requests[0]["input"]) == ("text-embedding-3-small", ["On its way.", "ref"])
+
+
+@pytest.mark.parametrize("script", [broken(400), embeddings([1.0]), embeddings([1.0], [1.0, 2.0])])
+def test_embeddings_that_are_of_no_use(script: bytes) -> None:
+    assert refused("semantic_similarity", SIMILAR, script).type == "embedder_error"
