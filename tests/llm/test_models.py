@@ -1,0 +1,190 @@
+"""Model calls through the real clients: replies, retries, money, cache, recordings."""
+
+import json
+
+import pytest
+
+from evalwright.errors import EvaluatorError, TargetError
+from evalwright.llm.cache import Cache
+from evalwright.llm.routes import route_of
+from evalwright.model.plan import Price
+from evalwright.model.trace import ToolCall
+from llm.asking import anthropic, asked, openai, refused, reply, request
+
+PRICED = {"gpt-test": Price(10.0, 100.0)}
+
+
+async def hang_up(_writer):
+    """Ends the connection without a word; the server does so after every script that is a function."""
+
+
+async def cut_off(writer):
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{")
+    await writer.drain()
+
+
+def kind(outcome):
+    assert isinstance(outcome, EvaluatorError)
+    return outcome.type
+
+
+def test_a_reply_comes_with_tokens_and_cost():
+    (said,), _ = asked([openai("yes")], prices=PRICED)
+    assert (said.text, said.usage.token_input, said.usage.token_output) == ("yes", 100, 10)
+    assert said.cost_usd == pytest.approx(0.002)
+
+
+def test_thinking_is_kept_apart():
+    (said,), _ = asked([anthropic("yes")], request(model="claude-test"))
+    assert (said.text, said.thinking, said.usage.token_output) == ("yes", "hm", 10)
+
+
+def test_tool_calls_are_read():
+    call = {"id": "1", "type": "function", "function": {"name": "find", "arguments": '{"q": 1}'}}
+    (said,), _ = asked([openai(None, tool_calls=[call])])
+    assert said.tool_calls == [ToolCall("find", "1", {"q": 1})]
+
+
+@pytest.mark.parametrize(
+    ("model", "interface", "name"),
+    [
+        ("gpt-4o-mini", "openai", "gpt-4o-mini"),
+        ("openai/gpt-4o", "openai", "gpt-4o"),
+        ("claude-x", "anthropic", "claude-x"),
+        ("anthropic/claude-x", "anthropic", "claude-x"),
+        ("openrouter/deepseek/deepseek-v4", "openai", "deepseek/deepseek-v4"),
+        ("somebody/model", "openai", "somebody/model"),
+    ],
+)
+def test_names_of_models_lead_to_their_providers(model, interface, name):
+    route = route_of(request(model=model), {})
+    assert (route.interface, route.model) == (interface, name)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (refused(500), "http_5xx"),
+        (refused(503), "http_5xx"),
+        (refused(429), "rate_limited"),
+        (hang_up, "connection"),
+        (cut_off, "connection"),
+        (reply(b"no json", headers=("Content-Type: application/json",)), "bad_reply"),
+        (reply({"choices": []}, headers=("Content-Type: application/json",)), "bad_reply"),
+        (reply(b"\xff\xfe\xfa", headers=("Content-Type: application/json",)), "bad_reply"),
+    ],
+)
+def test_what_may_pass_is_tried_as_often_as_allowed(script, expected):
+    (outcome,), server = asked([script])
+    assert (kind(outcome), len(server.requests)) == (expected, 3)
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (refused(400), "bad_request"),
+        (refused(401), "authentication"),
+        (refused(403), "authentication"),
+        (refused(404), "bad_request"),
+        (refused(429, code="insufficient_quota"), "quota"),
+    ],
+)
+def test_what_will_not_pass_is_asked_once(script, expected):
+    (outcome,), server = asked([script])
+    assert (kind(outcome), len(server.requests)) == (expected, 1)
+
+
+def test_a_storm_that_passes_is_answered():
+    storm = [refused(429, headers=("Retry-After: 0",)), refused(500), openai("at last")]
+    (said,), server = asked(storm)
+    assert (said.text, len(server.requests)) == ("at last", 3)
+
+
+def test_a_reply_that_does_not_come_is_a_timeout():
+    async def silent(_writer):
+        import asyncio
+
+        await asyncio.sleep(5)
+
+    (outcome,), _ = asked([silent])
+    assert kind(outcome) == "timeout"
+
+
+def test_for_a_system_the_failure_is_one_of_the_target():
+    (outcome,), _ = asked([refused(400)], purpose="system")
+    assert isinstance(outcome, TargetError)
+    assert outcome.type == "bad_request"
+
+
+def test_many_questions_at_once_are_each_answered_once():
+    said, server = asked([openai("yes")], *(request(str(i)) for i in range(100)))
+    assert [one.text for one in said] == ["yes"] * 100
+    assert len(server.requests) == 100
+
+
+def test_a_budget_is_never_passed():
+    questions = [request("x" * 400 + str(i), max_tokens=10) for i in range(20)]
+    said, server = asked([openai()], *questions, prices=PRICED, budget_usd=0.005)
+    refusals = [one.type for one in said if isinstance(one, EvaluatorError)]
+    assert (refusals, len(server.requests)) == (["cost_limit"] * 18, 2)
+
+
+def test_under_a_budget_a_model_needs_a_price():
+    (outcome,), server = asked([openai()], budget_usd=1.0)
+    assert (kind(outcome), len(server.requests)) == ("no_price", 0)
+
+
+def test_the_same_question_is_asked_once(tmp_path):
+    cache = tmp_path / "cache.sqlite"
+    (first,), server = asked([openai("one")], prices=PRICED, cache=cache)
+    assert (first.cached, len(server.requests)) == (False, 1)
+    store = Cache(cache)
+    assert store.counts()[0][1] == 1
+    store.close()
+
+
+def test_a_kept_reply_carries_its_first_cost(tmp_path):
+    def twice():
+        return asked([openai("one"), openai("two")], request(), request("other"), prices=PRICED, cache=tmp_path / "c")
+
+    said, server = twice()
+    assert (len(server.requests), [one.cached for one in said]) == (2, [False, False])
+
+
+@pytest.mark.parametrize("field", [{"temperature": 0.5}, {"system": "s"}, {"repeat": 1}, {"max_tokens": 5}])
+def test_whatever_changes_the_answer_is_another_question(field):
+    from evalwright.llm.keys import key_of
+
+    assert key_of(request(), at="here") != key_of(request(**field), at="here")
+
+
+def test_a_recording_is_served_without_a_server(tmp_path):
+    file = tmp_path / "calls.jsonl"
+    asked([openai("recorded")], record=file)
+    (said,), server = asked([refused(500)], replay=file)
+    assert (said.text, server.requests) == ("recorded", [])
+
+
+def test_a_call_that_is_not_recorded_is_an_error(tmp_path):
+    file = tmp_path / "calls.jsonl"
+    asked([openai()], record=file)
+    (outcome,), server = asked([openai()], request("other"), replay=file)
+    assert (kind(outcome), server.requests) == ("not_recorded", [])
+
+
+def test_secrets_are_masked_in_recordings(tmp_path):
+    file = tmp_path / "calls.jsonl"
+    asked([openai()], request("the key is s3cret"), record=file, mask=lambda text: text.replace("s3cret", "***"))
+    assert "s3cret" not in file.read_text()
+    assert json.loads(file.read_text())["kind"] == "chat"
+
+
+def test_nothing_leaves_this_machine_without_a_network():
+    outside = request(base_url="https://models.example/v1")
+    (outcome,), _ = asked([openai()], outside, no_network=True)
+    assert kind(outcome) == "network_refused"
+
+
+def test_a_missing_key_is_named():
+    (outcome,), _ = asked([openai()], request(base_url="https://models.example/v1"))
+    assert "OPENAI_API_KEY" in str(outcome)
