@@ -5,15 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from evalwright.cli.options import as_json, dialect, format_options, suite_argument
 from evalwright.errors import InputError, Problem
-
-if TYPE_CHECKING:
-    from evalwright.model.case import EvalCase
 
 __all__ = ["command"]
 
@@ -60,7 +57,7 @@ def command(path: Path, dialect: str | None, as_json: bool, **of_format: Any) ->
     return 0
 
 
-def _count(found: Iterable[EvalCase], kept: list[dict[str, object]] | None) -> int:
+def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> int:
     """The number of cases; those that a format describes whole are kept to be shown."""
     count = 0
     for case in found:

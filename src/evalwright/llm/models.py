@@ -66,7 +66,7 @@ class LiveModels:
             return known
         reserved = self._spending.reserve(request)
         try:
-            reply = await self._retried(route, lambda client: client.chat(route.model, request))
+            reply = await self._asked(route, request)
         except BaseException:
             self._spending.release(reserved)
             raise
@@ -75,6 +75,10 @@ class LiveModels:
         reply = msgspec.structs.replace(reply, cost_usd=cost)
         if cache is not None:
             cache.keep(key, reply)
+        return reply
+
+    async def _asked(self, route: Route, request: ChatRequest) -> ChatReply:
+        reply: ChatReply = await self._retried(route, lambda client: client.chat(route.model, request))
         return reply
 
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
