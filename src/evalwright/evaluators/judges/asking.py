@@ -99,8 +99,8 @@ async def ask(
         if estimate > limit:
             raise _too_costly("would cost about", estimate, limit)
     words = await asyncio.gather(*(_word(asking, *question, schema, read) for question in questions))
-    spent = spending(words)["cost_usd"]
-    if limit is not None and spent is not None and spent > limit:
+    spent = sum(_spent(word.reply) or 0.0 for word in words if word.reply is not None)
+    if limit is not None and spent > limit:
         raise _too_costly("cost", spent, limit, words)
     return list(words)
 
@@ -159,7 +159,7 @@ def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
             "token_output": _total(reply.usage.token_output for reply in replies),
         },
     }
-    if any(reply.cost_usd is None for reply in replies):
+    if any(reply.cost_usd is None and cost is not None for reply, cost in zip(replies, spent, strict=True)):
         detail["cost_assumed"] = True
     if cached := sum(reply.cached for reply in replies):
         detail["cached"] = cached
