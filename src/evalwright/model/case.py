@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
+from evalwright.model.conversation_case import ConversationExpectation
+
 __all__ = ["EvalCase", "ExpectedBehavior", "ForeignCase"]
 
 # Factories, because pydantic would deep-copy a mutable default for every case that is read.
@@ -24,6 +26,8 @@ class ExpectedBehavior(BaseModel):
     """Ground truth by name."""
     must_modify_files: list[StrictStr] = Field(default_factory=list)
     must_not_modify_files: list[StrictStr] = Field(default_factory=list)
+    conversation: ConversationExpectation | None = None
+    """What is expected of the conversation as a whole: tools, phrases, limits, the goal for judges."""
 
 
 class EvalCase(BaseModel):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.model.conversation import ConversationExpected
 from evalwright.model.plan import EvaluatorSpec
 
 __all__ = ["Case", "Expected"]
@@ -24,6 +25,8 @@ class Expected(msgspec.Struct, gc=False):
     facts: dict[str, Any] = {}
     must_modify_files: list[str] = []
     must_not_modify_files: list[str] = []
+    conversation: ConversationExpected | msgspec.UnsetType | None = msgspec.UNSET
+    """What is expected of the conversation as a whole, where the case says so."""
 
 
 class Case(msgspec.Struct, gc=False):

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, SkipValidation
 
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RunSettings, Variant
+from evalwright.model.snapshot import Case
 
 __all__ = ["Suite"]
 
@@ -27,7 +28,7 @@ class Suite(BaseModel):
     dialect: str
     source: Path
     """The file that the suite was read from."""
-    cases: SkipValidation[Iterable[EvalCase]]
+    cases: SkipValidation[Iterable[EvalCase | Case]]
     """Re-iterable; raises InputError with every problem of the dataset at the end of the first pass."""
     variants: list[Variant]
     evaluators: list[EvaluatorSpec]

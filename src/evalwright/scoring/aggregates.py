@@ -16,6 +16,7 @@ __all__ = ["Aggregate", "aggregate_of"]
 _KINDS: dict[str, str] = {
     "agentv": "evalwright.scoring.agentv:AgentvAggregate",
     "letta": "evalwright.scoring.letta:LettaAggregate",
+    "northstar": "evalwright.scoring.northstar:NorthstarAggregate",
 }
 """Dialect to `module:class`; the class is called with the plan."""
 

@@ -1,0 +1,255 @@
+"""From NorthStar records to cases with their recorded traces, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.dialects.northstar_records import EvalCase, Record, checked, parsed_line, records_of
+from evalwright.errors import EvalwrightError, InputError, Problem
+from evalwright.evaluators.conversations import RECORDING, normalized
+from evalwright.files.jsonl import lines_of
+from evalwright.files.repeats import Repeats
+from evalwright.model.conversation import (
+    Conversation,
+    ConversationExpected,
+    ExpectedArguments,
+    StateTransition,
+    TraceExpected,
+)
+from evalwright.model.snapshot import Case, Expected
+from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
+from evalwright.targets.plain import plain
+
+__all__ = ["VARIANT", "Cases", "case_of", "trace_of_case"]
+
+VARIANT = "recorded"
+_MOST_PROBLEMS = 100
+
+
+class _Transition(StateTransition, forbid_unknown_fields=True):
+    pass
+
+
+class _Arguments(ExpectedArguments, forbid_unknown_fields=True):
+    pass
+
+
+class _TraceExpected(TraceExpected, forbid_unknown_fields=True, omit_defaults=True):
+    allowed_state_transitions: list[_Transition] | None = None  # type: ignore[assignment]
+
+
+class _Expected(ConversationExpected, forbid_unknown_fields=True, omit_defaults=True):
+    tool_arguments: list[_Arguments] | None = None  # type: ignore[assignment]
+    trace: _TraceExpected | None = None
+
+
+class _Metrics(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    latency_ms: float | None = None
+    cost_usd: float | None = None
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    """A record that needs no coercion: nearly every one. All others are read by `EvalCase`."""
+
+    id: str
+    messages: list[dict[str, Any]]
+    input: Any = None
+    expected: _Expected = msgspec.field(default_factory=_Expected)
+    metrics: _Metrics = msgspec.field(default_factory=_Metrics)
+    metadata: dict[str, Any] = {}
+    trace: dict[str, Any] | None = None
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
+class Cases:
+    """The cases of a file, re-iterable; each pass ends with every problem of the file."""
+
+    def __init__(self, path: Path, *, lines: bool, strict: bool = False) -> None:
+        self._path, self._lines, self._strict = path, lines, strict
+
+    def __iter__(self) -> Iterator[Case]:
+        problems: list[Problem] = []
+        count, ids, read_at = 0, Repeats(), datetime.now(UTC)
+        try:
+            for record, line in self._read():
+                found, wrong = (line, []) if line is not None else self._checked(record)
+                count += len(wrong)
+                problems += wrong[: _MOST_PROBLEMS - len(problems)]
+                if found is None:
+                    continue
+                if self._strict:
+                    ids.add(found.id)
+                if not problems:
+                    yield _case(found, read_at)
+        except InputError as error:
+            count += len(error.problems)
+            problems += error.problems
+        if repeated := ids.hashes():
+            problems += self._duplicates(repeated)
+        if problems:
+            raise InputError(problems, f"{max(count, len(problems))} problems in {self._path}:")
+
+    def _read(self) -> Iterator[tuple[Record, _Line | None]]:
+        """Records of JSON Lines that are clean come as they are, all others as plain data."""
+        if not self._lines:
+            for record in records_of(self._path, lines=False):
+                yield record, None
+            return
+        nothing = Record(None, 0)
+        for index, (number, line) in enumerate(lines_of(self._path)):
+            try:
+                yield nothing, _decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                yield Record(parsed_line(self._path, number, line), index, number), None
+
+    def _checked(self, record: Record) -> tuple[_Line | None, list[Problem]]:
+        case, problems = checked(record, str(self._path))
+        return (None if case is None else _line_of(case)), problems
+
+    def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
+        seen: set[str] = set()
+        for record in records_of(self._path, lines=self._lines):
+            case_id = record.value.get("id") if isinstance(record.value, dict) else None
+            if hash(case_id) in hashes:
+                if case_id in seen:
+                    yield Problem(str(self._path), f"{record.place()}: the id comes more than once", record.line, "id")
+                seen.add(str(case_id))
+
+
+def case_of(case: EvalCase) -> Case:
+    """The canonical case of an authored one."""
+    return _case(_line_of(case), datetime.now(UTC))
+
+
+def trace_of_case(case: Case) -> Trace:
+    """The recorded trace of a case."""
+    return msgspec.json.decode(bytes(case.recorded), type=Trace)
+
+
+def _line_of(case: EvalCase) -> _Line:
+    expected = case.expected.model_dump(exclude_none=True)
+    return _Line(
+        case.id,
+        case.messages,
+        case.input,
+        msgspec.convert(expected, _Expected),
+        _Metrics(case.metrics.latency_ms, case.metrics.cost_usd),
+        case.metadata,
+        case.trace,
+    )
+
+
+def _case(line: _Line, read_at: datetime) -> Case:
+    """The case; what cannot be stored is replaced visibly, or is the error of this case alone."""
+    trace = _trace(line, read_at)
+    expected = Expected(conversation=line.expected)
+    case = Case(line.id, line.input, expected, line.metadata)
+    try:
+        case.recorded = msgspec.Raw(msgspec.json.encode(trace))
+        if line.input is not None:
+            msgspec.json.encode(line.input)
+        return case
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return _cleaned(line, read_at)
+
+
+def _cleaned(line: _Line, read_at: datetime) -> Case:
+    notes: list[str] = []
+    case_id = plain(line.id, "id", notes)
+    try:
+        clean = plain(msgspec.to_builtins(line), "case", notes)
+        line = msgspec.convert(clean, _Line)
+        trace = _trace(line, read_at)
+        trace.extra["replaced"] = notes
+        expected = Expected(conversation=line.expected)
+        return Case(case_id, line.input, expected, line.metadata, recorded=msgspec.Raw(msgspec.json.encode(trace)))
+    except (EvalwrightError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        trace = Trace(case_id, VARIANT, read_at, read_at, 0, None, Output())
+        trace.error = TraceError("malformed_case", f"the case holds what JSON cannot: {error}")
+        return Case(case_id, None, recorded=msgspec.Raw(msgspec.json.encode(trace)))
+
+
+def _trace(line: _Line, read_at: datetime) -> Trace:
+    conversation = normalized(line.messages)
+    latency = line.metrics.latency_ms
+    took = int(latency) if latency is not None and 0 <= latency < 1e12 else 0
+    trace = Trace(
+        line.id,
+        VARIANT,
+        read_at,
+        read_at + timedelta(milliseconds=took) if took else read_at,
+        took,
+        None,
+        Output(conversation.final_response),
+        messages=_messages(line.messages, conversation),
+        tool_calls=[ToolCall(call.name, call.id, _mapping(call.arguments)) for call in conversation.tool_calls],
+        tool_results=[
+            ToolResult(output.name or "", _content(output.content), output.tool_call_id)
+            for output in conversation.tool_outputs
+        ],
+        metrics=Metrics(cost_usd=line.metrics.cost_usd),
+        extra={RECORDING: {"messages": line.messages, "metrics": line.metrics}},
+    )
+    try:
+        _take_steps(line, trace)
+    except Exception as error:  # whatever is wrong with a trace is its case's error
+        trace.error = TraceError("malformed_trace", str(error) or type(error).__name__)
+    return trace
+
+
+def _take_steps(line: _Line, trace: Trace) -> None:
+    payload = line.trace
+    if payload is None and isinstance(line.input, dict) and isinstance(line.input.get("trace"), dict):
+        payload = line.input["trace"]
+    if payload is None:
+        return
+    run_id = payload.get("run_id")
+    runs = payload.get("runs")
+    if run_id is None and isinstance(runs, list) and runs and isinstance(runs[0], dict):
+        run_id = runs[0].get("id")
+    if run_id is not None:
+        from evalwright.dialects.northstar_traces import take_trace
+
+        take_trace(payload, run_id, trace)
+
+
+def _messages(messages: list[dict[str, Any]], conversation: Conversation) -> list[TraceMessage]:
+    """The conversation for readers and for evaluators that know nothing of recordings."""
+    said: list[TraceMessage] = []
+    calls = iter(conversation.tool_calls)
+    for message in messages:
+        role, content = message.get("role"), message.get("content")
+        if not isinstance(role, str):
+            continue
+        if content is not None or role != "assistant":
+            name = message.get("name")
+            said.append(TraceMessage(role, content, name=name if isinstance(name, str) else None))
+        if role == "assistant" and ("tool_calls" in message or "function_call" in message):
+            own = islice(calls, len(normalized([message]).tool_calls))
+            said.extend(
+                TraceMessage(role, None, None, ToolCall(call.name, call.id, _mapping(call.arguments))) for call in own
+            )
+    return said
+
+
+def _mapping(given: Any) -> dict[str, Any]:
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _content(content: Any) -> dict[str, Any] | str:
+    if isinstance(content, (dict, str)):
+        return content
+    return "" if content is None else msgspec.json.encode(content).decode()

@@ -1,0 +1,135 @@
+"""Which graders judge a NorthStar dataset: the named plans and the run configuration (specification northstar, 6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.model.plan import EvaluatorSpec
+
+__all__ = ["DEFAULT_JUDGE_MODEL", "DETERMINISTIC", "PLANS", "TRACE", "configured", "plan_of", "read_configuration"]
+
+DEFAULT_JUDGE_MODEL = "openai/gpt-4o-mini"
+
+DETERMINISTIC = {
+    "max_tool_calls": "max_tool_calls",
+    "required_tools": "required_tools",
+    "forbidden_tools": "forbidden_tools",
+    "tool_arguments_match": "tool_arguments_match",
+    "tool_sequence": "tool_sequence",
+    "tool_output_referenced": "tool_output_referenced",
+    "contains": "contains",
+    "not_contains": "not_contains",
+    "ground_truth_match": "ground_truth_match",
+    "latency_under": "latency_within",
+    "cost_under": "cost_within",
+}
+"""Name of a grader to the type of its evaluator, in the order of the plan."""
+
+TRACE = (
+    "bad_tool_failure_recovery",
+    "unnecessary_tool_loop",
+    "stale_context_usage",
+    "invalid_state_transition",
+    "retrieval_precision_recall",
+    "step_cost_attribution",
+    "failure_origin",
+    "hallucinated_tool_result_judge",
+    "planning_action_mismatch_judge",
+)
+_JUDGES = TRACE[-2:]
+PLANS = ("deterministic", "quality", "agentic", "trace")
+
+
+def plan_of(name: str, judge_model: str | None = None) -> list[EvaluatorSpec]:
+    """The graders of a named plan. Raises ValueError that lists the names."""
+    if name not in PLANS:
+        raise ValueError(f"unknown plan {name!r}{did_you_mean(str(name), PLANS)}: expected one of {', '.join(PLANS)}")
+    model = {"model": judge_model or DEFAULT_JUDGE_MODEL}
+    if name == "trace":
+        return [EvaluatorSpec(check, check, model if check in _JUDGES else {}) for check in TRACE]
+    specs = [EvaluatorSpec(grader, type_name) for grader, type_name in DETERMINISTIC.items()]
+    if name == "quality":
+        specs.append(EvaluatorSpec("rubric_judge", "rubric_judge", model))
+    if name == "agentic":
+        specs.append(EvaluatorSpec("faithfulness_judge", "faithfulness_judge", model))
+    return specs
+
+
+def read_configuration(path: Path) -> Any:
+    """The run configuration in a JSON file. Raises InputError."""
+    try:
+        return json.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(Problem(str(path), f"Invalid JSON: {error}")) from error
+
+
+def configured(configuration: Any, file: str, judge_model: str | None = None) -> list[EvaluatorSpec]:
+    """The deterministic plan and the graders of a run configuration. Raises InputError with every problem."""
+    problems: list[Problem] = []
+    specs = plan_of("deterministic")
+    names = {spec.name for spec in specs}
+    for key, raw in _listed(configuration, file):
+        try:
+            spec = _spec(raw, judge_model)
+            if spec.name in names:
+                raise ValueError(f"name: {spec.name!r} comes more than once")
+            names.add(spec.name)
+            specs.append(spec)
+        except ValueError as error:
+            problems.append(Problem(file, str(error), key=key))
+    problems += list(_unbuildable(specs, file))
+    if problems:
+        raise InputError(problems, f"Invalid run configuration {file}")
+    return specs
+
+
+def _listed(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(configuration, Mapping):
+        raise InputError(Problem(file, "expected an object with 'graders'"))
+    for key in ("graders", "judges"):
+        entries = configuration.get(key)
+        if entries is not None:
+            if not isinstance(entries, list):
+                raise InputError(Problem(file, f"expected a list, found {type(entries).__name__}", key=key))
+            yield from ((f"{key}[{i}]", raw) for i, raw in enumerate(entries))
+            return
+    if configuration.get("judge") is not None:
+        yield "judge", configuration["judge"]
+
+
+def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
+    if not isinstance(raw, Mapping):
+        raise ValueError(f"expected an object, found {type(raw).__name__}")
+    given = {str(key): value for key, value in raw.items() if key not in ("type", "name")}
+    kind, name = raw.get("type", "rubric"), raw.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"name: expected text that is not blank, found {name!r}")
+    if kind == "rubric":
+        return EvaluatorSpec(name.strip(), "rubric_judge", {"model": judge_model or DEFAULT_JUDGE_MODEL, **given})
+    if kind in ("python", "typescript", "regex"):
+        return EvaluatorSpec(name.strip(), {"regex": "regex"}.get(kind, f"{kind}_code"), given)
+    if kind == "trace":
+        check = given.pop("check", None)
+        if check not in TRACE:
+            raise ValueError(f"check: expected one of {', '.join(TRACE)}, found {check!r}")
+        if check in _JUDGES:
+            given = {"model": judge_model or DEFAULT_JUDGE_MODEL, **given}
+        return EvaluatorSpec(name.strip(), check, given)
+    raise ValueError(f"type: expected one of rubric, python, typescript, regex, trace, found {kind!r}")
+
+
+def _unbuildable(specs: list[EvaluatorSpec], file: str) -> Iterator[Problem]:
+    from evalwright.evaluators.build import build
+
+    for spec in specs[len(DETERMINISTIC) :]:
+        try:
+            build(spec)
+        except InputError as error:
+            for problem in error.problems or (Problem("", str(error)),):
+                yield Problem(file, problem.message, key=f"{spec.name}.{problem.key}".rstrip("."))

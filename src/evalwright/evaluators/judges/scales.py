@@ -1,0 +1,210 @@
+"""Scales of judges that reply with a score or with a verdict, and reading their replies (northstar, 5.4)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+__all__ = ["Reading", "Scale", "Scoring", "scale_problem"]
+
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_MOST_TRIES = 500
+"""Opening braces of a reply that are tried; beyond them nobody is saying a verdict."""
+_LONGEST = 200_000
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "on", "t", "y", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "f", "n", "0"), False),
+}
+
+
+class Scoring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a judge scores. Without a passing score, `binary` passes at the top of its scale."""
+
+    mode: Literal["binary", "numeric"]
+    min_score: float = 0.0
+    max_score: float = 1.0
+    passing_score: float | None = None
+    labels: dict[str, str] | None = None
+    """Labels by score."""
+
+
+def scale_problem(scoring: Scoring) -> str | None:
+    """What is wrong with a scale; None for a sound one."""
+    if not scoring.max_score > scoring.min_score:
+        return "max_score must be greater than min_score"
+    if scoring.passing_score is None:
+        return "numeric scoring needs a passing_score" if scoring.mode == "numeric" else None
+    if not scoring.min_score <= scoring.passing_score <= scoring.max_score:
+        return "passing_score must be within min_score and max_score"
+    return None
+
+
+class Reading(NamedTuple):
+    """What a judge replied."""
+
+    raw: float
+    reason: str
+    feedback: str
+    label: str | None
+    confidence: float | None
+    evidence: list[str]
+
+
+class Scale(NamedTuple):
+    """A scale with its passing score."""
+
+    mode: str
+    low: float
+    high: float
+    passing: float
+    labels: dict[float, str]
+
+    @classmethod
+    def of(cls, scoring: Scoring | None, threshold: float) -> Scale:
+        """The scale of a configuration; without one a number from 0 to 1 that passes at `threshold`."""
+        if scoring is None:
+            return cls("numeric", 0.0, 1.0, threshold, {})
+        passing = scoring.max_score if scoring.passing_score is None else scoring.passing_score
+        labels = {float(key): label for key, label in (scoring.labels or {}).items()}
+        return cls(scoring.mode, scoring.min_score, scoring.max_score, passing, labels)
+
+    def share(self, raw: float) -> float:
+        """A score of the scale as a number from 0 to 1."""
+        return (raw - self.low) / (self.high - self.low)
+
+    def score(self, reading: Reading) -> float:
+        return reading.raw if self.mode == "binary" else self.share(reading.raw)
+
+    def passed(self, reading: Reading) -> bool:
+        return bool(reading.raw) if self.mode == "binary" else reading.raw >= self.passing
+
+    def label(self, reading: Reading) -> str:
+        plain = "pass" if self.passed(reading) else "fail"
+        if self.mode == "binary":
+            return reading.label or plain
+        return self.labels.get(reading.raw) or reading.label or plain
+
+    def wording(self) -> str:
+        """The shape of the reply, in words."""
+        asked = '"passed": true or false' if self.mode == "binary" else f'"score": a number {self._range()}'
+        return (
+            f'{{{asked}, "reason": why in a sentence or two, "feedback": what to do better, "label": a short text or '
+            'null, "confidence": a number from 0 to 1 or null, "evidence": a list of quotes}'
+        )
+
+    def _range(self) -> str:
+        return f"from {self.low:g} to {self.high:g} (it passes from {self.passing:g})"
+
+    def schema(self) -> dict[str, Any]:
+        """The shape of the reply as a JSON Schema."""
+        asked = ("passed", {"type": "boolean"}) if self.mode == "binary" else ("score", {"type": "number"})
+        properties = {
+            asked[0]: asked[1],
+            "reason": {"type": "string"},
+            "feedback": {"type": "string"},
+            "label": {"type": ["string", "null"]},
+            "confidence": {"type": ["number", "null"]},
+            "evidence": {"type": "array", "items": {"type": "string"}},
+        }
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
+    def read(self, text: str) -> Reading | None:
+        """The first object in a reply that has the asked shape; None when there is none."""
+        for found in _objects(text):
+            try:
+                return self._reading(found)
+            except ValueError:
+                continue
+        return None
+
+    def problem(self, text: str) -> str:
+        """Why `read` finds nothing."""
+        for found in _objects(text):
+            try:
+                self._reading(found)
+            except ValueError as error:
+                return str(error)
+        return "there is no JSON object in the reply"
+
+    def _reading(self, found: dict[str, Any]) -> Reading:
+        asked = "passed" if self.mode == "binary" else "score"
+        strange = found.keys() - {asked, "reason", "feedback", "label", "confidence", "evidence"}
+        if strange:
+            raise ValueError(f"unknown key {min(strange)!r}")
+        if self.mode == "binary":
+            raw = float(_truth(found.get("passed")))
+        else:
+            raw = _number(found.get("score"), "score", self.low, self.high)
+        label, confidence, evidence = found.get("label"), found.get("confidence"), found.get("evidence", [])
+        if label is not None and not isinstance(label, str):
+            raise ValueError("label: expected text or null")
+        if not isinstance(evidence, list) or not all(isinstance(item, str) for item in evidence):
+            raise ValueError("evidence: expected a list of texts")
+        sure = None if confidence is None else _number(confidence, "confidence", 0.0, 1.0)
+        return Reading(raw, _text(found, "reason"), _text(found, "feedback"), label, sure, evidence)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a reply: all of it, then whatever begins at each opening brace."""
+    text = _unfenced(_ANSI.sub("", text[:_LONGEST]).strip())
+    decoder = json.JSONDecoder()
+    try:
+        whole = decoder.decode(text)
+        if isinstance(whole, dict):
+            yield whole
+    except (ValueError, RecursionError):
+        pass
+    position = -1
+    for _ in range(_MOST_TRIES):
+        position = text.find("{", position + 1)
+        if position < 0:
+            return
+        try:
+            found, _ = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            continue
+        yield found
+
+
+def _unfenced(text: str) -> str:
+    lines = text.splitlines()
+    if lines and lines[0].startswith("```"):
+        lines = lines[1:]
+        if lines and lines[-1].strip() == "```":
+            lines = lines[:-1]
+    return "\n".join(lines).strip()
+
+
+def _text(found: dict[str, Any], key: str) -> str:
+    value = found.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{key}: expected text that is not blank, found {value!r}")
+    return value.strip()
+
+
+def _number(value: Any, key: str, low: float, high: float) -> float:
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) else math.nan
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not low <= number <= high:
+        raise ValueError(f"{key}: expected a number from {low:g} to {high:g}, found {value!r}")
+    return number
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, str) and value.strip().lower() in _TRUTHS:
+        return _TRUTHS[value.strip().lower()]
+    if isinstance(value, (bool, int, float)) and value in (0, 1):
+        return bool(value)
+    raise ValueError(f"passed: expected true or false, found {value!r}")

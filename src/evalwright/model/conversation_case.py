@@ -1,0 +1,89 @@
+"""What a case expects of a conversation, as its author writes it (pydantic): the twin of `model.conversation`.
+
+Unknown keys are refused at every level; numbers may be written as texts, truth as yes or no, and one text where a
+list of texts is expected.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr
+
+__all__ = ["ConversationExpectation", "ExpectedStateTransition", "ExpectedToolArguments", "TraceExpectation"]
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _not_negative(value: float) -> float:
+    if not value >= 0:
+        raise ValueError("must be non-negative")
+    return value
+
+
+def _positive(value: int) -> int:
+    if value <= 0:
+        raise ValueError("must be positive")
+    return value
+
+
+def _share(value: float) -> float:
+    if not 0 <= value <= 1:
+        raise ValueError("must be between 0 and 1")
+    return value
+
+
+_Texts = Annotated[list[StrictStr], BeforeValidator(_listed)]
+_Amount = Annotated[float, AfterValidator(_not_negative)]
+_Share = Annotated[float, AfterValidator(_share)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
+
+
+class ExpectedToolArguments(_Strict):
+    """Arguments that at least one call of a tool must have."""
+
+    name: StrictStr
+    arguments: dict[str, Any]
+
+
+class ExpectedStateTransition(_Strict):
+    """A change of state that is allowed."""
+
+    from_state: StrictStr
+    to_state: StrictStr
+
+
+class TraceExpectation(_Strict):
+    """What is expected of the steps inside a run."""
+
+    max_repeated_tool_calls: Annotated[int, AfterValidator(_positive)] | None = None
+    allowed_state_transitions: list[ExpectedStateTransition] | None = None
+    relevant_retrieval_ids: list[StrictStr] | None = None
+    min_retrieval_precision: _Share | None = None
+    min_retrieval_recall: _Share | None = None
+    max_step_cost_usd: _Amount | None = None
+
+
+class ConversationExpectation(_Strict):
+    """What is expected of a conversation; null asks for nothing, an empty list or text is there."""
+
+    goal: StrictStr | None = None
+    ground_truth: StrictStr | None = None
+    context: _Texts | None = None
+    rubric: StrictStr | None = None
+    required_tools: _Texts | None = None
+    forbidden_tools: _Texts | None = None
+    tool_sequence: _Texts | None = None
+    contains: _Texts | None = None
+    not_contains: _Texts | None = None
+    tool_arguments: list[ExpectedToolArguments] | None = None
+    require_tool_output_reference: bool | None = None
+    max_tool_calls: Annotated[int, AfterValidator(_not_negative)] | None = None
+    max_latency_ms: _Amount | None = None
+    max_cost_usd: _Amount | None = None
+    trace: TraceExpectation | None = None

@@ -1,0 +1,42 @@
+"""Waiting for graders that ask models, from code that does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from evalwright.llm.current import close_models, in_use
+from evalwright.model.chat import Models
+
+__all__ = ["settled"]
+
+T = TypeVar("T")
+
+
+def settled(waiting: Awaitable[T]) -> T:
+    """What an awaitable gives, with models to ask; also inside of a running event loop, which is held up."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(_with_models(waiting))
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, _with_models(waiting)).result()
+
+
+async def _with_models(waiting: Awaitable[T]) -> T:
+    with in_use(_models):
+        try:
+            return await waiting
+        finally:
+            await close_models()
+
+
+def _models() -> Models:
+    from evalwright.files.masking import Masker
+    from evalwright.llm.choices import ModelChoices
+    from evalwright.llm.models import LiveModels
+
+    return LiveModels(choices=ModelChoices(mask=Masker.of({}, os.environ).mask_text))

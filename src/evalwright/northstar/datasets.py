@@ -1,0 +1,71 @@
+"""Files of recorded conversations, held as a list of cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.dialects.northstar_records import EvalCase, Record, checked, is_lines, records_of
+from evalwright.errors import InputError
+
+__all__ = ["Dataset"]
+
+
+class Dataset:
+    """Cases of one file, or made of plain data."""
+
+    def __init__(self, cases: Iterable[EvalCase], path: Path | None = None) -> None:
+        self.cases = list(cases)
+        self.path = path
+
+    @classmethod
+    def from_path(cls, path: str | Path) -> Dataset:
+        """The dataset in a JSON or JSON Lines file, told apart by its suffix. Raises ValueError, FileNotFoundError."""
+        path = Path(path)
+        try:
+            lines = is_lines(path)
+        except InputError as error:
+            raise ValueError(str(error)) from error
+        return cls._read(path, lines)
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Dataset:
+        """A list of cases, an object with `cases`, or one case. Raises ValueError, FileNotFoundError."""
+        return cls._read(Path(path), lines=False)
+
+    @classmethod
+    def from_jsonl(cls, path: str | Path) -> Dataset:
+        """One case a line. Raises ValueError, FileNotFoundError."""
+        return cls._read(Path(path), lines=True)
+
+    @classmethod
+    def from_records(cls, records: Iterable[Mapping[str, Any]]) -> Dataset:
+        """Cases from plain data. Raises ValueError with every problem."""
+        return cls(_cases((Record(value, index) for index, value in enumerate(records)), "records"))
+
+    @classmethod
+    def _read(cls, path: Path, lines: bool) -> Dataset:
+        path.stat()
+        return cls(_cases(records_of(path, lines=lines), str(path)), path)
+
+    def __iter__(self) -> Iterator[EvalCase]:
+        return iter(self.cases)
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+
+def _cases(records: Iterable[Record], file: str) -> list[EvalCase]:
+    cases, problems = [], []
+    try:
+        for record in records:
+            case, wrong = checked(record, file)
+            problems += wrong
+            if case is not None:
+                cases.append(case)
+    except InputError as error:
+        problems += error.problems
+    if problems:
+        raise ValueError("\n".join(f"{problem.file}: {problem.message}" for problem in problems))
+    return cases

@@ -1,0 +1,148 @@
+"""The deterministic graders; each is the other face of an evaluator (specification northstar, 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from evalwright.dialects.northstar_plans import DETERMINISTIC
+from evalwright.dialects.northstar_records import EvalCase
+from evalwright.errors import InputError
+from evalwright.evaluators.build import build_evaluator
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.northstar.asking import settled
+from evalwright.northstar.results import GradeResult, grade_of
+from evalwright.northstar.runs import EvalRun, canonical
+
+__all__ = [
+    "Contains",
+    "CostUnder",
+    "ForbiddenTools",
+    "Grader",
+    "GroundTruthMatch",
+    "LatencyUnder",
+    "MaxToolCalls",
+    "NotContains",
+    "RequiredTools",
+    "ToolArgumentsMatch",
+    "ToolOutputReferenced",
+    "ToolSequence",
+    "default_graders",
+]
+
+
+class Grader:
+    """A grader made of the evaluator registered as `type`, with its configuration."""
+
+    def __init__(self, name: str, type: str, config: Mapping[str, Any] | None = None) -> None:
+        self.name = name
+        try:
+            self.evaluator = build_evaluator(type, config or {})
+        except InputError as error:
+            raise ValueError(f"{name}: {error}") from error
+        self.requires_feedback = bool(getattr(self.evaluator, "calls_models", False))
+
+    def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
+        """Grade one run. Raises whatever the evaluator raises when it cannot judge."""
+        said = self.evaluate(*canonical(case, run))
+        return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+        """What the evaluator says of a canonical case."""
+        return self.evaluator.evaluate(case, trace)
+
+
+class _Deterministic(Grader):
+    name: str
+
+    def __init__(self) -> None:
+        super().__init__(self.name, DETERMINISTIC[self.name])
+
+
+class MaxToolCalls(_Deterministic):
+    """At most `expected.max_tool_calls` calls."""
+
+    name = "max_tool_calls"
+
+
+class RequiredTools(_Deterministic):
+    """Every one of `expected.required_tools` was called."""
+
+    name = "required_tools"
+
+
+class ForbiddenTools(_Deterministic):
+    """None of `expected.forbidden_tools` was called."""
+
+    name = "forbidden_tools"
+
+
+class ToolArgumentsMatch(_Deterministic):
+    """Calls have the arguments in `expected.tool_arguments`."""
+
+    name = "tool_arguments_match"
+
+
+class ToolSequence(_Deterministic):
+    """The called tools are `expected.tool_sequence`."""
+
+    name = "tool_sequence"
+
+
+class ToolOutputReferenced(_Deterministic):
+    """The final response takes up an output of a tool."""
+
+    name = "tool_output_referenced"
+    threshold = 0.35
+
+    def __init__(self, *, values: bool = False) -> None:
+        Grader.__init__(self, self.name, self.name, {"threshold": self.threshold, "values": values})
+
+
+class Contains(_Deterministic):
+    """The final response has every phrase of `expected.contains`."""
+
+    name = "contains"
+
+
+class NotContains(_Deterministic):
+    """The final response has no phrase of `expected.not_contains`."""
+
+    name = "not_contains"
+
+
+class GroundTruthMatch(_Deterministic):
+    """`expected.ground_truth` is a part of the final response."""
+
+    name = "ground_truth_match"
+
+
+class LatencyUnder(_Deterministic):
+    """`metrics.latency_ms` is at most `expected.max_latency_ms`."""
+
+    name = "latency_under"
+
+
+class CostUnder(_Deterministic):
+    """`metrics.cost_usd` is at most `expected.max_cost_usd`."""
+
+    name = "cost_under"
+
+
+def default_graders() -> list[Grader]:
+    """The deterministic plan."""
+    return [
+        MaxToolCalls(),
+        RequiredTools(),
+        ForbiddenTools(),
+        ToolArgumentsMatch(),
+        ToolSequence(),
+        ToolOutputReferenced(),
+        Contains(),
+        NotContains(),
+        GroundTruthMatch(),
+        LatencyUnder(),
+        CostUnder(),
+    ]

@@ -1,0 +1,216 @@
+"""Judges that ask a model, or a function of the user's in its place (specification northstar, 5.4)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
+
+from evalwright.dialects.northstar_plans import DEFAULT_JUDGE_MODEL as DEFAULT_RUBRIC_JUDGE_MODEL
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.conversation_judges import Asked, ConversationJudge
+from evalwright.evaluators.judges.scales import Scoring, scale_problem
+from evalwright.llm.current import current
+from evalwright.llm.routes import route_of
+from evalwright.model.chat import ChatReply, ChatRequest
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.northstar.graders import Grader
+
+__all__ = [
+    "DEFAULT_RUBRIC_JUDGE_MODEL",
+    "BinaryJudgeOutput",
+    "CompletionFn",
+    "FaithfulnessJudge",
+    "HallucinatedToolResultJudge",
+    "JudgeScoringConfig",
+    "PlanningActionMismatchJudge",
+    "RubricJudge",
+    "numeric_judge_output_model",
+]
+
+CompletionFn = Callable[..., Any]
+"""Called with model, messages, temperature and response_format; gives `choices[0].message.content`."""
+
+
+class JudgeScoringConfig(BaseModel):
+    """The scale of a judge."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mode: Literal["binary", "numeric"]
+    min_score: float = 0.0
+    max_score: float = 1.0
+    passing_score: float | None = None
+    labels: dict[float, str] | None = None
+
+    @model_validator(mode="after")
+    def _sound(self) -> JudgeScoringConfig:
+        if self.mode == "binary" and self.passing_score is None:
+            self.passing_score = self.max_score
+        problem = scale_problem(Scoring(self.mode, self.min_score, self.max_score, self.passing_score))
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
+
+class _JudgeOutput(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    reason: str
+    feedback: str
+    label: str | None = None
+    confidence: float | None = Field(default=None, ge=0, le=1)
+    evidence: list[str] = Field(default_factory=list)
+
+    @field_validator("reason", "feedback")
+    @classmethod
+    def _not_blank(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("must not be blank")
+        return value.strip()
+
+
+class BinaryJudgeOutput(_JudgeOutput):
+    """The reply of a judge that passes or fails."""
+
+    passed: bool
+
+
+def numeric_judge_output_model(min_score: float = 0.0, max_score: float = 1.0) -> type[BaseModel]:
+    """The reply of a judge with a scale."""
+    return create_model("NumericJudgeOutput", __base__=_JudgeOutput, score=(float, Field(ge=min_score, le=max_score)))
+
+
+class _Judge(Grader):
+    def __init__(
+        self,
+        name: str,
+        type: str,
+        config: Mapping[str, Any],
+        completion_fn: CompletionFn | None,
+        scoring: JudgeScoringConfig | Mapping[str, Any] | None,
+    ) -> None:
+        settings = {key: value for key, value in config.items() if value is not None}
+        if scoring is not None:
+            checked = JudgeScoringConfig.model_validate(scoring)
+            settings["scoring"] = checked.model_dump(exclude={"labels"})
+            settings["scoring"]["labels"] = {str(key): label for key, label in (checked.labels or {}).items()}
+        super().__init__(name, type, settings)
+        self.model, self.temperature, self.threshold = config["model"], config["temperature"], config["threshold"]
+        self.completion_fn, self.scoring = completion_fn, scoring
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+        assert isinstance(self.evaluator, ConversationJudge)
+        asked = self.evaluator.asked(case, trace)
+        return asked if isinstance(asked, Evaluation) else self._ask(self.evaluator, asked)
+
+    async def _ask(self, judge: ConversationJudge, asked: Asked) -> Evaluation:
+        if self.completion_fn is not None:
+            return judge.verdict(asked, await _called(self.completion_fn, asked.request))
+        _need_key(asked.request)
+        return judge.verdict(asked, await current().chat(asked.request, "judge"))
+
+
+def _need_key(request: ChatRequest) -> None:
+    """Raises EvaluatorError when the variable with the key of a known provider is not set."""
+    route = route_of(request)
+    known = request.model.startswith(("gpt-", "claude")) or "/" in request.model
+    if known and route.key is None:
+        raise EvaluatorError(f"{route.key_variable} is not set: {request.model} needs a key", "authentication")
+
+
+async def _called(function: CompletionFn, request: ChatRequest) -> ChatReply:
+    messages = [{"role": "system", "content": request.system}] if request.system else []
+    messages += [{"role": message.role, "content": message.content} for message in request.messages]
+    given = {
+        "model": request.model,
+        "messages": messages,
+        "temperature": request.temperature,
+        "response_format": {"type": "json_object"},
+    }
+    reply = await asyncio.to_thread(function, **given)
+    if inspect.isawaitable(reply):
+        reply = await reply
+    return ChatReply(_content(reply), request.model)
+
+
+def _content(reply: Any) -> str:
+    """`choices[0].message.content`, of objects or of mappings."""
+    for step in ("choices", 0, "message", "content"):
+        reply = reply[step] if isinstance(step, int) or isinstance(reply, Mapping) else getattr(reply, step)
+    return reply if isinstance(reply, str) else ""
+
+
+class RubricJudge(_Judge):
+    """Whether a conversation reaches its goal, by a rubric."""
+
+    def __init__(
+        self,
+        name: str,
+        model: str = DEFAULT_RUBRIC_JUDGE_MODEL,
+        *,
+        rubric: str | None = None,
+        completion_fn: CompletionFn | None = None,
+        threshold: float = 0.5,
+        temperature: float = 0.0,
+        scoring: JudgeScoringConfig | Mapping[str, Any] | None = None,
+    ) -> None:
+        config = {"model": model, "rubric": rubric, "threshold": threshold, "temperature": temperature}
+        super().__init__(name, "rubric_judge", config, completion_fn, scoring)
+        self.rubric = rubric
+
+
+class FaithfulnessJudge(_Judge):
+    """Whether what the final response claims is supported."""
+
+    def __init__(
+        self,
+        name: str = "faithfulness_judge",
+        model: str = DEFAULT_RUBRIC_JUDGE_MODEL,
+        *,
+        completion_fn: CompletionFn | None = None,
+        threshold: float = 0.7,
+        temperature: float = 0.0,
+        scoring: JudgeScoringConfig | Mapping[str, Any] | None = None,
+    ) -> None:
+        config = {"model": model, "threshold": threshold, "temperature": temperature}
+        super().__init__(name, "faithfulness_judge", config, completion_fn, scoring)
+
+
+class HallucinatedToolResultJudge(_Judge):
+    """Whether results of tools are claimed that no tool gave."""
+
+    def __init__(
+        self,
+        name: str = "hallucinated_tool_result_judge",
+        model: str = DEFAULT_RUBRIC_JUDGE_MODEL,
+        *,
+        completion_fn: CompletionFn | None = None,
+        threshold: float = 0.7,
+        temperature: float = 0.0,
+        scoring: JudgeScoringConfig | Mapping[str, Any] | None = None,
+    ) -> None:
+        config = {"model": model, "threshold": threshold, "temperature": temperature}
+        super().__init__(name, "hallucinated_tool_result_judge", config, completion_fn, scoring)
+
+
+class PlanningActionMismatchJudge(_Judge):
+    """Whether the actions fit the plans."""
+
+    def __init__(
+        self,
+        name: str = "planning_action_mismatch_judge",
+        model: str = DEFAULT_RUBRIC_JUDGE_MODEL,
+        *,
+        completion_fn: CompletionFn | None = None,
+        threshold: float = 0.7,
+        temperature: float = 0.0,
+        scoring: JudgeScoringConfig | Mapping[str, Any] | None = None,
+    ) -> None:
+        config = {"model": model, "threshold": threshold, "temperature": temperature}
+        super().__init__(name, "planning_action_mismatch_judge", config, completion_fn, scoring)

@@ -1,0 +1,87 @@
+"""What graders say, and what a suite makes of it (specification northstar, 5 and 6)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from evalwright.model.result import Evaluation, status_of
+
+__all__ = ["CaseResult", "CaseStatus", "EvalResult", "GradeResult", "GradeStatus", "grade_of"]
+
+
+class GradeStatus(StrEnum):
+    """What a grader says of one case."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class CaseStatus(StrEnum):
+    """What all graders say of one case; `errored` when its record cannot be judged."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_EVALUATED = "not_evaluated"
+    ERRORED = "errored"
+
+
+class GradeResult(BaseModel):
+    """One grader's word on one case."""
+
+    name: str
+    status: GradeStatus
+    reason: str = ""
+    feedback: str | None = None
+    score: float | None = None
+    threshold: float | None = None
+    label: str | None = None
+    confidence: float | None = None
+    evidence: list[str] = Field(default_factory=list)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return self.status == GradeStatus.PASSED
+
+
+class CaseResult(BaseModel):
+    """One case with its grades, in the order of the graders."""
+
+    case_id: str
+    status: CaseStatus
+    grades: list[GradeResult] = Field(default_factory=list)
+    error: str | None = None
+    """Why the case could not be judged."""
+
+
+class EvalResult(BaseModel):
+    """A whole dataset: `pass_rate` is passed cases by evaluated ones, 0 when there is none."""
+
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    total_cases: int = 0
+    evaluated_cases: int = 0
+    not_evaluated_cases: int = 0
+    passed_cases: int = 0
+    failed_cases: int = 0
+    errored_cases: int = 0
+    pass_rate: float = 0.0
+    skipped_grades: int = 0
+    case_results: list[CaseResult] = Field(default_factory=list)
+
+
+_OWN = ("feedback", "threshold", "label", "confidence", "evidence")
+_STATUSES = {"pass": GradeStatus.PASSED, "fail": GradeStatus.FAILED, "skip": GradeStatus.SKIPPED}
+
+
+def grade_of(name: str, said: Evaluation) -> GradeResult:
+    """The grade in what an evaluator said: parts of the detail that a grade has fields for, and the rest."""
+    status = _STATUSES[status_of(said.passed, said.skipped, None)]
+    own = {key: said.detail[key] for key in _OWN if said.detail.get(key) is not None}
+    if status is not GradeStatus.SKIPPED:
+        own = {"threshold": 1.0, "label": "pass" if said.passed else "fail", **own}
+    metadata = {key: value for key, value in said.detail.items() if key not in _OWN}
+    return GradeResult(name=name, status=status, reason=said.reason, score=said.score, metadata=metadata, **own)

@@ -1,0 +1,101 @@
+"""A recorded run as graders see it (specification northstar, 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel, Field
+
+from evalwright.dialects.northstar_cases import case_of, trace_of_case
+from evalwright.dialects.northstar_records import EvalCase, EvalMetrics
+from evalwright.evaluators.conversations import conversation_of
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["EvalRun", "ToolCall", "ToolInteraction", "ToolOutput", "canonical", "normalize_messages", "run_of"]
+
+
+class ToolCall(BaseModel):
+    """One call; the arguments as they were recorded."""
+
+    id: str | None = None
+    name: str
+    arguments: Any = None
+
+
+class ToolOutput(BaseModel):
+    """One message of a tool; the content as it was recorded."""
+
+    tool_call_id: str | None = None
+    name: str | None = None
+    content: Any = None
+
+
+class ToolInteraction(BaseModel):
+    """A call and the last output with its id."""
+
+    call: ToolCall
+    output: ToolOutput | None = None
+
+
+class EvalRun(BaseModel):
+    """A conversation taken apart by role, with its trace and what was measured."""
+
+    messages: list[dict[str, Any]] = Field(default_factory=list)
+    system_prompts: list[str] = Field(default_factory=list)
+    user_messages: list[str] = Field(default_factory=list)
+    assistant_messages: list[str] = Field(default_factory=list)
+    final_response: str | None = None
+    tool_calls: list[ToolCall] = Field(default_factory=list)
+    tool_outputs: list[ToolOutput] = Field(default_factory=list)
+    tool_interactions: list[ToolInteraction] = Field(default_factory=list)
+    trace: Any = None
+    """An `EvalTraceDag`, or null."""
+    metrics: EvalMetrics = Field(default_factory=EvalMetrics)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+def normalize_messages(
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    trace: Any = None,
+    metrics: EvalMetrics | Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> EvalRun:
+    """The run in a list of messages."""
+    measured = metrics if isinstance(metrics, EvalMetrics) else EvalMetrics.model_validate(metrics or {})
+    kept = [message for message in messages if isinstance(message, dict)]
+    case = EvalCase(id="", messages=kept, metrics=measured, metadata=dict(metadata or {}))
+    run = run_of(case, trace_of_case(case_of(case)))
+    run.trace = trace
+    return run
+
+
+def run_of(case: EvalCase, trace: Trace) -> EvalRun:
+    """The run of a case, from its canonical trace."""
+    conversation = conversation_of(trace)
+    parts = msgspec.to_builtins(conversation) | {"messages": case.messages}
+    interactions = msgspec.to_builtins(conversation.tool_interactions)
+    return EvalRun(
+        **parts,
+        tool_interactions=interactions,
+        trace=_dag(trace),
+        metrics=case.metrics,
+        metadata=case.metadata,
+    )
+
+
+def canonical(case: EvalCase, run: EvalRun) -> tuple[Case, Trace]:
+    """What evaluators judge for a case whose run may be another than the one it recorded."""
+    made = case_of(case.model_copy(update={"messages": run.messages, "metrics": run.metrics}))
+    return made, trace_of_case(made)
+
+
+def _dag(trace: Trace) -> Any:
+    if not trace.spans and "run" not in trace.extra:
+        return None
+    from evalwright.northstar.traces import dag_of
+
+    return dag_of(trace)

@@ -1,0 +1,114 @@
+"""Graders over a dataset (specification northstar, 6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from evalwright.dialects.northstar_cases import case_of, trace_of_case
+from evalwright.dialects.northstar_records import EvalCase
+from evalwright.errors import EvaluatorError
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.northstar.asking import settled
+from evalwright.northstar.graders import Grader
+from evalwright.northstar.plans import grader_plan
+from evalwright.northstar.results import CaseResult, CaseStatus, EvalResult, GradeResult, GradeStatus, grade_of
+from evalwright.northstar.runs import run_of
+from evalwright.scoring.northstar import totals
+
+__all__ = ["EvalSuite"]
+
+_WIDTH = 16
+"""Cases that wait for models at once."""
+_STATUSES = {"passed": "pass", "failed": "fail", "not_evaluated": "skip", "errored": "error"}
+
+
+class EvalSuite:
+    """A list of graders: of a plan, or any objects with `name` and `grade(case, run)`."""
+
+    def __init__(
+        self,
+        graders: Sequence[Any] | None = None,
+        *,
+        plan: str = "deterministic",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.graders: list[Any] = grader_plan(plan) if graders is None else list(graders)
+        self.plan = plan
+        self.metadata = dict(metadata or {})
+
+    def run(self, cases: Iterable[EvalCase]) -> EvalResult:
+        """Grade every case with every grader; what one of them raises is its failed grade."""
+        started = datetime.now(UTC)
+        results = settled(self._all(list(cases)))
+        statuses = Counter(_STATUSES[result.status] for result in results)
+        skipped = sum(grade.status == GradeStatus.SKIPPED for result in results for grade in result.grades)
+        names = [grader.name for grader in self.graders]
+        about = {"plan": self.plan, "grader_names": names, "created_at": started.isoformat(), **self.metadata}
+        return EvalResult(metadata=about, case_results=results, **totals(statuses, skipped))
+
+    async def _all(self, cases: Sequence[EvalCase]) -> list[CaseResult]:
+        gate = asyncio.Semaphore(_WIDTH)
+
+        async def one(case: EvalCase) -> CaseResult:
+            async with gate:
+                return await self._case(case)
+
+        return list(await asyncio.gather(*map(one, cases)))
+
+    async def _case(self, case: EvalCase) -> CaseResult:
+        made = case_of(case)
+        trace = trace_of_case(made)
+        grades = [self._grade(grader, case, made, trace) for grader in self.graders]
+        done = [grade if isinstance(grade, GradeResult) else await grade for grade in grades]
+        if trace.error is not None:
+            return CaseResult(case_id=case.id, status=CaseStatus.ERRORED, grades=done, error=trace.error.message)
+        said = {grade.status for grade in done} - {GradeStatus.SKIPPED}
+        status = CaseStatus.FAILED if GradeStatus.FAILED in said else CaseStatus.PASSED
+        return CaseResult(case_id=case.id, status=status if said else CaseStatus.NOT_EVALUATED, grades=done)
+
+    def _grade(self, grader: Any, case: EvalCase, made: Case, trace: Trace) -> GradeResult | Awaitable[GradeResult]:
+        try:
+            if not isinstance(grader, Grader):
+                return _checked(grader.grade(case, run_of(case, trace)))
+            said = grader.evaluate(made, trace)
+            if isinstance(said, Awaitable):
+                return asyncio.ensure_future(_awaited(grader.name, said))
+            return grade_of(grader.name, said)
+        except Exception as error:
+            return _failed(grader.name, error)
+
+
+async def _awaited(name: str, said: Awaitable[Any]) -> GradeResult:
+    try:
+        return grade_of(name, await said)
+    except Exception as error:
+        return _failed(name, error)
+
+
+def _checked(grade: Any) -> GradeResult:
+    if not isinstance(grade, GradeResult):
+        raise TypeError(f"a grader must give a GradeResult, found {type(grade).__name__}")
+    return grade
+
+
+def _failed(name: str, error: Exception) -> GradeResult:
+    """What a grader raised, as its failed grade; `error_type` tells it apart from a bad answer."""
+    known = isinstance(error, EvaluatorError)
+    kind = error.type if isinstance(error, EvaluatorError) else type(error).__name__
+    detail = error.detail if isinstance(error, EvaluatorError) else {}
+    reason = f"{kind}: {error}" if not known else str(error)
+    return GradeResult(
+        name=name,
+        status=GradeStatus.FAILED,
+        reason=reason,
+        feedback=f"The grader could not judge: {reason}",
+        score=0.0,
+        threshold=1.0,
+        label="fail",
+        metadata={**detail, "error_type": kind, "error_message": str(error)},
+    )
