@@ -20,7 +20,7 @@ ROOMS = {
     "processes": {"errors"},
     "llm": {"errors", "model", "files", "registry"},
     "workspaces": {"errors", "model", "files", "registry", "processes"},
-    "targets": {"errors", "model", "files", "registry", "processes", "llm"},
+    "targets": {"errors", "model", "files", "registry", "processes", "llm", "workspaces"},
     "evaluators": {"errors", "model", "files", "registry", "processes", "llm"},
     "statistics": {"errors"},
     "scoring": {"errors", "model", "statistics"},

@@ -20,8 +20,11 @@ _LONGEST = 400
 @click.option("--variant", metavar="NAME", help="Only this variant.")
 @click.option("--failed", is_flag=True, help="Only cells with an error or a check that did not pass.")
 @click.option("--no-truncate", is_flag=True, help="Show long texts whole, and stacks.")
-def command(run: Path, case: str | None, variant: str | None, failed: bool, no_truncate: bool) -> int:
-    """Show each cell of RUN: input, answer, tool calls, and every evaluator's word with its reason.
+@click.option("--no-artifacts", is_flag=True, help="Leave out what the systems did to files.")
+def command(
+    run: Path, case: str | None, variant: str | None, failed: bool, no_truncate: bool, no_artifacts: bool
+) -> int:
+    """Show each cell of RUN: input, answer, tool calls, changed files, and every evaluator's word with its reason.
 
     What cannot be read is named at the end, and the exit code is 2.
     """
@@ -29,16 +32,20 @@ def command(run: Path, case: str | None, variant: str | None, failed: bool, no_t
 
     from evalwright.cli.screen import paint_for, say
     from evalwright.reports.cells import Choice, chosen_cells
-    from evalwright.reports.inspection import cell_lines
+    from evalwright.reports.inspection import cell_lines, file_lines
     from evalwright.reports.text import harmless
     from evalwright.run.api import open_run
+    from evalwright.run.workspaces import StoredArtifacts
     from evalwright.scoring.verdict import names_needed
 
     reader, plan = open_run(run)
-    paint, shown = paint_for(sys.stdout), 0
+    paint, shown, limit = paint_for(sys.stdout), 0, None if no_truncate else _LONGEST
+    artifacts = None if no_artifacts else StoredArtifacts(plan, reader)
     with closing(reader):
         for cell in chosen_cells(reader, plan, names_needed(reader, plan), Choice(case, variant, failed)):
-            lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, None if no_truncate else _LONGEST)
+            lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, limit)
+            if artifacts is not None and (artifact := artifacts.of(cell.trace)) is not None:
+                lines += file_lines(artifact.record, paint, limit)
             say([*lines, ""])
             shown += 1
         say([f"{shown:,} shown" if shown else "no traces match"])

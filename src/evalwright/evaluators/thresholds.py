@@ -21,7 +21,7 @@ class Threshold:
 
     def __init__(self, evaluator: Evaluator, threshold: float, op: str = "gte") -> None:
         self._evaluator, self._threshold, self._compare = evaluator, threshold, _COMPARISONS[op]
-        for name in ("uses_case", "uses_artifact", "uses_results", "calls_models"):
+        for name in ("uses_case", "uses_artifact", "uses_results", "calls_models", "timeout_seconds"):
             if hasattr(evaluator, name):
                 setattr(self, name, getattr(evaluator, name))
 

@@ -8,7 +8,7 @@ import msgspec
 
 from evalwright.model.trace import SCHEMA_VERSION
 
-__all__ = ["Artifact", "FileEntry", "FileManifest", "FilesystemArtifact", "FilesystemDiff"]
+__all__ = ["Artifact", "Changes", "FileEntry", "FileManifest", "FilesystemArtifact", "FilesystemDiff"]
 
 
 class FileEntry(msgspec.Struct):
@@ -35,6 +35,15 @@ class FilesystemDiff(msgspec.Struct):
     text_diffs: dict[str, str] = {}
 
 
+class Changes(msgspec.Struct, frozen=True):
+    """What became of the files of a workspace."""
+
+    before_manifest: FileManifest
+    after_manifest: FileManifest
+    diff: FilesystemDiff
+    left_out: dict[str, str] = {}
+
+
 class FilesystemArtifact(msgspec.Struct):
     """Files before and after one cell. `artifacts_path` is relative to the run folder."""
 
@@ -45,6 +54,8 @@ class FilesystemArtifact(msgspec.Struct):
     after_manifest: FileManifest
     diff: FilesystemDiff
     artifacts_path: str
+    left_out: dict[str, str] = {}
+    """What could not be read or was too much, by path, with the reason; `.` stands for whatever else there is."""
     trial: int = 0
     attempt: int = 1
     schema_version: str = SCHEMA_VERSION

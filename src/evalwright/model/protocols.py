@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from evalwright.model.artifact import FilesystemArtifact
+from evalwright.model.artifact import Changes, FilesystemArtifact
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
@@ -23,11 +23,13 @@ __all__ = [
     "Extractor",
     "Mirror",
     "Part",
+    "Prepared",
     "Report",
     "RunReader",
     "RunWriter",
     "Store",
     "Target",
+    "Workspace",
 ]
 
 T = TypeVar("T")
@@ -58,7 +60,8 @@ class Target(Protocol):
     """A way to call the system under test. Registered as a callable `(variant) -> Target`.
 
     Constructing it checks the configuration (raises InputError before anything runs). The optional methods
-    `async open()` and `async close()` are called once around a run.
+    `async open()` and `async close()` are called once around a run; `close()` also when `open()` failed. In a run with
+    workspaces `evalwright.workspaces.current.workspace_path()` is the folder of the cell that `run` is called for.
     """
 
     def run(self, case: Case, trial: int) -> Awaitable[Answer]:
@@ -76,8 +79,9 @@ class Evaluator(Protocol):
     `config_problems(values) -> list[Problem]` for rules across them; any other class gets its configuration as
     keyword arguments and refuses a bad one with ValueError or TypeError. An attribute `uses_case = False` says that
     `case` is never looked at, which spares reading it when stored traces are judged again. With `calls_models = True`
-    it waits for models, with `uses_results = True` it is called last and gets the results of all others as a third
-    argument.
+    it waits for models, with `uses_artifact = True` it gets an `Artifact | None` as a third argument (what the cell
+    did to the files of its workspace), with `uses_results = True` it is called last and gets the results of all others
+    as a third argument. One that is asynchronous may bound itself by an attribute `timeout_seconds`.
     """
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
@@ -111,6 +115,39 @@ class Mirror(Protocol):
         """The run, or this session of it, is over."""
 
     def close(self) -> None: ...
+
+
+class Workspace(Protocol):
+    """Makes a folder for each cell. Registered as a callable `(config, suite_folder) -> Workspace` (raises InputError).
+
+    All methods block and are called in threads, `prepare` and what it gives in several at once.
+    """
+
+    kind: str
+    """The word for it in the records of artifacts."""
+
+    def open(self) -> None:
+        """Called once before all cells. Raises InputError."""
+
+    def prepare(self, case: Case, trial: int) -> Prepared:
+        """A fresh folder for one try at one cell. Whatever is raised becomes the error of the cell."""
+
+    def close(self) -> None:
+        """Called once at the end: whatever is left of the folders goes away."""
+
+
+class Prepared(Protocol):
+    """The folder of one try at one cell."""
+
+    path: Path
+
+    def collect(self, into: Path, mask: Callable[[str], str] | None) -> Changes:
+        """What became of the files; their copies go to the new folders `before` and `after` of `into`, and `diff.txt`.
+
+        `mask` takes secrets out of names and texts that are copied.
+        """
+
+    def remove(self) -> None: ...
 
 
 class Extractor(Protocol):
@@ -179,6 +216,9 @@ class RunWriter(RunReader, Protocol):
 
     def save_summary(self, summary: RunSummary) -> None:
         """Replace the summary atomically."""
+
+    def mask(self, text: str) -> str:
+        """A text without secrets, for files that are written beside the records."""
 
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
         """Write `artifact.json` into the cell's folder of artifacts; a newer attempt's replaces it."""

@@ -7,16 +7,18 @@ from typing import Any
 
 import msgspec
 
+from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.result import EvaluationResult, status_of
 from evalwright.model.trace import ToolCall, ToolResult, Trace
 from evalwright.reports import numbers
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import Paint, block, one_line
 
-__all__ = ["cell_lines"]
+__all__ = ["cell_lines", "file_lines"]
 
 _MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~"}
 _LABEL = 12
+_MOST_FILES = 20
 _INDENT = " " * (_LABEL + 2)
 
 
@@ -36,6 +38,27 @@ def cell_lines(
             lines += _field("stack", trace.error.stack, paint, limit)
     lines += _labelled("checks", [_check(result, paint, limit) for result in results], paint)
     return lines
+
+
+def file_lines(artifact: FilesystemArtifact, paint: Paint, limit: int | None) -> list[str]:
+    """The files that a cell added (+), modified (~) and removed (-), each with its diff; what is not known (?)."""
+    diff = artifact.diff
+    signs = [("+", diff.added), ("~", diff.modified), ("-", diff.removed)]
+    changes = sorted((path, sign) for sign, paths in signs for path in paths)
+    unknown = [f"? {one_line(path, 200)}: {one_line(why, 200)}" for path, why in artifact.left_out.items()]
+    most = len(changes) if limit is None else _MOST_FILES
+    items = [_change(path, sign, diff.text_diffs.get(path), paint, limit) for path, sign in changes[:most]]
+    if len(changes) > most:
+        items.append(f"… (+{len(changes) - most:,} files)")
+    return _labelled("files", [*items, *unknown[:most]], paint)
+
+
+def _change(path: str, sign: str, diff: str | None, paint: Paint, limit: int | None) -> str:
+    line = f"{sign} {one_line(path, 200)}"
+    if diff is None:
+        return line
+    body = diff.split("\n", 2)[-1].rstrip("\n")  # without the header, which names the file again
+    return f"{line}\n{_INDENT}{paint(block(body, _INDENT, limit), 'dim')}"
 
 
 def _headline(trace: Trace, status: str, paint: Paint) -> str:

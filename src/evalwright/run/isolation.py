@@ -21,6 +21,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, TraceError
 from evalwright.targets.build import build_target
+from evalwright.workspaces.current import workspace_path
 
 __all__ = ["Isolated", "Request"]
 
@@ -33,6 +34,8 @@ class Request(msgspec.Struct):
 
     case: Case
     trial: int
+    workspace: str | None = None
+    """The folder of the cell, if it has one."""
 
 
 class Isolated:
@@ -47,7 +50,9 @@ class Isolated:
     async def run(self, case: Case, trial: int) -> Answer:
         worker = self._idle.pop() if self._idle else await _Worker.start(self._hello)
         try:
-            reply = await worker.ask(msgspec.json.encode(Request(case, trial)))
+            path = workspace_path()
+            request = Request(case, trial, None if path is None else str(path))
+            reply = await worker.ask(msgspec.json.encode(request))
         except BaseException:
             self._end(worker)
             raise

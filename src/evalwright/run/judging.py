@@ -11,6 +11,7 @@ from typing import Any
 
 from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
 from evalwright.evaluators.build import build
+from evalwright.model.artifact import Artifact
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import Evaluator
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
@@ -26,8 +27,10 @@ from evalwright.targets.plain import plain
 
 __all__ = ["Judge", "append", "ask_models", "is_unspent"]
 
-_Pending = tuple[int, Awaitable[Evaluation] | Callable[[], Any]]
-"""A position in the results, and what is awaited, or what is called once all others are there."""
+_Pending = tuple[int, Awaitable[Evaluation] | Callable[[], Any], float]
+"""A position in the results, what is awaited or called once all others are there, and the seconds it has."""
+_GRACE = 10.0
+"""Seconds beyond a time limit of its own that an evaluator has to say that it was reached."""
 _NOTHING = Evaluation(False)
 """What an evaluator has said that has not said anything: not passed, no score."""
 
@@ -45,6 +48,10 @@ class Judge:
             getattr(evaluator, "uses_case", True) for _, evaluator in self._built
         )
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""
+        self.uses_artifact = plan.evaluators_by_case or any(
+            getattr(evaluator, "uses_artifact", False) for _, evaluator in self._built
+        )
+        """Whether any evaluator looks at what the cell did to files."""
 
     def _build(self, specs: Iterable[EvaluatorSpec]) -> list[tuple[EvaluatorSpec, Evaluator]]:
         return [(spec, build(spec)) for spec in specs if self._only is None or spec.name == self._only]
@@ -61,7 +68,7 @@ class Judge:
         return [spec.name for spec in self._specs(case)] if self._plan.evaluators_by_case else self._names
 
     def evaluate(
-        self, case: Case, trace: Trace, known: Container[str] = ()
+        self, case: Case, trace: Trace, known: Container[str] = (), artifact: Artifact | None = None
     ) -> tuple[list[EvaluationResult], list[_Pending]]:
         """Results of every evaluator that is not in `known`, and what is still to be awaited by position.
 
@@ -80,12 +87,16 @@ class Judge:
             outcome: Any
             error = failed = None
             if getattr(evaluator, "uses_results", False):
-                pending.append((len(results), partial(evaluator.evaluate, case, trace, results)))  # type: ignore[call-arg]
+                last = partial(evaluator.evaluate, case, trace, results)  # type: ignore[call-arg]
+                pending.append((len(results), last, limit))
                 results.append(_result(spec, trace, None, None, date, date, 0))
                 continue
             try:
                 watchdog.until = tick + limit
-                outcome = evaluator.evaluate(case, trace)
+                if getattr(evaluator, "uses_artifact", False):
+                    outcome = evaluator.evaluate(case, trace, artifact)  # type: ignore[call-arg]
+                else:
+                    outcome = evaluator.evaluate(case, trace)
                 watchdog.until = None
             except Interrupted:
                 raise
@@ -94,7 +105,7 @@ class Judge:
                 error, failed = evaluator_failure(raised, limit), raised
             if outcome is not None and not isinstance(outcome, Evaluation):
                 if isinstance(outcome, Awaitable):
-                    pending.append((len(results), outcome))
+                    pending.append((len(results), outcome, _limit_of(evaluator, limit)))
                     outcome = None
                 else:
                     error, outcome = _no_evaluation(outcome), None
@@ -108,23 +119,27 @@ class Judge:
 
     async def finish(self, results: list[EvaluationResult], pending: Sequence[_Pending]) -> None:
         """Await the asynchronous evaluators together, each within its limit, then those that use their results."""
-        waiting = [(position, awaited) for position, awaited in pending if isinstance(awaited, Awaitable)]
+        waiting = [one for one in pending if isinstance(one[1], Awaitable)]
         if self._plan.pass_criteria.rule == "bands":  # AgentEvals: the evaluators of a case one after another
-            for position, awaited in waiting:
-                await self._finish(results, position, awaited)
+            for one in waiting:
+                await self._finish(results, *one)
         else:
-            await asyncio.gather(*(self._finish(results, position, awaited) for position, awaited in waiting))
-        for position, last in pending:
-            if not isinstance(last, Awaitable):
-                await self._finish(results, position, last)
+            await asyncio.gather(*(self._finish(results, *one) for one in waiting))
+        for last in pending:
+            if not isinstance(last[1], Awaitable):
+                await self._finish(results, *last)
 
     async def _finish(
-        self, results: list[EvaluationResult], position: int, awaited: Awaitable[Evaluation] | Callable[[], Any]
+        self,
+        results: list[EvaluationResult],
+        position: int,
+        awaited: Awaitable[Evaluation] | Callable[[], Any],
+        limit: float,
     ) -> None:
         row = results[position]
         start = time.monotonic()
         try:
-            async with asyncio.timeout(self._limit):
+            async with asyncio.timeout(limit):
                 outcome = await awaited if isinstance(awaited, Awaitable) else awaited()
                 if isinstance(outcome, Awaitable):
                     outcome = await outcome
@@ -133,11 +148,11 @@ class Judge:
             else:
                 _fill(row, outcome)
         except TimeoutError:
-            row.error = timed_out(self._limit)
+            row.error = timed_out(limit)
         except (asyncio.CancelledError, LimitExceeded, Interrupted):
             raise
         except BaseException as raised:
-            row.error = evaluator_failure(raised, self._limit)
+            row.error = evaluator_failure(raised, limit)
             _keep(row, raised)
         end = time.monotonic()
         row.finished_at, row.latency_ms = self._clock.date(end), int((end - start) * 1000)
@@ -166,6 +181,11 @@ def ask_models(plan: Plan) -> bool:
 def is_unspent(trace: Trace) -> bool:
     """Whether the cell was not run, for the limit of cost."""
     return trace.error is not None and trace.error.type == "cost_limit"
+
+
+def _limit_of(evaluator: Evaluator, limit: float) -> float:
+    """The seconds that an asynchronous evaluator has: more than usual if it bounds itself at more."""
+    return max(limit, getattr(evaluator, "timeout_seconds", 0) + _GRACE)
 
 
 def _no_evaluation(outcome: object) -> TraceError:

@@ -32,6 +32,7 @@ from evalwright.run.judging import Judge, append, ask_models, is_unspent
 from evalwright.run.limits import Watchdog, exits_refused, interrupting
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
+from evalwright.run.workspaces import StoredArtifacts
 from evalwright.scoring.tally import Tally
 
 __all__ = ["CaseOf", "judge_again", "processors"]
@@ -176,6 +177,7 @@ class _Again:
     ) -> None:
         self._job, self._judge, self._share, self._tally, self._report = job, judge, share, tally, report
         self._kept = _KeptRows(job.writer, job.only) if job.only else None
+        self._artifacts = StoredArtifacts(job.plan, job.writer) if judge.uses_artifact else None
         self._judged = 0
 
     async def judge(self, part: Part) -> None:
@@ -188,7 +190,8 @@ class _Again:
             if job.newest.superseded(key, trace.attempt, trace.started_at):
                 continue
             case = job.case_of(trace) if needs_case else _NO_CASE
-            results, pending = judge.evaluate(case, trace)
+            artifact = self._artifacts.of(trace) if self._artifacts is not None else None
+            results, pending = judge.evaluate(case, trace, (), artifact)
             if not pending and not waiting:
                 self._store(case, trace, results)
                 continue

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Set
 from contextlib import suppress
 
 from evalwright.errors import InputError, Interrupted, StorageError
+from evalwright.model.artifact import Artifact
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
@@ -30,6 +31,7 @@ from evalwright.run.mirroring import Mirroring
 from evalwright.run.pricing import Pricing
 from evalwright.run.state import RunState
 from evalwright.run.tracing import trace_of
+from evalwright.run.workspaces import Workspaces
 from evalwright.scoring.tally import Tally
 from evalwright.targets.threads import Threads
 
@@ -64,6 +66,7 @@ class Runner:
         self._grid = Grid(plan)
         self._calls: set[Call] = set()
         self._threads = Threads()
+        self._workspaces = Workspaces(plan, writer, self._threads)
         self._loop: asyncio.AbstractEventLoop
         self._ended: asyncio.Event
         self._failure: BaseException | None = None
@@ -78,9 +81,11 @@ class Runner:
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
-        await self._open_targets()
-        ticker = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
+        ticker: list[asyncio.Task[None]] = []
         try:
+            await self._workspaces.open()
+            await self._open_targets()
+            ticker = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
             if attempts is not None:
                 await self._judge_leftovers(attempts, again)
             for cells, width in self._queues(attempts, again):
@@ -93,6 +98,7 @@ class Runner:
                 task.cancel()
             self._watchdog.beat = None
             await self._close_targets()
+            await self._workspaces.close()
             self._threads.close()
         if self._failure is not None:
             raise self._failure
@@ -204,7 +210,7 @@ class Runner:
         target, rule = self._targets[cell.variant.name], self._plan.run.retry
         call.retried = []
         while True:
-            answer = await call.ask(target, cell)
+            answer = await self._workspaces.ask(call, target, cell)
             tries = len(call.retried) + 1
             error = failure_in(answer)
             if call.abandoned or error is None or not retriable(rule, error, tries):
@@ -222,6 +228,7 @@ class Runner:
 
     async def _record(self, cell: Cell, trace: Trace) -> None:
         self._spent += trace.metrics.cost_usd or 0
+        artifact = await self._workspaces.collect(cell)
         self._mirrors.prepare(trace)
         try:
             self._writer.append_trace(trace)
@@ -229,7 +236,7 @@ class Runner:
             trace.output, trace.messages, trace.tool_calls, trace.tool_results = Output(), [], [], []
             trace.metrics, trace.extra, trace.spans, trace.error = Metrics(), {}, [], _unstorable(error)
             self._writer.append_trace(trace)
-        await self._finish(cell.case, cell.case_index, trace, [])
+        await self._finish(cell.case, cell.case_index, trace, [], artifact)
 
     def _trace(
         self, cell: Cell, answer: Answer | TraceError, start: float, end: float, retried: list[TraceError]
@@ -242,9 +249,11 @@ class Runner:
         self._pricing.fill(trace)
         return trace
 
-    async def _finish(self, case: Case, case_index: int, trace: Trace, known: list[EvaluationResult]) -> None:
+    async def _finish(
+        self, case: Case, case_index: int, trace: Trace, known: list[EvaluationResult], artifact: Artifact | None
+    ) -> None:
         """Judge a stored trace, append what is new, and mark the cell as finished."""
-        results, pending = self._judge.evaluate(case, trace, [row.evaluator for row in known])
+        results, pending = self._judge.evaluate(case, trace, [row.evaluator for row in known], artifact)
         if pending:
             await self._judge.finish(results, pending)
         self._judge.spoil(results)
@@ -273,7 +282,8 @@ class Runner:
         for trace in traces.values():
             assert trace.case_index is not None
             known = {row.evaluator: row for row in rows.get(_key(trace), [])}
-            await self._finish(self._writer.case(trace.case_index), trace.case_index, trace, list(known.values()))
+            case, artifact = self._writer.case(trace.case_index), self._workspaces.stored.of(trace)
+            await self._finish(case, trace.case_index, trace, list(known.values()), artifact)
 
     async def _tick(self) -> None:
         """Cancel late calls, replace workers whose call ignores that, show the watchdog that the loop turns."""

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
@@ -17,6 +18,7 @@ from evalwright.run.failures import target_failure
 from evalwright.run.isolation import Request
 from evalwright.run.prints import prints_to_stderr
 from evalwright.targets.build import build_target
+from evalwright.workspaces.current import working_in
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
 
@@ -38,7 +40,8 @@ def main(descriptor: int) -> None:
         while data := _frame(requests):
             request = msgspec.json.decode(data, type=Request)
             try:
-                answer = loop.run_until_complete(target.run(request.case, request.trial))
+                with working_in(None if request.workspace is None else Path(request.workspace)):
+                    answer = loop.run_until_complete(target.run(request.case, request.trial))
                 reply = b"A" + msgspec.json.encode(answer)
             except BaseException as error:
                 reply = b"E" + msgspec.json.encode(target_failure(error))

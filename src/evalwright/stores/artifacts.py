@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from evalwright.errors import StorageError
 from evalwright.files.durable import replace_file, storage_error
+from evalwright.model.artifact import Artifact, FilesystemArtifact
 
-__all__ = ["write_artifact"]
+__all__ = ["artifact_path", "folder_of", "read_artifact", "safe_name", "write_artifact"]
+
+_RECORD = "artifact.json"
+_LONGEST = 80
+_DIGITS = 10
+_SAFE = re.compile(rf"(?!.*-[0-9a-f]{{{_DIGITS}}}$)[a-z0-9_][a-z0-9_.-]{{0,{_LONGEST - 1}}}(?<!\.)")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|trial-\d+)(\..*)?", re.IGNORECASE)
+
+
+def artifact_path(case_id: str, variant_name: str, trial: int, trials: int) -> str:
+    """The folder of a cell as its record names it: `artifacts/<case>/<variant>`, and `/trial-N` if it has several."""
+    path = f"artifacts/{safe_name(case_id)}/{safe_name(variant_name)}"
+    return path if trials == 1 else f"{path}/trial-{trial}"
+
+
+def safe_name(name: str) -> str:
+    """A name for a folder that is no other name's, on any file system.
+
+    Lower-case names without special characters stay as they are; any other gets a piece of its hash at the end.
+    """
+    if _SAFE.fullmatch(name) and not _RESERVED.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{_UNSAFE.sub('_', name)[:_LONGEST].strip('.')}-{digest}".lstrip("-")
+
+
+def folder_of(artifacts: Path, artifacts_path: str) -> Path:
+    """The folder that a record names. Raises StorageError for a path that leads out of the run."""
+    steps = PurePosixPath(artifacts_path).parts
+    if len(steps) < 2 or steps[0] != "artifacts" or ".." in steps:
+        raise StorageError(f"not a folder of artifacts: {artifacts_path!r}")
+    return artifacts.joinpath(*steps[1:])
 
 
 def write_artifact(artifacts: Path, artifacts_path: str, line: bytes) -> None:
@@ -15,12 +53,28 @@ def write_artifact(artifacts: Path, artifacts_path: str, line: bytes) -> None:
 
     Raises StorageError, also for a path that leads out of the run.
     """
-    steps = PurePosixPath(artifacts_path).parts
-    if len(steps) < 2 or steps[0] != "artifacts" or ".." in steps:
-        raise StorageError(f"not a folder of artifacts: {artifacts_path!r}")
-    folder = artifacts.joinpath(*steps[1:])
+    folder = folder_of(artifacts, artifacts_path)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error("create", folder, error) from error
-    replace_file(folder / "artifact.json", line)
+    replace_file(folder / _RECORD, line)
+
+
+def read_artifact(
+    artifacts: Path, case_id: str, variant_name: str, trial: int, attempt: int, trials: int
+) -> Artifact | None:
+    """The stored artifact of one attempt at a cell; None when there is none that can be read.
+
+    Other programs keep it in folders named like the case and the variant.
+    """
+    places = [artifact_path(case_id, variant_name, trial, trials)]
+    if not {"/", "\\", "\0"}.intersection(case_id + variant_name) and {".", ".."}.isdisjoint({case_id, variant_name}):
+        places.append(f"artifacts/{case_id}/{variant_name}")
+    for place in places:
+        folder = folder_of(artifacts, place)
+        with suppress(OSError, ValueError, RecursionError):
+            record = msgspec.json.decode((folder / _RECORD).read_bytes(), type=FilesystemArtifact)
+            if (record.trial, record.attempt) == (trial, attempt):
+                return Artifact(record, folder)
+    return None

@@ -261,6 +261,9 @@ class LocalWriter(LocalReader):
     def save_summary(self, summary: RunSummary) -> None:
         replace_file(self.folder / SUMMARY, summary_to_yaml(self._masker.mask_strings(summary_to_plain(summary))))
 
+    def mask(self, text: str) -> str:
+        return self._masker.mask_text(text)
+
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
         write_artifact(self.artifacts, artifact.artifacts_path, self._encoder.line(artifact))
 

@@ -98,6 +98,9 @@ class MemoryRun:
         self._check_open()
         self._summary = summary
 
+    def mask(self, text: str) -> str:
+        return text
+
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
         self._check_open()
         write_artifact(self.artifacts, artifact.artifacts_path, self._encoder.line(artifact))

@@ -241,6 +241,9 @@ class TableWriter(TableReader):
         plain = self._masker.mask_strings(summary_to_plain(summary))
         self._tables.put_summary(summary, msgspec.json.encode(plain))
 
+    def mask(self, text: str) -> str:
+        return self._masker.mask_text(text)
+
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
         self._check()
         [row] = self._encoder.rows([artifact])

@@ -15,8 +15,12 @@ from evalwright.model.trace import Answer, Output
 from evalwright.processes import Captured, Finished, run_command
 from evalwright.targets.plain import plain
 from evalwright.targets.templates import Template
+from evalwright.workspaces.current import workspace_path
 
-__all__ = ["Command"]
+__all__ = ["WORKSPACE", "Command"]
+
+WORKSPACE = "EVALWRIGHT_WORKSPACE"
+"""The variable that tells a command the folder of its cell."""
 
 _STDERR_TAIL = 2_000
 """Characters of stderr in the error of a command that failed."""
@@ -26,8 +30,9 @@ class Command:
     """`command: [program, argument, ...]`, run once per cell without a shell; its stdout is the answer.
 
     `env` is the whole environment: nothing is inherited, not even PATH. `cwd` is relative to the working directory.
-    `stdin_template` is filled in from the case. With `parse_stdout_as: json` an object is the structured answer, and
-    its `final_answer` and `thinking` are taken when they are texts.
+    In a run with workspaces the workspace is the folder to run in, unless there is a `cwd`, and EVALWRIGHT_WORKSPACE
+    names it. `stdin_template` is filled in from the case. With `parse_stdout_as: json` an object is the structured
+    answer, and its `final_answer` and `thinking` are taken when they are texts.
     """
 
     def __init__(self, variant: Variant) -> None:
@@ -44,12 +49,20 @@ class Command:
     async def run(self, case: Case, trial: int) -> Answer:
         stdin = self._stdin.render(case).encode(errors="replace")
         try:
-            finished = await run_command(self._command, env=self._env, cwd=self._cwd, stdin=stdin)
+            cwd, env = self._surroundings()
+            finished = await run_command(self._command, env=env, cwd=cwd, stdin=stdin)
         except OSError as error:
             raise TargetError(self._not_started(error)) from None
         if finished.exit_code != 0:
             raise TargetError(_failure(finished))
         return self._answer(finished)
+
+    def _surroundings(self) -> tuple[str | None, dict[str, str]]:
+        """Folder and environment of one call: those of the configuration, and the workspace if there is one."""
+        path = workspace_path()
+        if path is None:
+            return self._cwd, self._env
+        return self._cwd or str(path), {WORKSPACE: str(path), **self._env}
 
     def _not_started(self, error: OSError) -> str:
         program = self._command[0]

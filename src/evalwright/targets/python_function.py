@@ -16,6 +16,7 @@ from evalwright.model.trace import Answer
 from evalwright.targets.answers import answer_of
 from evalwright.targets.callables import named_object
 from evalwright.targets.threads import Threads
+from evalwright.workspaces.current import workspace_path
 
 __all__ = ["PythonFunction"]
 
@@ -45,6 +46,8 @@ class PythonFunction:
 
     async def run(self, case: Case, trial: int) -> Answer:
         variant = msgspec.to_builtins(self._variant)
+        if (path := workspace_path()) is not None:
+            variant["_workspace_path"] = str(path)
         if self._asynchronous:
             return answer_of(await self._found(case.argument(), variant))
         returned = await self._threads.call(self._found, case.argument(), variant)

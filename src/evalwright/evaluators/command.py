@@ -1,0 +1,104 @@
+"""Judge by the exit code of a command that is run on the files that a system left behind (specification evalh, c)."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, Problem
+from evalwright.model.artifact import Artifact
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.processes import Finished, run_command
+
+__all__ = ["CommandCheck"]
+
+_SHOWN = 64 * 2**10
+"""Bytes of each stream that are kept in the result."""
+_LAST = 300
+"""Characters of stderr in the reason."""
+_ARTIFACT = "artifact"
+
+
+class CommandCheck(msgspec.Struct, frozen=True):
+    """Passes when `cmd` ends with `expected_exit_code`, in a copy of the cell's files or in the folder `cwd`."""
+
+    cmd: Annotated[list[str], msgspec.Meta(min_length=1)]
+    cwd: Annotated[str, msgspec.Meta(min_length=1)] = _ARTIFACT
+    timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    expected_exit_code: int = 0
+    capture_output: bool = True
+
+    uses_artifact = True
+    uses_case = False
+
+    @staticmethod
+    def config_problems(values: dict[str, Any]) -> list[Problem]:
+        cmd = values.get("cmd")
+        if isinstance(cmd, list) and (not cmd or not cmd[0] or any("\0" in word for word in cmd)):
+            return [Problem("", "'cmd' must be a list of strings, the program first, without NUL", key="cmd")]
+        return []
+
+    async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None) -> Evaluation:
+        detail: dict[str, Any] = {"cmd": self.cmd, "cwd": self.cwd, "expected_exit_code": self.expected_exit_code}
+        with self._folder(artifact, detail) as folder:
+            try:
+                async with asyncio.timeout(self.timeout_seconds):
+                    finished = await run_command(self.cmd, env=dict(os.environ), cwd=str(folder), output_limit=_SHOWN)
+            except TimeoutError:
+                message = f"{self.cmd[0]!r} did not end within {self.timeout_seconds:g} seconds"
+                raise EvaluatorError(message, "timeout", detail) from None
+            except OSError as error:
+                raise self._not_started(error, detail) from None
+        return self._evaluation(finished, detail)
+
+    @contextmanager
+    def _folder(self, artifact: Artifact | None, detail: dict[str, Any]) -> Iterator[Path]:
+        """Where to run: what is done there to files of the artifact must not change them for others."""
+        if self.cwd != _ARTIFACT:
+            folder = Path(self.cwd).expanduser()
+            if not folder.is_dir():
+                raise EvaluatorError(f"there is no folder {self.cwd!r}", "missing_cwd", detail)
+            yield folder
+            return
+        if artifact is None:
+            raise EvaluatorError("there are no files to run on: the run has no workspace", "missing_artifact", detail)
+        after = artifact.folder / "after"
+        if not after.is_dir():
+            raise EvaluatorError("the files of the artifact are not stored", "missing_artifact", detail)
+        for path, why in artifact.record.left_out.items():
+            if not path.startswith("/"):
+                raise EvaluatorError(f"not all files were kept: {path}: {why}", "incomplete_artifact", detail)
+        with tempfile.TemporaryDirectory(prefix="evalwright-check-", ignore_cleanup_errors=True) as copy:
+            folder = Path(copy) / "files"
+            shutil.copytree(after, folder, symlinks=True)
+            yield folder
+
+    def _not_started(self, error: OSError, detail: dict[str, Any]) -> EvaluatorError:
+        if error.errno == errno.ENOENT:
+            return EvaluatorError(f"command not found: {self.cmd[0]!r}", "command_not_found", detail)
+        message = f"{self.cmd[0]!r} cannot be started: {error.strerror or error}"
+        return EvaluatorError(message, "os_error", detail)
+
+    def _evaluation(self, finished: Finished, detail: dict[str, Any]) -> Evaluation:
+        detail["exit_code"] = finished.exit_code
+        if self.capture_output:
+            for name, stream in (("stdout", finished.stdout), ("stderr", finished.stderr)):
+                detail[name] = stream.kept.decode(errors="replace")
+                if stream.cut:
+                    detail[f"{name}_bytes"] = stream.size
+        if finished.exit_code == self.expected_exit_code:
+            return Evaluation(True, 1.0, "", detail)
+        reason = f"{self.cmd[0]!r} ended with {finished.how()}, expected {self.expected_exit_code}"
+        said = finished.stderr.last.decode(errors="replace").strip()[-_LAST:] if self.capture_output else ""
+        return Evaluation(False, 0.0, f"{reason}: {said}" if said else reason, detail)

@@ -1,0 +1,111 @@
+"""A fresh workspace for each try at a cell, and the artifact of the last try, stored before the trace is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from evalwright.errors import EvalwrightError
+from evalwright.files.durable import storage_error
+from evalwright.model.artifact import Artifact, Changes, FilesystemArtifact
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import Prepared, RunReader, RunWriter, Target, Workspace
+from evalwright.model.trace import Answer, Trace, TraceError
+from evalwright.registry import load
+from evalwright.run.calling import Call
+from evalwright.run.cells import Cell
+from evalwright.stores.artifacts import artifact_path, folder_of, read_artifact
+from evalwright.targets.threads import Threads
+from evalwright.workspaces.current import working_in
+from evalwright.workspaces.folders import remove_tree
+
+__all__ = ["StoredArtifacts", "Workspaces"]
+
+
+class StoredArtifacts:
+    """The artifacts of a run as they are stored."""
+
+    def __init__(self, plan: Plan, reader: RunReader) -> None:
+        self._reader = reader
+        self._trials = {variant.name: variant.trials or plan.run.trials for variant in plan.variants}
+
+    def of(self, trace: Trace) -> Artifact | None:
+        """What a cell did to its files; None when that is not known."""
+        trials = self._trials.get(trace.variant_name, 1)
+        return read_artifact(
+            self._reader.artifacts, trace.case_id, trace.variant_name, trace.trial, trace.attempt, trials
+        )
+
+    def path(self, cell: Cell) -> str:
+        name = cell.variant.name
+        return artifact_path(cell.case.id, name, cell.trial, self._trials[name])
+
+
+class Workspaces:
+    """The workspaces of one session on a run; without one in the plan it only hands the calls on."""
+
+    def __init__(self, plan: Plan, writer: RunWriter, threads: Threads) -> None:
+        self._writer, self._threads = writer, threads
+        self.stored = StoredArtifacts(plan, writer)
+        self._prepared: dict[int, Prepared] = {}
+        self._workspace: Workspace | None = None
+        if plan.workspace is not None:
+            make = load("workspaces", plan.workspace.type)
+            self._workspace = make(plan.workspace.config, Path(plan.config_path).parent)
+
+    async def open(self) -> None:
+        """Raises InputError when no workspace can be made."""
+        if self._workspace is not None:
+            await self._threads.call(self._workspace.open)
+
+    async def ask(self, call: Call, target: Target, cell: Cell) -> Answer | TraceError:
+        """`call.ask` in a workspace of its own."""
+        if self._workspace is None:
+            return await call.ask(target, cell)
+        try:
+            if (earlier := self._prepared.pop(cell.number, None)) is not None:
+                await self._threads.call(earlier.remove)
+            prepared = await self._threads.call(self._workspace.prepare, cell.case, cell.trial)
+        except (OSError, EvalwrightError) as error:
+            call.started = time.monotonic()
+            return TraceError("workspace_error", f"no workspace could be made: {error}")
+        self._prepared[cell.number] = prepared
+        with working_in(prepared.path):
+            return await call.ask(target, cell)
+
+    async def collect(self, cell: Cell) -> Artifact | None:
+        """Store what the last try at a cell did to its files, and remove its workspace. Raises StorageError."""
+        prepared = self._prepared.pop(cell.number, None)
+        if prepared is None or self._workspace is None:
+            return None
+        path = self.stored.path(cell)
+        folder = folder_of(self._writer.artifacts, path)
+        changes = await self._threads.call(self._collected, prepared, folder)
+        record = FilesystemArtifact(
+            cell.case.id,
+            cell.variant.name,
+            self._workspace.kind,
+            changes.before_manifest,
+            changes.after_manifest,
+            changes.diff,
+            path,
+            changes.left_out,
+            cell.trial,
+            cell.attempt,
+        )
+        self._writer.save_artifact(record)
+        return Artifact(record, folder)
+
+    def _collected(self, prepared: Prepared, folder: Path) -> Changes:
+        try:
+            remove_tree(folder)
+            folder.mkdir(parents=True)
+            return prepared.collect(folder, self._writer.mask)
+        except OSError as error:
+            raise storage_error("write", folder, error) from error
+        finally:
+            prepared.remove()
+
+    async def close(self) -> None:
+        if self._workspace is not None:
+            await self._threads.call(self._workspace.close)

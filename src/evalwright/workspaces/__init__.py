@@ -1,0 +1,1 @@
+"""Folders for cells: seeded before, compared after, removed at the end."""

@@ -1,0 +1,27 @@
+"""The folder of the cell that is being run, for whoever is called on its behalf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+__all__ = ["working_in", "workspace_path"]
+
+_path: ContextVar[Path | None] = ContextVar("evalwright_workspace", default=None)
+
+
+def workspace_path() -> Path | None:
+    """The workspace of the cell that this task or thread works for, None in a run without workspaces."""
+    return _path.get()
+
+
+@contextmanager
+def working_in(path: Path | None) -> Iterator[None]:
+    """Let everything called inside see `path` as its workspace."""
+    token = _path.set(path)
+    try:
+        yield
+    finally:
+        _path.reset(token)

@@ -1,0 +1,107 @@
+"""What changed between two copies of a folder."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from evalwright.model.artifact import FileManifest, FilesystemDiff
+
+__all__ = ["TOLD_IN_FULL", "covered", "difference", "unified"]
+
+_TEXT = 256 * 2**10
+"""Bytes of the largest file whose changes are shown line by line."""
+_HEAD = 4 * 2**10
+"""A NUL among so many first bytes says that a file is no text."""
+_MOST_SHOWN = 16 * 2**20
+"""Characters of all diffs of a cell."""
+_MOST_MATCHES = 10**6
+"""Pairs of equal lines up to which two files are compared line by line; beyond that it could take minutes."""
+_NO_LINE_END = "\n\\ No newline at end of file\n"
+
+TOLD_IN_FULL = "/diff.txt"
+"""The key in `left_out` that says that not all diffs were kept; no path of a file begins like it."""
+
+
+def difference(
+    before: FileManifest, after: FileManifest, old: Path, new: Path, left_out: dict[str, str]
+) -> FilesystemDiff:
+    """The changes from one manifest to another, with diffs of the texts in the copies `old` and `new`.
+
+    Files of which one side was left out are in no list. What is too much is noted in `left_out`.
+    """
+    a, b = before.files, after.files
+    unknown = set(left_out)
+    removed = sorted(path for path in a.keys() - b.keys() if not covered(path, unknown))
+    added = sorted(path for path in b.keys() - a.keys() if not covered(path, unknown))
+    modified = sorted(path for path in a.keys() & b.keys() if a[path].sha256 != b[path].sha256)
+    diffs: dict[str, str] = {}
+    room = _MOST_SHOWN
+    for path in sorted([*added, *modified]):
+        if max(b[path].size, a[path].size if path in a else 0) > _TEXT:
+            continue
+        try:
+            texts = (_text(old / path) if path in a else "", _text(new / path))
+        except OSError:  # stored under another name: it holds a secret, or is no UTF-8
+            left_out[TOLD_IN_FULL] = f"the copies of {path} are stored under another name"
+            continue
+        if texts[0] is None or texts[1] is None:
+            continue
+        shown = unified(path, texts[0], texts[1])
+        room -= len(shown)
+        if room < 0:
+            left_out[TOLD_IN_FULL] = f"the diffs have more than {_MOST_SHOWN:,} characters"
+            break
+        diffs[path] = shown
+    return FilesystemDiff(added, removed, modified, diffs)
+
+
+def covered(path: str, places: set[str]) -> bool:
+    """Whether a path, or a folder that it lies in, is among `places`; `.` is everything."""
+    if "." in places:
+        return True
+    while path:
+        if path in places:
+            return True
+        path = path.rpartition("/")[0]
+    return False
+
+
+def unified(path: str, old: str, new: str) -> str:
+    """A unified diff of two texts, whose lines end at LF only."""
+    a, b = _lines(old), _lines(new)
+    header = f"--- a/{path}\n+++ b/{path}\n"
+    if _matches(a, b) > _MOST_MATCHES:
+        hunk = f"@@ -{_span(a)} +{_span(b)} @@\n"
+        return header + hunk + "".join(_ended("-", a)) + "".join(_ended("+", b))
+    found = difflib.unified_diff(a, b, f"a/{path}", f"b/{path}")
+    next(found, None)
+    next(found, None)
+    return header + "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in found)
+
+
+def _text(file: Path) -> str | None:
+    """The text in a file, None if it holds none."""
+    data = file.read_bytes()
+    return None if b"\0" in data[:_HEAD] else data.decode(errors="replace")
+
+
+def _lines(text: str) -> list[str]:
+    *lines, last = text.split("\n")
+    return [line + "\n" for line in lines] + ([last] if last else [])
+
+
+def _matches(a: Sequence[str], b: Sequence[str]) -> int:
+    counts = Counter(b)
+    return sum(counts[line] for line in a)
+
+
+def _span(lines: Sequence[str]) -> str:
+    return f"1,{len(lines)}" if lines else "0,0"
+
+
+def _ended(sign: str, lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        yield sign + (line if line.endswith("\n") else line + _NO_LINE_END)

@@ -1,0 +1,120 @@
+"""Copies of git repositories, and workspaces that are some: types `git` and `git_branch` (specification evalh, b.8).
+
+A copy shares the objects of its origin and nothing else: whatever is committed, branched or configured in it, the
+origin stays as it is. Hooks, also those of the user's templates, are not run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.workspaces.snapshot import Snapshots, folder_named, text_in
+
+__all__ = ["GitSnapshots", "check_out", "commit_of", "git_workspace"]
+
+_PATIENCE = 300
+"""Seconds that one git command may take."""
+_SETTINGS = ("core.hooksPath=/dev/null", "advice.detachedHead=false", "protocol.file.allow=always", "gc.auto=0")
+_WHO = {"GIT_AUTHOR_NAME": "evalwright", "GIT_AUTHOR_EMAIL": "evalwright@localhost"}
+_WHO |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in _WHO.items()}
+
+
+def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
+    """`repo_path` and `branch` (or a tag, a commit; default HEAD), or `copy_from`, a folder that becomes a repository.
+
+    `base_path`: where the copies are made; `init_git: false` refuses a `copy_from` that is no repository yet.
+    """
+    problems: list[Problem] = []
+    repo = folder_named("repo_path", config, suite_folder, problems)
+    copy_from = folder_named("copy_from", config, suite_folder, problems)
+    branch, base_path = text_in("branch", config, problems), text_in("base_path", config, problems)
+    if config.get("repo_path") is not None and config.get("copy_from") is not None:
+        problems.append(Problem("", "'repo_path' and 'copy_from' cannot both be given", key="copy_from"))
+    if branch is not None and config.get("repo_path") is None:
+        problems.append(Problem("", "'branch' needs a 'repo_path'", key="branch"))
+    init = config.get("init_git", True)
+    if not isinstance(init, bool):
+        problems.append(Problem("", f"'init_git' must be true or false, found {init!r:.60}", key="init_git"))
+    elif copy_from is not None and not init and not (copy_from / ".git").exists():
+        problems.append(
+            Problem("", f"{str(copy_from)!r} is no git repository, and 'init_git' is false", key="init_git")
+        )
+    commit = ""
+    if repo is not None and not problems:
+        commit = commit_of(repo, branch or "HEAD")
+    if problems:
+        raise InputError(problems)
+    return GitSnapshots(copy_from, Path(base_path).expanduser() if base_path else None, repo, commit)
+
+
+class GitSnapshots(Snapshots):
+    """Copies of a repository at one commit; `.git` is there for the system and no part of what is compared."""
+
+    kind = "git_branch"
+    without = frozenset({".git"})
+
+    def __init__(self, copy_from: Path | None, base: Path | None, repo: Path | None, commit: str) -> None:
+        super().__init__(copy_from, base)
+        self._repo, self._commit = repo, commit
+
+    def seed(self, into: Path) -> None:
+        if self._repo is not None:
+            check_out(self._repo, self._commit, into)
+            return
+        super().seed(into)
+        if not (into / ".git").exists():
+            git(into, "init", "--quiet", "--template=")
+            git(into, "add", "--all", "--force")
+            git(into, "commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "what the cell begins with")
+
+
+def commit_of(repo: Path, name: str) -> str:
+    """The commit that a branch, tag or hash names. Raises InputError at `branch`, or at `repo_path`."""
+    try:
+        git(repo, "rev-parse", "--git-dir")
+    except InputError as error:
+        raise InputError(Problem("", f"{str(repo)!r} is no git repository: {error}", key="repo_path")) from None
+    for candidate in (name, f"origin/{name}"):
+        try:
+            return git(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", candidate + "^{commit}")
+        except InputError:
+            continue
+    branches = git(repo, "for-each-ref", "--count=20", "--format=%(refname:short)", "refs/heads").split()
+    known = f" (branches: {', '.join(branches)})" if branches else ""
+    raise InputError(Problem("", f"{str(repo)!r} has no branch, tag or commit {name!r}{known}", key="branch"))
+
+
+def check_out(repo: Path, commit: str, into: Path) -> None:
+    """A new copy of a repository at a commit. Raises InputError."""
+    git(repo, "clone", "--quiet", "--shared", "--no-checkout", "--template=", str(repo.resolve()), str(into))
+    git(into, "checkout", "--quiet", "--detach", commit)
+    git(into, "remote", "remove", "origin")
+
+
+def git(folder: Path, *words: str) -> str:
+    """What a git command says, without the last line end. Raises InputError with git's own words."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {**_WHO, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+    try:
+        done = subprocess.run(
+            ["git", *settings, "-C", str(folder), *words],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise InputError("git is not installed, or not in the PATH") from None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"git {words[0]}: {error}") from None
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+        raise InputError(f"git {words[0]}: {said[:1000]}")
+    return done.stdout.decode(errors="replace").strip()

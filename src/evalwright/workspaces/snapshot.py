@@ -1,0 +1,141 @@
+"""A fresh copy of the same files for each cell: workspace type `tempdir_snapshot` (specification evalh, b.8)."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Mapping, Set
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.paths import named_in
+from evalwright.model.artifact import Changes, FileManifest
+from evalwright.model.snapshot import Case
+from evalwright.workspaces.diffs import difference
+from evalwright.workspaces.folders import TemporaryFolder, remove_tree
+from evalwright.workspaces.trees import Mask, Twin, copy_tree
+
+__all__ = ["Copied", "Snapshots", "folder_named", "tempdir_snapshot", "text_in"]
+
+
+def tempdir_snapshot(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
+    """`copy_from`: the folder whose files each cell begins with; `base_path`: where the copies are made."""
+    problems: list[Problem] = []
+    copy_from = folder_named("copy_from", config, suite_folder, problems)
+    base_path = text_in("base_path", config, problems)
+    if problems:
+        raise InputError(problems)
+    return Snapshots(copy_from, _place(base_path))
+
+
+def text_in(key: str, config: Mapping[str, Any], problems: list[Problem]) -> str | None:
+    """The text under a key, which may be absent."""
+    value = config.get(key)
+    if value is None or (isinstance(value, str) and value and "\0" not in value):
+        return value
+    problems.append(Problem("", f"{key!r} must be a text, found {value!r:.60}", key=key))
+    return None
+
+
+def folder_named(key: str, config: Mapping[str, Any], suite_folder: Path, problems: list[Problem]) -> Path | None:
+    """The folder under a key, from the working directory if it is there, else from the suite's."""
+    name = text_in(key, config, problems)
+    if name is None:
+        return None
+    folder = named_in(suite_folder / "eval.yaml", name)
+    try:
+        there = folder.is_dir()
+    except OSError:
+        there = False
+    if not there:
+        problems.append(Problem("", f"{key!r}: there is no folder {name!r}", key=key))
+    return folder
+
+
+def _place(base_path: str | None) -> Path | None:
+    return None if base_path is None else Path(base_path).expanduser()
+
+
+class Snapshots:
+    """Copies of one folder, or empty ones. The folder is read once, so that all cells of a run begin alike."""
+
+    kind = "tempdir_snapshot"
+    without: Set[str] = frozenset()
+    """Entries of the top that belong to the workspace and not to its files."""
+
+    def __init__(self, copy_from: Path | None, base_path: Path | None = None) -> None:
+        self.copy_from, self.base = copy_from, base_path
+        self._numbers = count(1)
+        self._root: TemporaryFolder | None = None
+        self._before = FileManifest()
+        self._twin: Twin | None = None
+        self._linking = threading.Lock()
+
+    def open(self) -> None:
+        """Make what all cells start from. Raises InputError when the files cannot be had."""
+        try:
+            self._root = TemporaryFolder(self.base)
+            self.seed(self._root.path / "seed")
+            scratch = self._root.path / "seen"
+            tree = copy_tree(self._root.path / "seed", scratch, without=self.without)
+            remove_tree(scratch)
+        except OSError as error:
+            raise InputError(f"no workspace can be made: {error.strerror}: {error.filename}") from error
+        _refuse(tree.left_out)
+        self._before = tree.manifest
+
+    def seed(self, into: Path) -> None:
+        """Fill a new folder with what each cell begins with."""
+        if self.copy_from is None:
+            into.mkdir()
+            return
+        _refuse(copy_tree(self.copy_from.resolve(), into).left_out)
+
+    def prepare(self, case: Case, trial: int) -> Copied:
+        """A folder for one try at one cell. Raises OSError."""
+        assert self._root is not None
+        path = self._root.path / f"cell-{next(self._numbers)}"
+        shutil.copytree(self._root.path / "seed", path, symlinks=True)
+        return Copied(self, path)
+
+    def collect(self, path: Path, into: Path, mask: Mask | None) -> Changes:
+        """Copy the files of a workspace before and after into a new folder, and tell the difference."""
+        assert self._root is not None
+        with self._linking:
+            twin = self._twin
+        before = copy_tree(self._root.path / "seed", into / "before", without=self.without, mask=mask, twin=twin)
+        with self._linking:
+            self._twin = Twin(into / "before", before.manifest)
+        after_twin = Twin(into / "before", before.manifest)
+        after = copy_tree(path, into / "after", without=self.without, mask=mask, twin=after_twin)
+        left_out = {**before.left_out, **after.left_out}
+        diff = difference(before.manifest, after.manifest, into / "before", into / "after", left_out)
+        text = "".join(diff.text_diffs[name] for name in sorted(diff.text_diffs))
+        (into / "diff.txt").write_bytes(text.encode(errors="replace"))
+        return Changes(before.manifest, after.manifest, diff, left_out)
+
+    def close(self) -> None:
+        if self._root is not None:
+            self._root.close()
+
+
+class Copied:
+    """The workspace of one try at one cell."""
+
+    def __init__(self, snapshots: Snapshots, path: Path) -> None:
+        self._snapshots, self.path = snapshots, path
+
+    def collect(self, into: Path, mask: Mask | None = None) -> Changes:
+        return self._snapshots.collect(self.path, into, mask)
+
+    def remove(self) -> None:
+        remove_tree(self.path)
+
+
+def _refuse(left_out: Mapping[str, str]) -> None:
+    """All or nothing: a cell that begins with a part of the files would be another case."""
+    if left_out:
+        told = [f"{path}: {why}" for path, why in list(left_out.items())[:10]]
+        raise InputError("what each workspace begins with cannot be copied: " + "; ".join(told))

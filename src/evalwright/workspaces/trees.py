@@ -1,0 +1,245 @@
+"""Copy the regular files of a folder that nobody vouches for, and list them as they were copied.
+
+Nothing outside of the folder is ever read: symbolic links are not followed, not even one that takes a file's or a
+folder's place meanwhile, because every step is opened from the folder above it. Pipes, devices and links are passed
+over; what cannot be read, and what is beyond the bounds, is named with the reason.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from evalwright.model.artifact import FileEntry, FileManifest
+
+__all__ = ["DEEPEST", "MOST_BYTES", "MOST_ENTRIES", "Mask", "Tree", "Twin", "copy_tree"]
+
+DEEPEST = 64
+"""Folders inside folders that are looked into."""
+MOST_ENTRIES = 50_000
+"""Files and folders of one tree."""
+MOST_BYTES = 2**30
+"""Bytes of one tree."""
+_CHUNK = 2**20
+_MASKABLE = 16 * 2**20
+"""Bytes of a file that is masked as a whole; a larger one is kept only if it holds no secret."""
+_LONGEST_SECRET = 2**16
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+
+Mask = Callable[[str], str]
+
+
+class Tree(NamedTuple):
+    """The files of a folder as they were copied, and by path what was left out and why (`.`: everything further)."""
+
+    manifest: FileManifest
+    left_out: dict[str, str]
+
+
+class Twin(NamedTuple):
+    """An earlier copy: a file that is equal there is linked instead of copied."""
+
+    folder: Path
+    manifest: FileManifest
+
+
+def copy_tree(
+    source: Path, into: Path, *, without: Set[str] = frozenset(), mask: Mask | None = None, twin: Twin | None = None
+) -> Tree:
+    """Copy the regular files below `source` into the new folder `into`, except entries of its top named in `without`.
+
+    `mask` changes names and contents on the way; the manifest tells sizes and hashes from before that. A folder that
+    is not there any more is empty. Raises OSError when `into` cannot be made.
+    """
+    into.mkdir(parents=True)
+    copying = _Copying(without, mask, twin)
+    with _opened(into, _DIRECTORY) as end:
+        try:
+            with _opened(source, _DIRECTORY) as start:
+                copying.folder(start, end, "", "", 0)
+        except OSError as error:
+            if error.errno not in _NO_FOLDER:
+                copying.left_out["."] = error.strerror or str(error)
+    files = dict(sorted(copying.files.items()))
+    return Tree(FileManifest(files), dict(sorted(copying.left_out.items())))
+
+
+class _TooLarge(Exception):
+    """A file goes beyond the bounds."""
+
+
+class _Copying:
+    """One copy on its way, and what of its bounds is used up."""
+
+    def __init__(self, without: Set[str], mask: Mask | None, twin: Twin | None) -> None:
+        self._without, self._mask, self._twin = without, mask, twin
+        self._entries, self._bytes = MOST_ENTRIES, MOST_BYTES
+        self.files: dict[str, FileEntry] = {}
+        self.left_out: dict[str, str] = {}
+
+    def folder(self, source: int, target: int, path: str, stored: str, depth: int) -> None:
+        """Copy what is in an open folder. `stored` is its path in the copy, with the file system's own names."""
+        for name in self._names(source):
+            if not depth and name in self._without:
+                continue
+            kept = self._mask(name) if self._mask else name
+            place = f"{path}/{_readable(name)}".lstrip("/")
+            try:
+                self._entry(source, target, name, kept, place, os.path.join(stored, kept), depth)  # noqa: PTH118 - no Path takes every name
+            except _TooLarge as error:
+                self.left_out[place] = str(error)
+            except OSError as error:
+                self.left_out[place] = error.strerror or str(error)
+
+    def _names(self, source: int) -> list[str]:
+        with os.scandir(source) as entries:
+            names = sorted(entry.name for entry in islice(entries, self._entries + 1))
+        if len(names) > self._entries:
+            self.left_out["."] = f"more than {MOST_ENTRIES:,} files and folders"
+            names = names[: self._entries]
+        self._entries -= len(names)
+        return names
+
+    def _entry(self, source: int, target: int, name: str, kept: str, place: str, stored: str, depth: int) -> None:
+        mode = os.stat(name, dir_fd=source, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode):
+            if depth >= DEEPEST:
+                raise _TooLarge(f"more than {DEEPEST} folders deep")
+            with _opened(name, _DIRECTORY, source) as below:
+                os.mkdir(kept, dir_fd=target)
+                with _opened(kept, _DIRECTORY, target) as copy:
+                    self.folder(below, copy, place, stored, depth + 1)
+        elif stat.S_ISREG(mode):
+            if place in self.files:
+                raise _TooLarge("two names that are no UTF-8 look the same")
+            with _opened(name, _READ, source) as file:
+                facts = os.fstat(file)
+                if stat.S_ISREG(facts.st_mode):
+                    self.files[place] = self._file(file, facts, target, kept, place, stored)
+
+    def _file(self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str) -> FileEntry:
+        if facts.st_size > self._bytes:
+            raise _TooLarge(f"its {facts.st_size:,} bytes are more than is kept of one workspace")
+        entry = self._linked(file, facts, target, kept, place, stored)
+        if entry is None:
+            os.lseek(file, 0, os.SEEK_SET)
+            try:
+                entry = _entry_of(facts, self._copied(file, facts, target, kept))
+            except (_TooLarge, OSError):
+                with suppress(OSError):
+                    os.unlink(kept, dir_fd=target)
+                raise
+        self._bytes -= entry.size
+        return entry
+
+    def _linked(
+        self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str
+    ) -> FileEntry | None:
+        """The entry of a file that the twin has too, linked to it; None when there is none or links are impossible."""
+        if self._twin is None or (twin := self._twin.manifest.files.get(place)) is None:
+            return None
+        if (twin.size, _runs(twin.mode)) != (facts.st_size, _runs(facts.st_mode)):
+            return None
+        entry = _entry_of(facts, _hashed(file, self._bytes))
+        if entry.sha256 != twin.sha256:
+            return None
+        try:
+            os.link(self._twin.folder / stored, kept, dst_dir_fd=target, follow_symlinks=False)
+        except OSError:
+            return None
+        return entry
+
+    def _copied(self, file: int, facts: os.stat_result, target: int, kept: str) -> tuple[str, int]:
+        copy = os.open(kept, _WRITE, 0o755 if _runs(facts.st_mode) else 0o644, dir_fd=target)
+        try:
+            if self._mask is None:
+                found = _hashed(file, self._bytes, lambda data: _write(copy, data))
+            elif facts.st_size > _MASKABLE:
+                found = _hashed(file, self._bytes, _Searching(self._mask, copy))
+            else:
+                pieces: list[bytes] = []
+                found = _hashed(file, min(self._bytes, _MASKABLE), pieces.append)
+                _write(copy, _masked(b"".join(pieces), self._mask))
+            os.utime(copy, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
+        finally:
+            os.close(copy)
+        return found
+
+
+class _Searching:
+    """Writes what it is given unless there is a secret in it."""
+
+    def __init__(self, mask: Mask, copy: int) -> None:
+        self._mask, self._copy, self._before = mask, copy, b""
+
+    def __call__(self, chunk: bytes) -> None:
+        data = self._before + chunk
+        if _masked(data, self._mask) is not data:
+            raise _TooLarge("it holds a secret and is too large to be masked")
+        _write(self._copy, chunk)
+        self._before = data[-_LONGEST_SECRET:]
+
+
+def _masked(data: bytes, mask: Mask) -> bytes:
+    """The same object where there is no secret."""
+    text = data.decode("utf-8", "surrogateescape")
+    masked = mask(text)
+    return data if masked == text else masked.encode("utf-8", "surrogateescape")
+
+
+@contextmanager
+def _opened(name: str | Path, flags: int, folder: int | None = None) -> Iterator[int]:
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _chunks(file: int, most: int) -> Iterator[bytes]:
+    while most > 0 and (chunk := os.read(file, min(_CHUNK, most))):
+        most -= len(chunk)
+        yield chunk
+
+
+def _hashed(file: int, most: int, take: Callable[[bytes], None] = lambda data: None) -> tuple[str, int]:
+    """SHA-256 (hex) and size of what there is to read; each piece of it is given to `take`."""
+    digest, size = hashlib.sha256(), 0
+    for chunk in _chunks(file, most + 1):
+        digest.update(chunk)
+        size += len(chunk)
+        if size > most:
+            raise _TooLarge("it is larger than what is kept of one workspace, or grew meanwhile")
+        take(chunk)
+    return digest.hexdigest(), size
+
+
+def _write(file: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
+
+
+def _entry_of(facts: os.stat_result, found: tuple[str, int]) -> FileEntry:
+    sha256, size = found
+    return FileEntry(size, stat.S_IMODE(facts.st_mode), facts.st_mtime, sha256)
+
+
+def _runs(mode: int) -> bool:
+    return bool(mode & 0o111)
+
+
+def _readable(name: str) -> str:
+    """The name of a file as text that every reader can hold; bytes that are no UTF-8 as `\\xff`."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
