@@ -19,6 +19,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "retry": ("evalwright.cli.retry:command", "Run the cells of a run again that had an error."),
     "re-evaluate": ("evalwright.cli.re_evaluate:command", "Judge stored traces again without calling the system."),
     "compare": ("evalwright.cli.compare:command", "Compare two runs: what got better, what got worse, how sure."),
+    "promote": ("evalwright.cli.promote:command", "Make a run the baseline that later ones are held against."),
+    "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its eval."),
     "calibrate": ("evalwright.cli.calibrate:command", "Measure the judges of a run by what people say."),
     "cache": ("evalwright.cli.cache:command", "Show or clear the replies of judges that are kept."),
     "inspect": ("evalwright.cli.inspect:command", "Show the traces of a run and what the evaluators said."),

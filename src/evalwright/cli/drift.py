@@ -1,0 +1,47 @@
+"""`evalwright drift`."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import run_argument
+
+__all__ = ["command"]
+
+
+@click.command("drift", short_help="Compare a run with the promoted baseline of its eval.")
+@run_argument()
+@click.option(
+    "--baseline", type=click.Path(path_type=Path), metavar="RUN", help="This run instead of the promoted one."
+)
+@click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="The folder that holds `baselines`.")
+@click.option("--exit-nonzero-on-regression", is_flag=True, help="Exit with 1 when a case got worse.")
+def command(run: Path, baseline: Path | None, runs_root: Path | None, exit_nonzero_on_regression: bool) -> int:
+    """Compare RUN with its baseline, as Markdown on standard output and in `drift.yaml` of a run folder."""
+    import msgspec
+
+    from evalwright.cli.screen import say
+    from evalwright.files.durable import replace_file
+    from evalwright.files.yaml import dump
+    from evalwright.reports.drift import drift_lines
+    from evalwright.run.api import open_run
+    from evalwright.run.baselines import baseline_of
+    from evalwright.scoring.drift import drift
+
+    reader, plan = open_run(run)
+    with closing(reader):
+        folder = Path(reader.location)
+        against = baseline or baseline_of(folder, plan.name, runs_root)
+        if against is None:
+            say([f"no baseline of {plan.name!r}: promote a run first, or name one with --baseline"])
+            return 0
+        before, plan_before = open_run(against)
+        with closing(before):
+            found = drift(before, reader, plan_before.run_id)
+    if folder.is_dir():
+        replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
+    say(drift_lines(found, plan.run_id))
+    return 1 if exit_nonzero_on_regression and found.report.regressions_count else 0

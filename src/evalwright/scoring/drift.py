@@ -1,0 +1,106 @@
+"""A run against its baseline run: what the system, or the world round it, has come to do otherwise.
+
+A case passes when every result of all its variants, trials and evaluators passed without error. Rates are over the
+cases of both runs together: a case that passed and is gone is a regression, a new one that passes an improvement
+(specification evalh, d.5).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+import msgspec
+
+from evalwright.model.protocols import RunReader
+from evalwright.model.summary import ComparisonReport, VariantDelta
+from evalwright.scoring.counts import Mean
+from evalwright.scoring.facts import ResultFacts, TraceFacts
+from evalwright.scoring.newest import newest_cells
+from evalwright.statistics.paired import mcnemar_exact, newcombe_paired
+
+__all__ = ["Drift", "MeasureChange", "drift"]
+
+
+class MeasureChange(msgspec.Struct):
+    """One measure on both sides, and how many values are behind each."""
+
+    name: str
+    before: float
+    after: float
+    n_before: int
+    n_after: int
+
+    @property
+    def change(self) -> float:
+        return self.after - self.before
+
+
+class Drift(msgspec.Struct):
+    """The report for `drift.yaml`, and what a person wants to see beside it."""
+
+    report: ComparisonReport
+    evaluators: list[MeasureChange]
+    """Pass rates of evaluators that both runs have."""
+    measures: list[MeasureChange]
+    """Means of latency (ms), cost (US dollars) and tokens, where both runs report them."""
+
+
+class _Side:
+    """What is counted of one run."""
+
+    def __init__(self, reader: RunReader) -> None:
+        self.passed: dict[str, bool] = {}
+        self.evaluators: defaultdict[str, Mean] = defaultdict(Mean)
+        self.measures: defaultdict[str, Mean] = defaultdict(Mean)
+        for trace, results in newest_cells(reader):
+            self._count(trace, results)
+
+    def _count(self, trace: TraceFacts, results: Collection[ResultFacts]) -> None:
+        judged = [row for row in results if not row.skipped]
+        sound = bool(judged) and all(row.passed and row.error is None for row in judged)
+        self.passed[trace.case_id] = self.passed.get(trace.case_id, True) and sound
+        for row in judged:
+            self.evaluators[row.evaluator].add(float(row.passed and row.error is None))
+        metrics = trace.metrics
+        values = {
+            "latency_ms": trace.latency_ms,
+            "cost_usd": metrics.cost_usd,
+            "tokens_input": metrics.token_input,
+            "tokens_output": metrics.token_output,
+        }
+        for name, value in values.items():
+            if value is not None:
+                self.measures[name].add(value)
+
+
+def drift(baseline: RunReader, current: RunReader, baseline_run_id: str) -> Drift:
+    """Compare a run with its baseline."""
+    before, after = _Side(baseline), _Side(current)
+    cases = sorted(before.passed.keys() | after.passed.keys())
+    worse = [case for case in cases if before.passed.get(case) and not after.passed.get(case)]
+    better = [case for case in cases if after.passed.get(case) and not before.passed.get(case)]
+    kept = sum(bool(before.passed.get(case)) and bool(after.passed.get(case)) for case in cases)
+    n = len(cases)
+    latency = (after.measures["latency_ms"].mean or 0.0) - (before.measures["latency_ms"].mean or 0.0)
+    delta = VariantDelta(
+        "current",
+        (len(better) - len(worse)) / n if n else 0.0,
+        latency,
+        worse,
+        better,
+        n,
+        newcombe_paired(kept, len(worse), len(better), n - kept - len(worse) - len(better)),
+        mcnemar_exact(len(worse), len(better)) if n else None,
+    )
+    report = ComparisonReport(baseline_run_id, [delta], "drift", baseline_run_id, len(worse), len(better))
+    return Drift(report, _changes(before.evaluators, after.evaluators), _changes(before.measures, after.measures))
+
+
+def _changes(before: dict[str, Mean], after: dict[str, Mean]) -> list[MeasureChange]:
+    """Measures that both sides have."""
+    return [
+        MeasureChange(name, before[name].total / before[name].n, mean.total / mean.n, before[name].n, mean.n)
+        for name, mean in after.items()
+        if mean.n and name in before and before[name].n
+    ]

@@ -1,0 +1,71 @@
+"""`promote` and `drift`: a baseline by name, and what changed since."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from acceptance.projects import Project, project
+
+
+def cases(made: Project, **answers: str) -> None:
+    lines = [json.dumps({"id": name, "input": {"do": answer}}) for name, answer in answers.items()]
+    (made.folder / "cases.jsonl").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def drifted(tmp_path: Path) -> tuple[Project, Path, Path]:
+    """Two runs: `b` got worse, `c` better, `d` is gone, `e` is new."""
+    made = project(tmp_path)
+    cases(made, a="thanks", b="thanks", c="no", d="thanks")
+    before = made.run()
+    cases(made, a="thanks", b="no", c="thanks", e="thanks")
+    return made, before, made.run()
+
+
+def test_without_a_baseline_drift_says_so(drifted):
+    made, _, after = drifted
+    ended = made.evalwright("drift", after, "--exit-nonzero-on-regression")
+    assert (ended.code, "no baseline" in ended.out) == (0, True)
+
+
+def test_a_promoted_run_is_what_later_ones_are_held_against(drifted):
+    made, before, after = drifted
+    assert "promoted" in made.evalwright("promote", before).out
+    ended = made.evalwright("drift", after)
+    assert ended.code == 0
+    report = yaml.safe_load((after / "drift.yaml").read_text())
+    (delta,) = report["deltas"]
+    assert (delta["regressions"], delta["improvements"], delta["n"]) == (["b", "d"], ["c", "e"], 5)
+    assert (report["kind"], report["baseline_run_id"]) == ("drift", before.name)
+    assert "- regressions: 2" in ended.out
+
+
+def test_a_regression_can_fail_the_command(drifted):
+    made, before, after = drifted
+    assert made.evalwright("drift", after, "--baseline", before, "--exit-nonzero-on-regression").code == 1
+    assert made.evalwright("drift", before, "--baseline", before, "--exit-nonzero-on-regression").code == 0
+
+
+def test_promoting_again_replaces_the_baseline(drifted):
+    made, before, after = drifted
+    made.evalwright("promote", before)
+    made.evalwright("promote", after)
+    (link,) = (made.folder / "runs" / "baselines").iterdir()
+    assert link.resolve() == after.resolve()
+
+
+def test_a_name_cannot_leave_the_folder_of_baselines(drifted):
+    made, before, _ = drifted
+    made.evalwright("promote", before, "--eval-name", "../../outside")
+    (link,) = (made.folder / "runs" / "baselines").iterdir()
+    assert link.resolve() == before.resolve()
+
+
+@pytest.mark.parametrize("command", ["promote", "drift"])
+def test_a_run_that_is_not_there_is_an_input_error(tmp_path, command):
+    ended = project(tmp_path).evalwright(command, "runs/none")
+    assert (ended.code, "none" in ended.err) == (2, True)
