@@ -26,6 +26,8 @@ KINDS: dict[str, dict[str, str]] = {
         "anthropic": "evalwright.targets.chat:Anthropic",
         "cli": "evalwright.targets.command:Command",
         "agentv": "evalwright.agentv.target:AgentvTarget",
+        "docker": "evalwright.targets.docker:container",
+        "git_branch": "evalwright.targets.git_branch:git_branch",
         "http": "evalwright.targets.http:Http",
         "openai_chat": "evalwright.targets.chat:OpenAIChat",
         "letta_agent": "evalwright.letta.target:LettaAgent",
@@ -111,8 +113,10 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "mirrors": {
         "local_files": "evalwright.stores.mirroring:local_files_mirror",
+        "otel": "evalwright.mirrors.otel:OpenTelemetry",
         "postgres": "evalwright.stores.mirroring:postgres_mirror",
         "sqlite": "evalwright.stores.mirroring:sqlite_mirror",
+        "webhook": "evalwright.mirrors.webhook:Webhook",
     },
     "workspaces": {
         "docker": "evalwright.workspaces.docker:docker_workspace",
@@ -121,7 +125,11 @@ KINDS: dict[str, dict[str, str]] = {
         "git_branch": "evalwright.workspaces.git:git_workspace",
         "tempdir_snapshot": "evalwright.workspaces.snapshot:tempdir_snapshot",
     },
-    "enrichers": {},
+    "enrichers": {
+        "langfuse": "evalwright.enrichers.fetching:Langfuse",
+        "otel": "evalwright.enrichers.fetching:OpenTelemetryBackend",
+        "phoenix": "evalwright.enrichers.fetching:Phoenix",
+    },
     "datasets": {
         "fixture": "evalwright.dialects.evalh_datasets:fixture",
         "jsonl": "evalwright.dialects.evalh_datasets:jsonl",

@@ -25,7 +25,7 @@ ROOMS = {
     "statistics": {"errors"},
     "scoring": {"errors", "model", "statistics"},
     "stores": {"errors", "model", "files"},
-    "mirrors": {"errors", "model", "files", "registry", "llm"},
+    "mirrors": {"errors", "model", "files", "registry", "targets"},
     "enrichers": {"errors", "model", "files", "registry", "targets"},
     "dialects": {
         "errors", "model", "files", "registry", "evaluators", "targets", "workspaces", "mirrors", "enrichers", "stores",

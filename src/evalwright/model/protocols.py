@@ -99,7 +99,7 @@ class Mirror(Protocol):
     """A further output of a run. Registered as a callable `(config) -> Mirror` (raises InputError).
 
     All methods are optional and may block: each mirror is told in a thread of its own, one thing after the other,
-    except `prepare`, which must be quick. Whatever is raised goes to `sink_errors` of the summary.
+    except `start` and `prepare`, which must be quick. Whatever is raised goes to `sink_errors` of the summary.
     """
 
     def start(self, plan: Plan) -> None:

@@ -37,7 +37,7 @@ class Mirroring:
             _Teller(spec.type, load("mirrors", spec.type)({**spec.config}), self._failed) for spec in plan.mirrors
         ]
         for teller in self._mirrors:
-            teller.tell("start", plan)
+            teller.now("start", plan)
 
     def prepare(self, trace: Trace) -> None:
         """Let mirrors put their ids into a trace before it is stored."""

@@ -14,7 +14,7 @@ from evalwright.targets.http_mapping import MAPPING_KEYS
 from evalwright.targets.http_presets import PRESETS
 from evalwright.targets.http_streaming import FORMATS
 
-__all__ = ["mistakes", "place_of", "unknown_mapping_keys"]
+__all__ = ["endpoint_mistakes", "mistakes", "place_of", "unknown_mapping_keys"]
 
 _WORD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
@@ -32,7 +32,7 @@ def place_of(url: httpx.URL) -> str:
 
 def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Every mistake as its key and what was found and expected. Values of headers are never shown."""
-    yield from _endpoint_mistakes(config.get("endpoint"))
+    yield from endpoint_mistakes(config.get("endpoint"))
     yield from _type_mistakes(config)
     method = config.get("method", "POST")
     if not isinstance(method, str) or not _WORD.fullmatch(method):
@@ -55,7 +55,7 @@ def unknown_mapping_keys(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield f"response_mapping.{name}", f"nothing reads {name!r}{near} (known: {', '.join(MAPPING_KEYS)})"
 
 
-def _endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
+def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(endpoint, str) or not endpoint:
         yield "endpoint", f"'endpoint' must be a URL, found {_shown(endpoint)}"
         return

@@ -1,0 +1,1 @@
+"""Platforms that complete a trace with what they saw of the call."""

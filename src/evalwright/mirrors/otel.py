@@ -1,0 +1,189 @@
+"""Export a run as OpenTelemetry spans: one root span a trace, its tool calls and evaluations below it.
+
+Evaluations are `gen_ai.evaluation.result` events too (GenAI semantic conventions). The application's own tracer
+provider is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import Plan
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Trace
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+__all__ = ["OpenTelemetry"]
+
+_PROTOCOLS = ("http/protobuf", "grpc")
+_TIMEOUT = 10
+_FLUSH = 1_000
+"""Spans that may wait to be exported."""
+_TEXT = 4_000
+"""Characters of an attribute."""
+
+
+class OpenTelemetry:
+    """Keys: `endpoint`, `headers`, `protocol` (http/protobuf or grpc), `timeout_seconds`. Needs the extra `otel`."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        protocol = config.get("protocol", _PROTOCOLS[0])
+        if protocol not in _PROTOCOLS:
+            raise InputError(
+                Problem("", f"'protocol' must be one of {', '.join(_PROTOCOLS)}, found {protocol!r}", key="protocol")
+            )
+        endpoint = config.get("endpoint")
+        if endpoint is not None and not isinstance(endpoint, str):
+            raise InputError(Problem("", f"'endpoint' must be a URL, found {endpoint!r}", key="endpoint"))
+        self._exporter = _exporter(protocol, endpoint, config)
+        self._started: dict[tuple[str, str, int, int], Any] = {}
+        self._failures = self._unflushed = 0
+
+    def start(self, plan: Plan) -> None:
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        resource = Resource.create({"service.name": "evalwright", "evalwright.run_id": plan.run_id})
+        self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        self._provider.add_span_processor(BatchSpanProcessor(cast("SpanExporter", _Watched(self._exporter, self))))
+        self._tracer = self._provider.get_tracer("evalwright")
+
+    def prepare(self, trace: Trace) -> None:
+        """Begin the root span, so that its id is stored with the trace."""
+        from opentelemetry import context
+
+        span = self._tracer.start_span(
+            f"{trace.variant_name} {trace.case_id}", context=context.Context(), start_time=_ns(trace.started_at)
+        )
+        found = span.get_span_context()
+        trace.extra = {**trace.extra, "span_id": f"{found.span_id:016x}"}
+        trace.extra.setdefault("trace_id", f"{found.trace_id:032x}")
+        self._started[_key(trace)] = span
+
+    def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+        from opentelemetry import trace as api
+
+        span = self._started.pop(_key(trace), None)
+        if span is None:
+            return
+        inside = api.set_span_in_context(span)
+        for call in trace.tool_calls:
+            start = _ns(call.started_at or trace.started_at)
+            child = self._tracer.start_span(f"execute_tool {call.name}", context=inside, start_time=start)
+            child.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.name})
+            child.end(end_time=start)
+        for row in results:
+            self._evaluation(row, inside)
+            span.add_event("gen_ai.evaluation.result", _evaluated(row), timestamp=_ns(row.finished_at))
+        span.set_attributes(_attributes(trace, verdict))
+        if trace.error is not None:
+            span.set_status(api.StatusCode.ERROR, trace.error.message[:_TEXT])
+        span.end(end_time=_ns(trace.finished_at))
+        self._unflushed += 1 + len(trace.tool_calls) + len(results)
+        if self._unflushed >= _FLUSH:  # the SDK drops spans that wait in too large a number
+            self._unflushed = 0
+            self._provider.force_flush(_TIMEOUT * 1000)
+
+    def _evaluation(self, row: EvaluationResult, inside: Any) -> None:
+        child = self._tracer.start_span(f"evaluate {row.evaluator}", context=inside, start_time=_ns(row.started_at))
+        child.set_attributes(_evaluated(row))
+        child.end(end_time=_ns(row.finished_at))
+
+    def summary(self, summary: RunSummary) -> None:
+        """A span for the whole run. Raises RuntimeError when spans could not be exported."""
+        span = self._tracer.start_span(f"run {summary.run_id}", start_time=_ns(summary.started_at))
+        for v in summary.variants:
+            span.set_attributes(
+                {f"evalwright.{v.name}.pass_rate": v.pass_rate, f"evalwright.{v.name}.cases": v.cases_total}
+            )
+        span.end(end_time=_ns(summary.finished_at))
+        flushed = self._provider.force_flush(_TIMEOUT * 1000)
+        if self._failures or not flushed:
+            raise RuntimeError(f"{self._failures or 'some'} batches of spans could not be exported")
+
+    def failed(self) -> None:
+        self._failures += 1
+
+    def close(self) -> None:
+        self._provider.shutdown()
+
+
+class _Watched:
+    """The exporter, which tells its failures: the SDK itself only logs them."""
+
+    def __init__(self, exporter: Any, mirror: OpenTelemetry) -> None:
+        self._exporter, self._mirror = exporter, mirror
+
+    def export(self, spans: Any) -> Any:
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        try:
+            result = self._exporter.export(spans)
+        except Exception:
+            result = SpanExportResult.FAILURE
+        if result is not SpanExportResult.SUCCESS:
+            self._mirror.failed()
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return bool(self._exporter.force_flush(timeout_millis))
+
+
+def _exporter(protocol: str, endpoint: str | None, config: dict[str, Any]) -> Any:
+    given = {"endpoint": endpoint, "headers": config.get("headers"), "timeout": config.get("timeout_seconds", _TIMEOUT)}
+    settings = {key: value for key, value in given.items() if value is not None}
+    try:
+        if protocol == "grpc":
+            from importlib import import_module
+
+            return import_module("opentelemetry.exporter.otlp.proto.grpc.trace_exporter").OTLPSpanExporter(**settings)
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+        return OTLPSpanExporter(**settings)
+    except ImportError as error:
+        raise InputError(f"the output 'otel' needs {error.name}: pip install 'evalwright[otel]'") from error
+
+
+def _attributes(trace: Trace, verdict: CaseVerdict) -> dict[str, Any]:
+    metrics = trace.metrics
+    found = {
+        "evalwright.case_id": trace.case_id,
+        "evalwright.variant": trace.variant_name,
+        "evalwright.trial": trace.trial,
+        "evalwright.verdict": verdict.status,
+        "gen_ai.usage.input_tokens": metrics.token_input,
+        "gen_ai.usage.output_tokens": metrics.token_output,
+        "evalwright.cost_usd": metrics.cost_usd,
+        "evalwright.answer": (trace.output.final_answer or "")[:_TEXT],
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _evaluated(row: EvaluationResult) -> dict[str, Any]:
+    label = "error" if row.error is not None else "skip" if row.skipped else "pass" if row.passed else "fail"
+    found = {
+        "gen_ai.evaluation.name": row.evaluator,
+        "gen_ai.evaluation.score.value": row.score,
+        "gen_ai.evaluation.score.label": label,
+        "gen_ai.evaluation.explanation": row.reason[:_TEXT] or None,
+        "error.type": row.error.type if row.error is not None else None,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _key(trace: Trace) -> tuple[str, str, int, int]:
+    return (trace.case_id, trace.variant_name, trace.trial, trace.attempt)
+
+
+def _ns(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000_000)

@@ -1,0 +1,99 @@
+"""Post the summary of a run to Slack, Discord or Linear (specification evalh, d.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.summary import ComparisonReport, RunSummary, VariantSummary
+from evalwright.targets.http_config import endpoint_mistakes
+
+__all__ = ["Webhook"]
+
+_TIMEOUT = 10.0
+_MOST_CASES = 5
+_LONGEST = 1900
+"""Characters; Discord refuses messages of 2,000."""
+
+
+class Webhook:
+    """Keys: `platform` (slack, discord or linear), `url` ("" turns it off), `headers`, `timeout_seconds`."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        problems = [Problem("", message, key=key) for key, message in _mistakes(config)]
+        if problems:
+            raise InputError(problems)
+        self._body = _BODIES[config["platform"]]
+        self._url: str = config["url"]
+        self._headers: dict[str, str] = config.get("headers") or {}
+        self._timeout = float(config.get("timeout_seconds", _TIMEOUT))
+
+    def summary(self, summary: RunSummary) -> None:
+        """Post the summary. Raises RuntimeError, which names no address: there are secrets in it."""
+        if not self._url:
+            return
+        import httpx
+
+        try:
+            response = httpx.post(self._url, json=self._body(summary), headers=self._headers, timeout=self._timeout)
+        except httpx.HTTPError as error:
+            raise RuntimeError(f"{type(error).__name__}: the webhook could not be reached") from None
+        if not response.is_success:
+            raise RuntimeError(f"the webhook answered with HTTP status {response.status_code}")
+
+
+def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if config.get("platform") not in _BODIES:
+        found = config.get("platform")
+        yield "platform", f"'platform' must be one of {', '.join(_BODIES)}, found {found!r}"
+    url = config.get("url")
+    if not isinstance(url, str):
+        yield "url", "'url' must be a text; an empty one turns the webhook off"
+    elif url:
+        yield from (("url", message.replace("'endpoint'", "'url'")) for _, message in endpoint_mistakes(url))
+    limit = config.get("timeout_seconds", _TIMEOUT)
+    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
+        yield "timeout_seconds", f"'timeout_seconds' must be a number above 0, found {limit!r}"
+
+
+def _text(summary: RunSummary) -> str:
+    lines = [f"evalwright: {summary.run_id}", *map(_variant, summary.variants)]
+    if summary.gate is not None:
+        lines.append(f"gate {'passed' if summary.gate.passed else 'failed'}")
+    if summary.comparison is not None:
+        lines += _comparison(summary.comparison)
+    text = "\n".join(lines)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _variant(v: VariantSummary) -> str:
+    errors = f", {v.cells.get('error', 0)} errors" if v.cells.get("error") else ""
+    return f"{v.name}: {v.cases_passed}/{v.cases_total} passed ({v.pass_rate:.1%}){errors}"
+
+
+def _comparison(comparison: ComparisonReport) -> list[str]:
+    regressed = [case for delta in comparison.deltas for case in delta.regressions]
+    counts = f"{comparison.regressions_count or 0} regressions, {comparison.improvements_count or 0} improvements"
+    lines = [f"against {comparison.baseline}: {counts}"]
+    if regressed:
+        more = len(regressed) - _MOST_CASES
+        lines.append("worse: " + ", ".join(regressed[:_MOST_CASES]) + (f" and {more} more" if more > 0 else ""))
+    return lines
+
+
+def _slack(summary: RunSummary) -> dict[str, Any]:
+    text = _text(summary).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    section = {"type": "section", "text": {"type": "mrkdwn", "text": text}}
+    return {"text": text.partition("\n")[0], "blocks": [section]}
+
+
+def _discord(summary: RunSummary) -> dict[str, Any]:
+    return {"content": _text(summary), "allowed_mentions": {"parse": []}}
+
+
+def _linear(summary: RunSummary) -> dict[str, Any]:
+    return {"title": f"evalwright: {summary.run_id}", "description": _text(summary)}
+
+
+_BODIES: dict[str, Callable[[RunSummary], dict[str, Any]]] = {"slack": _slack, "discord": _discord, "linear": _linear}

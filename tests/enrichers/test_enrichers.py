@@ -1,0 +1,82 @@
+"""Traces are completed by what a platform saw; what fails is noted and the cell goes on."""
+
+import json
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.model.plan import Plugin, Variant
+from evalwright.model.trace import Trace
+from evalwright.registry import load
+from evalwright.run.api import open_run, run_suite
+from mirrors.receiving import receiving
+from run.conftest import agents  # noqa: F401 - a fixture
+from run.suites import suite
+
+SEEN = {
+    "usage": {"in": 7, "cost": 0.5},
+    "calls": [{"name": "find", "arguments": {"q": 1}}],
+    "answer": "from the platform",
+}
+
+
+def enriched(tmp_path, config, kind="otel", target="agents:traced"):
+    variant = Variant("main", "python_function", {"target": target}, enrich_trace_from=[Plugin(kind, config)])
+    outcome = run_suite(suite(tmp_path, ["done"], variants=[variant]))
+    reader, _ = open_run(outcome.run_dir)
+    (trace,) = reader.traces(Trace)
+    return trace
+
+
+def quick(url, **merge):
+    return {"endpoint": url, "wait_for_ingestion_seconds": 0, "max_attempts": 2, "merge": merge}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [("otel", "/api/traces/t-1"), ("langfuse", "/api/public/traces/t-1"), ("phoenix", "/v1/traces/t-1")],
+)
+def test_a_platform_is_asked_for_the_trace(tmp_path, kind, path):
+    with receiving(body=json.dumps(SEEN).encode()) as server:
+        trace = enriched(tmp_path, quick(server.url, **{"metrics.token_input": "$.usage.in"}), kind)
+    assert (server.requests[0][0], trace.metrics.token_input) == (path, 7)
+
+
+def test_a_single_tool_call_becomes_a_list(tmp_path):
+    with receiving(body=json.dumps(SEEN).encode()) as server:
+        trace = enriched(tmp_path, quick(server.url, tool_calls="$.calls[0]"))
+    assert [call.name for call in trace.tool_calls] == ["find"]
+
+
+@pytest.mark.parametrize("merge", [{"metrics.token_input": "$.answer"}, {"tool_calls": "$.usage.in"}])
+def test_what_does_not_fit_is_noted_and_changes_nothing(tmp_path, merge):
+    with receiving(body=json.dumps(SEEN).encode()) as server:
+        trace = enriched(tmp_path, quick(server.url, **merge))
+    assert [error["enricher"] for error in trace.extra["enrichment_errors"]] == ["otel"]
+    assert (trace.output.final_answer, trace.metrics.token_input, trace.tool_calls) == ("done", None, [])
+
+
+def test_a_platform_that_fails_is_asked_as_often_as_allowed(tmp_path):
+    with receiving(503) as server:
+        trace = enriched(tmp_path, quick(server.url))
+    assert len(server.requests) == 2
+    assert "503" in trace.extra["enrichment_errors"][0]["error"]
+
+
+def test_a_trace_without_an_id_cannot_be_found(tmp_path):
+    trace = enriched(tmp_path, quick("http://127.0.0.1:9"), target="agents:echo")
+    assert "trace_id" in trace.extra["enrichment_errors"][0]["error"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"endpoint": "nowhere"},
+        {"endpoint": "http://x", "merge": {"case_id": "$.a"}},
+        {"endpoint": "http://x", "merge": {"output": "$["}},
+    ],
+)
+def test_an_enricher_that_cannot_be_used_is_refused(config):
+    with pytest.raises(InputError):
+        load("enrichers", "otel")(config)

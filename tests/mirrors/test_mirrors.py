@@ -1,0 +1,122 @@
+"""Mirrors hear of a run, and cannot harm it."""
+
+import gzip
+import json
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from evalwright.errors import InputError
+from evalwright.model.plan import Plugin
+from evalwright.model.trace import Trace
+from evalwright.registry import load
+from evalwright.run.api import open_run, run_suite
+from mirrors.receiving import receiving
+from run.conftest import agents  # noqa: F401 - a fixture
+from run.suites import suite
+
+
+def mirrored(tmp_path, *mirrors, inputs=("done", "no"), target="agents:echo", **settings):
+    made = suite(tmp_path, list(inputs), target, **settings)
+    made.mirrors = [Plugin(kind, config) for kind, config in mirrors]
+    return run_suite(made)
+
+
+def webhook(url, platform="slack", **more):
+    return "webhook", {"platform": platform, "url": url, **more}
+
+
+@pytest.mark.parametrize(("platform", "key"), [("slack", "blocks"), ("discord", "content"), ("linear", "description")])
+def test_a_platform_gets_the_summary_in_its_shape(tmp_path, platform, key):
+    with receiving() as server:
+        outcome = mirrored(tmp_path, webhook(f"{server.url}/hook", platform))
+    ((path, _, body),) = server.requests
+    assert path == "/hook"
+    assert "main: 1/2 passed (50.0%)" in json.dumps(json.loads(body)[key])
+    assert outcome.summary.sink_errors == []
+
+
+def test_markup_of_a_name_means_nothing_to_slack(tmp_path):
+    with receiving() as server:
+        made = suite(tmp_path, ["done"])
+        made.name, made.mirrors = "a<!channel>b", [Plugin(*webhook(server.url))]
+        run_suite(made)
+    assert b"<!channel>" not in server.requests[0][2]
+
+
+def test_an_empty_address_turns_it_off(tmp_path):
+    assert mirrored(tmp_path, webhook("")).summary.sink_errors == []
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_webhook_that_fails_is_told_and_nothing_else(tmp_path, status):
+    with receiving(status) as server:
+        outcome = mirrored(tmp_path, webhook(f"{server.url}/s3cret"))
+    (error,) = outcome.summary.sink_errors
+    assert (error["sink"], error["op"], str(status) in error["error"]) == ("webhook", "summary", True)
+    assert "s3cret" not in json.dumps(error)
+    assert outcome.exit_code == 1
+
+
+def test_a_mirror_that_is_not_there_never_stops_a_run(tmp_path):
+    outcome = mirrored(
+        tmp_path,
+        webhook("http://127.0.0.1:9/none", timeout_seconds=1),
+        ("otel", {"endpoint": "http://127.0.0.1:9/v1/traces", "timeout_seconds": 1}),
+    )
+    assert sorted(error["sink"] for error in outcome.summary.sink_errors) == ["otel", "webhook"]
+    assert outcome.summary.cells_total == 2
+
+
+@pytest.mark.parametrize(
+    ("config", "key"),
+    [
+        ({"platform": "teams", "url": ""}, "platform"),
+        ({"platform": "slack"}, "url"),
+        ({"platform": "slack", "url": "http://hooks.example/x"}, "url"),
+        ({"platform": "slack", "url": "ftp://x"}, "url"),
+        ({"platform": "slack", "url": "", "timeout_seconds": 0}, "timeout_seconds"),
+    ],
+)
+def test_a_webhook_that_cannot_be_used_is_refused(config, key):
+    with pytest.raises(InputError) as raised:
+        load("mirrors", "webhook")(config)
+    assert [problem.key for problem in raised.value.problems] == [key]
+
+
+def spans(server):
+    found = []
+    for _, headers, body in server.requests:
+        given = gzip.decompress(body) if headers.get("Content-Encoding") == "gzip" else body
+        request = ExportTraceServiceRequest.FromString(given)
+        found += [span for r in request.resource_spans for s in r.scope_spans for span in s.spans]
+    return found
+
+
+def test_a_run_is_exported_as_spans(tmp_path):
+    with receiving(body=b"") as server:
+        outcome = mirrored(tmp_path, ("otel", {"endpoint": f"{server.url}/v1/traces"}))
+    found = {span.name: span for span in spans(server)}
+    root = found["main c0"]
+    assert {"main c0", "main c1", "evaluate says_done", f"run {outcome.summary.run_id}"} <= found.keys()
+    assert found["evaluate says_done"].parent_span_id in {root.span_id, found["main c1"].span_id}
+    assert [event.name for event in root.events] == ["gen_ai.evaluation.result"]
+    assert outcome.summary.sink_errors == []
+    reader, _ = open_run(outcome.run_dir)
+    stored = {trace.case_id: trace.extra["span_id"] for trace in reader.traces(Trace)}
+    assert stored["c0"] == root.span_id.hex()
+
+
+def test_the_applications_own_tracing_is_left_alone(tmp_path):
+    from opentelemetry import trace as api
+
+    before = api.get_tracer_provider()
+    with receiving(body=b"") as server:
+        mirrored(tmp_path, ("otel", {"endpoint": f"{server.url}/v1/traces"}))
+    assert api.get_tracer_provider() is before
+
+
+@pytest.mark.parametrize("config", [{"protocol": "smoke"}, {"endpoint": 5}])
+def test_an_exporter_that_cannot_be_made_is_refused(config):
+    with pytest.raises(InputError):
+        load("mirrors", "otel")(config)
