@@ -15,7 +15,7 @@ def test_an_eval_yaml_is_known_by_its_keys(tmp_path: Path) -> None:
 
 def test_a_file_of_no_format_is_told_the_formats(tmp_path: Path) -> None:
     path = write(tmp_path, "hello: world\n")
-    assert "--dialect, of evalh" in str(refusal(lambda: load_suite(path)))
+    assert "--dialect, of agentv, evalh" in str(refusal(lambda: load_suite(path)))
 
 
 def test_a_named_dialect_wins(tmp_path: Path) -> None:

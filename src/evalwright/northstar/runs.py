@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from pydantic import BaseModel, Field
 
 from evalwright.dialects.northstar_cases import case_of, trace_of_case
 from evalwright.dialects.northstar_records import EvalCase, EvalMetrics
-from evalwright.evaluators.conversations import conversation_of
+from evalwright.evaluators.conversations import conversation_of, normalized
+from evalwright.model.conversation import Conversation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
 __all__ = ["EvalRun", "ToolCall", "ToolInteraction", "ToolOutput", "canonical", "normalize_messages", "run_of"]
+
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class ToolCall(BaseModel):
@@ -67,24 +71,44 @@ def normalize_messages(
     """The run in a list of messages."""
     measured = metrics if isinstance(metrics, EvalMetrics) else EvalMetrics.model_validate(metrics or {})
     kept = [message for message in messages if isinstance(message, dict)]
-    case = EvalCase(id="", messages=kept, metrics=measured, metadata=dict(metadata or {}))
-    run = run_of(case, trace_of_case(case_of(case)))
-    run.trace = trace
-    return run
+    return _run(normalized(kept), kept, trace, measured, dict(metadata or {}))
 
 
 def run_of(case: EvalCase, trace: Trace) -> EvalRun:
     """The run of a case, from its canonical trace."""
-    conversation = conversation_of(trace)
-    parts = msgspec.to_builtins(conversation) | {"messages": case.messages}
-    interactions = msgspec.to_builtins(conversation.tool_interactions)
+    return _run(conversation_of(trace), case.messages, _dag(trace), case.metrics, case.metadata)
+
+
+def _run(
+    conversation: Conversation,
+    messages: list[dict[str, Any]],
+    trace: Any,
+    metrics: EvalMetrics,
+    metadata: dict[str, Any],
+) -> EvalRun:
     return EvalRun(
-        **parts,
-        tool_interactions=interactions,
-        trace=_dag(trace),
-        metrics=case.metrics,
-        metadata=case.metadata,
+        messages=messages,
+        system_prompts=conversation.system_prompts,
+        user_messages=conversation.user_messages,
+        assistant_messages=conversation.assistant_messages,
+        final_response=conversation.final_response,
+        tool_calls=[_model(ToolCall, call) for call in conversation.tool_calls],
+        tool_outputs=[_model(ToolOutput, output) for output in conversation.tool_outputs],
+        tool_interactions=[
+            ToolInteraction(
+                call=_model(ToolCall, pair.call),
+                output=None if pair.output is None else _model(ToolOutput, pair.output),
+            )
+            for pair in conversation.tool_interactions
+        ],
+        trace=trace,
+        metrics=metrics,
+        metadata=metadata,
     )
+
+
+def _model(kind: type[M], record: msgspec.Struct) -> M:
+    return kind(**{name: getattr(record, name) for name in record.__struct_fields__})
 
 
 def canonical(case: EvalCase, run: EvalRun) -> tuple[Case, Trace]:

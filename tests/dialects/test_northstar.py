@@ -1,0 +1,126 @@
+"""NorthStar datasets as suites: read, run, judged again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.dialects import load_suite
+from evalwright.errors import InputError
+from evalwright.model.trace import Trace
+from evalwright.run.api import Outcome, RunOptions, open_run, re_evaluate, run_suite
+
+SAID = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello there."}]
+GOOD = {"id": "good", "messages": SAID, "expected": {"contains": ["hello"]}, "metrics": {"cost_usd": 0.5}}
+BAD = {"id": "bad", "messages": SAID, "expected": {"contains": ["bye"]}}
+MUTE = {"id": "mute", "messages": SAID}
+
+
+def written(folder: Path, *cases: dict[str, Any], name: str = "d.jsonl") -> Path:
+    path = folder / name
+    path.write_text("\n".join(map(json.dumps, cases)) if name.endswith("l") else json.dumps(cases))
+    return path
+
+
+def ran(path: Path, **options: Any) -> Outcome:
+    return run_suite(load_suite(path, options=options), RunOptions(out=path.parent / "runs"))
+
+
+def cells(outcome: Outcome) -> dict[str, int]:
+    return {status: number for status, number in outcome.summary.variants[0].cells.items() if number}
+
+
+def refusal(path: Path, **options: Any) -> str:
+    with pytest.raises(InputError) as raised:
+        list(load_suite(path, "northstar", options=options).cases)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["d.jsonl", "d.json"])
+def test_a_file_of_conversations_is_found_out_and_graded(tmp_path: Path, name: str) -> None:
+    outcome = ran(written(tmp_path, GOOD, BAD, MUTE, name=name))
+    native = outcome.summary.native
+    assert native is not None
+    assert outcome.plan.dialect == "northstar"
+    assert (native["total_cases"], native["evaluated_cases"], native["pass_rate"]) == (3, 2, 0.5)
+    assert (native["skipped_grades"], outcome.exit_code) == (31, 1)
+
+
+def test_other_records_are_not_taken_for_conversations(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="fits no known format"):
+        load_suite(written(tmp_path, {**GOOD, "other": 1}))
+
+
+def test_the_trace_holds_answer_calls_and_costs(tmp_path: Path) -> None:
+    calling = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "t", "arguments": '{"a": 1}'}}]}
+    back = {"role": "tool", "tool_call_id": "c", "content": [1]}
+    outcome = ran(written(tmp_path, {**GOOD, "messages": [calling, back, *SAID]}))
+    reader, _ = open_run(outcome.run_dir)
+    (trace,) = reader.traces(Trace)
+    assert (trace.output.final_answer, trace.metrics.cost_usd) == ("Hello there.", 0.5)
+    assert (trace.tool_calls[0].arguments, trace.tool_results[0].content) == ({"a": 1}, "[1]")
+    assert [message.role for message in trace.messages] == ["assistant", "tool", "user", "assistant"]
+
+
+def test_judging_again_says_the_same(tmp_path: Path) -> None:
+    outcome = ran(written(tmp_path, GOOD, BAD, MUTE))
+    assert re_evaluate(outcome.run_dir).summary.native == outcome.summary.native
+
+
+def test_a_broken_trace_is_the_error_of_its_case_alone(tmp_path: Path) -> None:
+    broken = {**GOOD, "id": "broken", "trace": {"run_id": "r", "runs": 5}}
+    outcome = ran(written(tmp_path, broken, GOOD))
+    assert cells(outcome) == {"error": 1, "pass": 1}
+
+
+def test_a_record_that_json_cannot_hold_spoils_no_other(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    path.write_text(path.read_text() + '\n{"id": "odd", "messages": [{"role": "user", "content": "\\ud800"}]}\n')
+    assert cells(ran(path)) == {"pass": 1, "skip": 1}
+
+
+def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
+    message = refusal(written(tmp_path, GOOD, {"id": 1, "messages": []}, {**GOOD, "expected": {"contain": "x"}}))
+    for part in ("d.jsonl:2", "d.jsonl:3", "line 2", 'did you mean "contains"?'):
+        assert part in message
+
+
+def test_ids_may_come_again_unless_that_is_forbidden(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD, GOOD)
+    native = ran(path).summary.native
+    assert native is not None
+    assert native["passed_cases"] == 2
+    assert "more than once" in refusal(path, strict=True)
+
+
+def test_plans_and_configurations_choose_the_graders(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    assert load_suite(path, options={"plan": "quality", "judge_model": "m"}).evaluators[-1].config == {"model": "m"}
+    config = tmp_path / "graders.json"
+    config.write_text(json.dumps({"graders": [{"name": "tone", "model": "n", "rubric": "Be kind."}]}))
+    spec = load_suite(path, options={"graders": config, "judge_model": "m"}).evaluators[-1]
+    assert (spec.name, spec.type, spec.config) == ("tone", "rubric_judge", {"model": "n", "rubric": "Be kind."})
+    assert "expected one of them" in refusal(path, graders=config, plan="quality")
+    assert "unknown plan 'qality'" in refusal(path, plan="qality")
+
+
+def test_an_eval_yaml_may_use_the_graders(tmp_path: Path) -> None:
+    (tmp_path / "cases.yaml").write_text(
+        "cases:\n  - {id: a, input: {}, expected: {conversation: {max_tool_calls: 0, contains: hello}}}\n"
+    )
+    (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return {'final_answer': 'Hello.'}\n")
+    suite = tmp_path / "eval.yaml"
+    suite.write_text(
+        "eval: {name: e}\n"
+        "dataset: {type: yaml, path: cases.yaml}\n"
+        "systems: [{name: s, adapter: python_function, target: 'agent:answer'}]\n"
+        "evaluators:\n"
+        "  - {name: few, type: max_tool_calls}\n"
+        "  - {name: says, type: contains}\n"
+        "  - {name: bye, type: not_contains, config: {phrases: [bye]}}\n"
+        "output: [{type: local_files, path: runs}]\n"
+    )
+    assert run_suite(load_suite(suite), RunOptions(out=tmp_path / "runs")).exit_code == 0

@@ -1,0 +1,113 @@
+"""Files of recorded conversations (specification northstar, 2)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.northstar import Dataset, EvalCase, EvalExpected, TraceExpected
+
+CASE = {"id": "a", "messages": []}
+
+
+def written(folder: Path, content: Any, name: str = "d.json") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def refusal(path: Path) -> str:
+    try:
+        Dataset.from_path(path)
+    except ValueError as error:
+        return str(error)
+    pytest.fail("the file was taken")
+
+
+@pytest.mark.parametrize("content", [[CASE], {"cases": [CASE], "id": "x", "messages": []}, CASE])
+def test_json_has_three_shapes(tmp_path: Path, content: Any) -> None:
+    dataset = Dataset.from_path(written(tmp_path, content, "d.JSON"))
+    assert (len(dataset), [case.id for case in dataset]) == (1, ["a"])
+
+
+@pytest.mark.parametrize("content", [{"cases": None}, {"cases": {}}])
+def test_cases_must_be_a_list(tmp_path: Path, content: Any) -> None:
+    assert "'cases' must be a list" in refusal(written(tmp_path, content))
+
+
+def test_blank_lines_count_but_are_no_cases(tmp_path: Path) -> None:
+    line = json.dumps(CASE).encode()
+    path = written(tmp_path, line + b"\r\n\n  \n{oops\n", "d.jsonl")
+    assert "Invalid JSONL at line 4" in refusal(path)
+    path.write_bytes(b"\xef\xbb\xbf" + line + b"\n\n" + line)
+    assert len(Dataset.from_path(path)) == 2
+
+
+@pytest.mark.parametrize("name", ["d.csv", "d", "d.jsonl.gz"])
+def test_other_suffixes_are_refused(tmp_path: Path, name: str) -> None:
+    assert "expected JSON or JSONL" in refusal(written(tmp_path, [CASE], name))
+
+
+def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Dataset.from_path(tmp_path / "absent.json")
+
+
+def test_every_problem_of_every_case_is_told_with_its_place(tmp_path: Path) -> None:
+    wrong = {"id": 1, "messages": [], "expected": {"contain": "x", "max_tool_calls": -1}}
+    message = refusal(written(tmp_path, [wrong, CASE, {"id": "b"}]))
+    for part in (
+        "case 0",
+        "id: ",
+        'did you mean "contains"?',
+        "non-negative",
+        "case 2, id 'b'",
+        "messages: it is missing",
+    ):
+        assert part in message
+
+
+def test_a_record_out_of_shape_is_told_with_its_line(tmp_path: Path) -> None:
+    lines = json.dumps(CASE) + "\n" + json.dumps({"id": "b", "messages": {}})
+    assert "Invalid eval case (line 2, id 'b'): messages" in refusal(written(tmp_path, lines.encode(), "d.jsonl"))
+
+
+def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    assert "utf-8" in refusal(written(tmp_path, b"[\xff]"))
+
+
+def test_plain_data_is_checked_like_a_file() -> None:
+    assert len(Dataset.from_records([CASE])) == 1
+    with pytest.raises(ValueError, match="case 1"):
+        Dataset.from_records([CASE, {"id": "b"}])
+
+
+def test_scalars_are_read_laxly_but_texts_are_never_made_of_numbers() -> None:
+    expected = EvalExpected(max_tool_calls="3", max_cost_usd="2e-3", require_tool_output_reference="yes", contains="x")
+    assert (expected.max_tool_calls, expected.max_cost_usd) == (3, 0.002)
+    assert (expected.require_tool_output_reference, expected.contains) == (True, ["x"])
+    for wrong in ({"goal": 1}, {"max_tool_calls": 1.5}, {"tool_arguments": [{"name": "t", "arguments": "{}"}]}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            EvalExpected(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"max_repeated_tool_calls": 0}, "positive"),
+        ({"min_retrieval_recall": 1.5}, "between 0 and 1"),
+        ({"max_step_cost_usd": -1}, "non-negative"),
+        ({"relevant_retrieval_ids": "d1"}, "list"),
+    ],
+)
+def test_limits_of_the_trace_are_checked(wrong: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TraceExpected(**wrong)
+
+
+def test_unknown_keywords_are_refused() -> None:
+    with pytest.raises(ValueError, match="bogus"):
+        EvalCase(id="a", messages=[], bogus=1)

@@ -1,0 +1,89 @@
+"""Messages taken apart (specification northstar, 3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.dialects.northstar_cases import case_of, trace_of_case
+from evalwright.evaluators.conversations import normalized
+from evalwright.northstar import EvalSuite, normalize_messages
+from northstar.conversations import call, case, says, tool
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+keys = st.sampled_from(["role", "content", "tool_calls", "function_call", "name", "id", "tool_call_id", "text"])
+roles = st.sampled_from(["assistant", "tool", "user", "system", "developer", None, 3])
+message = st.builds(lambda role, more: {**more, "role": role}, roles, st.dictionaries(keys, plain, max_size=5))
+
+
+@given(st.lists(plain | message, max_size=6))
+def test_arbitrary_messages_are_taken_apart_without_an_error(messages: list[Any]) -> None:
+    found = normalized(messages)
+    assert len(found.tool_interactions) == len(found.tool_calls)
+
+
+@given(st.lists(message, max_size=4), plain, plain)
+def test_arbitrary_records_become_cases_with_a_trace(messages: list[Any], asked: Any, payload: Any) -> None:
+    judged = case(*messages, input=asked, trace=payload if isinstance(payload, dict) else None)
+    trace = trace_of_case(case_of(judged))
+    assert trace.case_id == "a"
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ([{"text": "a"}, None, {"text": ""}, "b"], "a\nb"),
+        ([], None),
+        ({"content": [{"text": "deep"}]}, "deep"),
+        ({"b": 1, "a": "é"}, '{"a": "\\u00e9", "b": 1}'),
+        (42, "42"),
+        (False, "False"),
+        ("  ", "  "),
+        ("", None),
+    ],
+)
+def test_the_text_of_content(content: Any, text: str | None) -> None:
+    assert normalize_messages([says(content)]).final_response == text
+
+
+def test_the_last_text_is_the_final_response_and_an_empty_user_message_is_kept() -> None:
+    run = normalize_messages([{"role": "user", "content": ""}, says("a"), says("b"), says(""), {"role": "x"}])
+    assert (run.final_response, run.assistant_messages, run.user_messages) == ("b", ["a", "b"], [""])
+
+
+def test_calls_of_every_shape() -> None:
+    flat = {"id": 7, "name": "flat", "arguments": {"q": 1}}
+    message = {**says(None, call("nested"), flat, {"id": "x"}), "function_call": {"name": "old", "arguments": "{"}}
+    run = normalize_messages([message])
+    assert [(c.id, c.name, c.arguments) for c in run.tool_calls] == [
+        ("c1", "nested", "{}"),
+        ("7", "flat", {"q": 1}),
+        ("x", "unknown_tool", None),
+        (None, "old", "{"),
+    ]
+
+
+def test_a_call_has_the_last_output_with_its_id() -> None:
+    run = normalize_messages([says(None, call("t")), tool("first"), tool("last"), tool("other", "c9")])
+    output = run.tool_interactions[0].output
+    assert output is not None
+    assert output.content == "last"
+
+
+def test_content_that_is_nested_without_end_is_no_text() -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = [deep]
+    assert normalize_messages([says("kept"), {"role": "assistant", "content": deep}]).final_response == "kept"
+
+
+def test_calls_that_are_no_list_spoil_nothing() -> None:
+    result = EvalSuite().run([case({**says("x"), "tool_calls": 5}, expected={"contains": "x"})])
+    assert result.passed_cases == 1
