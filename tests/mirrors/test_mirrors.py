@@ -53,7 +53,7 @@ def test_a_webhook_that_fails_is_told_and_nothing_else(tmp_path, status):
     with receiving(status) as server:
         outcome = mirrored(tmp_path, webhook(f"{server.url}/s3cret"))
     (error,) = outcome.summary.sink_errors
-    assert (error["sink"], error["op"], str(status) in error["error"]) == ("webhook", "summary", True)
+    assert (error["sink"], error["op"], str(status) in error["error"]) == ("webhook", "save_summary", True)
     assert "s3cret" not in json.dumps(error)
     assert outcome.exit_code == 1
 

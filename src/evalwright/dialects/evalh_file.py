@@ -209,7 +209,7 @@ def sound_parts(raw: dict[Any, Any], complain: Complain) -> EvalFile:
         if name not in EvalFile.model_fields:
             complain((name,), f"unknown key{did_you_mean(str(name), EvalFile.model_fields)}")
     for name, field in EvalFile.model_fields.items():
-        if name not in raw:
+        if name not in raw or (raw[name] is None and not field.is_required()):
             if field.is_required():
                 complain((name,), f"the key {name!r} is missing")
         elif name in _ITEMS:

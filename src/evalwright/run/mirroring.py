@@ -25,6 +25,9 @@ _PATIENCE = 10.0
 _FAREWELL = 30.0
 """Seconds that a mirror has at the end to take what it has been told."""
 
+_OPS = {"start": "open", "prepare": "save_trace", "trace": "save_trace", "summary": "save_summary"}
+"""What the original calls these steps (specification evalh, e)."""
+
 _Told = tuple[str, tuple[Any, ...]]
 
 
@@ -62,7 +65,7 @@ class Mirroring:
             if not teller.ended(until):
                 self._failed(teller.name, "close", f"not done {_FAREWELL:g} seconds after the end of the run")
         summary.sink_errors = [
-            {"sink": sink, "op": op, "error": error} | ({"count": count} if count > 1 else {})
+            {"sink": sink, "op": _OPS.get(op, op), "error": error} | ({"count": count} if count > 1 else {})
             for (sink, op, error), count in self._errors.items()
         ]
 
