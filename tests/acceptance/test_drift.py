@@ -19,8 +19,7 @@ def cases(made: Project, **answers: str) -> None:
 @pytest.fixture
 def drifted(tmp_path: Path) -> tuple[Project, Path, Path]:
     """Two runs: `b` got worse, `c` better, `d` is gone, `e` is new."""
-    made = project(tmp_path)
-    cases(made, a="thanks", b="thanks", c="no", d="thanks")
+    made = project(tmp_path, {"a": "thanks", "b": "thanks", "c": "no", "d": "thanks"})
     before = made.run()
     cases(made, a="thanks", b="no", c="thanks", e="thanks")
     return made, before, made.run()
@@ -67,5 +66,5 @@ def test_a_name_cannot_leave_the_folder_of_baselines(drifted):
 
 @pytest.mark.parametrize("command", ["promote", "drift"])
 def test_a_run_that_is_not_there_is_an_input_error(tmp_path, command):
-    ended = project(tmp_path).evalwright(command, "runs/none")
+    ended = project(tmp_path, {"a": "x"}).evalwright(command, "runs/none")
     assert (ended.code, "none" in ended.err) == (2, True)
