@@ -339,6 +339,8 @@ class Runner:
                 ) from None
             except (asyncio.CancelledError, Interrupted):
                 raise
+            except InputError as error:
+                raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
             except BaseException as error:
                 failure = target_failure(error)
                 raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error

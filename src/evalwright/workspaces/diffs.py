@@ -30,7 +30,7 @@ def difference(
 ) -> FilesystemDiff:
     """The changes from one manifest to another, with diffs of the texts in the copies `old` and `new`.
 
-    Files of which one side was left out are in no list. What is too much is noted in `left_out`.
+    Files that were left out on one side are in no list. What is too much is noted in `left_out`.
     """
     a, b = before.files, after.files
     unknown = set(left_out)

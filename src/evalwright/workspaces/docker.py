@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
+import asyncio
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from evalwright.errors import InputError
 from evalwright.model.snapshot import Case
+from evalwright.processes import run_command
 from evalwright.workspaces.snapshot import Copied, Snapshots, tempdir_snapshot
 
 __all__ = ["docker", "docker_workspace"]
@@ -29,7 +31,7 @@ class DockerSnapshots(Snapshots):
     kind = "docker"
 
     def open(self) -> None:
-        docker("version", "--format", "{{.Server.Version}}", patience=10)
+        _docker("version", "--format", "{{.Server.Version}}")
         super().open()
 
     def prepare(self, case: Case, trial: int) -> Copied:
@@ -38,35 +40,33 @@ class DockerSnapshots(Snapshots):
         copied.path.rename(named)
         options = ("type=none", "o=bind", f"device={named}")
         words = [word for option in options for word in ("--opt", option)]
-        docker("volume", "create", "--driver", "local", *words, "--label", "evalwright", named.name)
+        _docker("volume", "create", "--driver", "local", *words, "--label", "evalwright", named.name)
         return _Volume(self, named)
 
 
 class _Volume(Copied):
     def remove(self) -> None:
         with suppress(InputError):
-            docker("volume", "rm", "--force", self.path.name)
+            _docker("volume", "rm", "--force", self.path.name)
         super().remove()
 
 
-def docker(*words: str, patience: float = _PATIENCE, env: Mapping[str, str] | None = None) -> str:
+def _docker(*words: str) -> str:
+    return asyncio.run(docker(*words))
+
+
+async def docker(*words: str, env: Mapping[str, str] = os.environ, patience: float = _PATIENCE) -> str:
     """What a docker command says. Raises InputError with docker's own words, or when no engine answers."""
     try:
-        done = subprocess.run(
-            ["docker", *words],
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=patience,
-            check=False,
-        )
+        async with asyncio.timeout(patience):
+            finished = await run_command(["docker", *words], env=env)
     except FileNotFoundError:
         raise InputError("Docker is needed here, but there is no command 'docker' in the PATH") from None
-    except subprocess.TimeoutExpired:
+    except TimeoutError:
         raise InputError(f"docker {words[0]}: no answer within {patience:g} seconds") from None
     except OSError as error:
         raise InputError(f"docker {words[0]}: {error.strerror}") from None
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
-        raise InputError(f"docker {words[0]}: {said[:1000]}")
-    return done.stdout.decode(errors="replace").strip()
+    if finished.exit_code != 0:
+        said = finished.stderr.last.decode(errors="replace").strip() or finished.how()
+        raise InputError(f"docker {words[0]}: {said[-1000:]}")
+    return finished.stdout.kept.decode(errors="replace").strip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -36,19 +35,12 @@ class TemporaryFolder:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder, also one whose inner folders were made unwritable, or lie too deep for Python."""
-    with suppress(RecursionError):
-        shutil.rmtree(path, ignore_errors=True)
-    if not os.path.lexists(path):
-        return
-    with suppress(OSError):
-        for folder, names, _ in os.walk(path):
-            for name in names:
-                inner = os.path.join(folder, name)  # noqa: PTH118 - no Path takes every name
-                if not os.path.islink(inner):  # noqa: PTH114
-                    os.chmod(inner, 0o700)  # noqa: PTH101
-    with suppress(OSError, subprocess.TimeoutExpired):
-        subprocess.run(["rm", "-rf", "--", path], capture_output=True, timeout=_PATIENCE, check=False)
+    """Remove a folder, also one whose inner folders were made unwritable, or lie deeper than Python can go."""
+    for command in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+        if not os.path.lexists(path):
+            return
+        with suppress(OSError, subprocess.TimeoutExpired):
+            subprocess.run([*command, "--", path], capture_output=True, timeout=_PATIENCE, check=False)
 
 
 def _locked_folder(base: Path) -> tuple[Path, int | None]:

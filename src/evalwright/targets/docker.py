@@ -1,0 +1,93 @@
+"""A container as the system under test (specification evalh, d.1)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Annotated
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import Variant
+from evalwright.targets.served import Served, ServedConfig
+from evalwright.workspaces.docker import docker
+
+__all__ = ["container"]
+
+_SECONDS = 60.0
+_PULLING = 600.0
+"""Seconds for fetching an image; the time limit of the variant may be shorter."""
+_ALIVE = ("created", "running", "restarting", "paused")
+
+
+class _Config(ServedConfig, kw_only=True):
+    image: Annotated[str, msgspec.Meta(min_length=1)]
+    container_port: Annotated[int, msgspec.Meta(ge=1, le=65535)] | None = None
+    env: dict[str, str] = msgspec.field(default_factory=dict)
+    volumes: list[str] = msgspec.field(default_factory=list)
+
+
+def container(variant: Variant) -> Served:
+    """A container of `image` whose `container_port` is `{port}` on this machine. Raises InputError.
+
+    `env` is given to it, and `volumes` (`host:container` or `host:container:mode`). Without a `container_port` the
+    container has to listen on `{port}` itself.
+    """
+    return Served(variant, _Config, _SECONDS, _service)
+
+
+def _service(config: _Config) -> _Container:
+    odd = [volume for volume in config.volumes if len(volume.split(":")) not in (2, 3) or not all(volume.split(":"))]
+    if odd:
+        expected = "expected 'host:container' or 'host:container:mode'"
+        raise InputError([Problem("", f"'volumes': {expected}, found {volume!r}", key="volumes") for volume in odd])
+    return _Container(config)
+
+
+class _Container:
+    """A container that is removed with its anonymous volumes when it is stopped."""
+
+    def __init__(self, config: _Config) -> None:
+        self._config = config
+        self._name = f"evalwright-{os.urandom(6).hex()}"
+        self._started = False
+
+    async def start(self, port: int) -> None:
+        await docker("version", "--format", "{{.Server.Version}}")
+        self._started = True
+        words = self._words(port)
+        environment = {**self._config.env, **os.environ}
+        await docker("run", *words, env=environment, patience=_PULLING)
+
+    def _words(self, port: int) -> Sequence[str]:
+        config = self._config
+        publish = f"127.0.0.1:{port}:{config.container_port or port}"
+        words = ["--detach", "--name", self._name, "--label", "evalwright", "--publish", publish]
+        for name, value in config.env.items():
+            words += ["--env", _assigned(name, value, os.environ)]
+        for volume in config.volumes:
+            words += ["--volume", volume]
+        return [*words, "--", config.image]
+
+    async def ended(self) -> str | None:
+        state = await docker("inspect", "--format", "{{.State.Status}} {{.State.ExitCode}}", self._name)
+        status, _, code = state.partition(" ")
+        if status in _ALIVE:
+            return None
+        with suppress(InputError):
+            said = await docker("logs", "--tail", "20", self._name)
+            return f"the container ended with exit code {code}: {said[-1000:]}"
+        return f"the container ended with exit code {code}"
+
+    async def stop(self) -> None:
+        if self._started:
+            self._started = False
+            with suppress(InputError):
+                await docker("rm", "--force", "--volumes", self._name)
+
+
+def _assigned(name: str, value: str, environ: Mapping[str, str]) -> str:
+    """The name alone where docker can find the value in its environment: arguments can be seen by everybody."""
+    return name if environ.get(name, value) == value else f"{name}={value}"

@@ -1,0 +1,89 @@
+"""A branch of a repository as the system under test, started as a service (specification evalh, d.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import Variant
+from evalwright.processes import Finished, run_command
+from evalwright.targets.served import Served, ServedConfig, with_port
+from evalwright.targets.threads import Threads
+from evalwright.workspaces.folders import TemporaryFolder
+from evalwright.workspaces.git import check_out, commit_of
+
+__all__ = ["git_branch"]
+
+_SECONDS = 30.0
+_KEPT = 64 * 2**10
+_LAST = 1_000
+
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Config(ServedConfig, kw_only=True):
+    repo_path: _Text
+    branch: _Text
+    start_command: Annotated[list[str], msgspec.Meta(min_length=1)]
+
+
+def git_branch(variant: Variant) -> Served:
+    """`repo_path` at `branch` (or a tag, a commit), where `start_command` is run with `{port}` filled in.
+
+    Then `inner_adapter` with `inner_config` is asked, where `{port}` is filled in too. Raises InputError.
+    """
+    return Served(variant, _Config, _SECONDS, _service)
+
+
+def _service(config: _Config) -> _Branch:
+    repo = Path(config.repo_path).expanduser()
+    if not repo.is_dir():
+        raise InputError(Problem("", f"'repo_path': there is no folder {config.repo_path!r}", key="repo_path"))
+    return _Branch(repo.resolve(), commit_of(repo, config.branch), config.start_command)
+
+
+class _Branch:
+    """A command in a copy of a repository; both are gone when it is stopped."""
+
+    def __init__(self, repo: Path, commit: str, command: Sequence[str]) -> None:
+        self._repo, self._commit, self._command = repo, commit, command
+        self._threads = Threads()
+        self._folder: TemporaryFolder | None = None
+        self._running: asyncio.Task[Finished] | None = None
+
+    async def start(self, port: int) -> None:
+        self._folder = await self._threads.call(TemporaryFolder)
+        place = self._folder.path / "service"
+        await self._threads.call(check_out, self._repo, self._commit, place)
+        command = [with_port(word, port) for word in self._command]
+        environment = {**os.environ, "PORT": str(port)}
+        running = run_command(command, env=environment, cwd=str(place), output_limit=_KEPT)
+        self._running = asyncio.create_task(running)
+
+    async def ended(self) -> str | None:
+        if self._running is None or not self._running.done():
+            return None
+        try:
+            finished = self._running.result()
+        except OSError as error:
+            return f"{self._command[0]!r} cannot be started: {error.strerror or error}"
+        said = (finished.stderr.last or finished.stdout.last).decode(errors="replace").strip()[-_LAST:]
+        return f"{self._command[0]!r} ended with {finished.how()}" + (f": {said}" if said else "")
+
+    async def stop(self) -> None:
+        running, folder = self._running, self._folder
+        self._running = self._folder = None
+        if running is not None:
+            running.cancel()
+            with suppress(asyncio.CancelledError, OSError):
+                await running
+        if folder is not None:
+            await self._threads.call(folder.close)
+        self._threads.close()

@@ -1,0 +1,181 @@
+"""A target behind something that has to be started first: a service that is up for a whole run."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Callable
+from typing import Annotated, Any, Protocol, TypeVar
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import Variant
+from evalwright.model.protocols import Target
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer
+from evalwright.targets.build import build_target
+from evalwright.targets.settings import settings
+
+__all__ = ["Health", "Served", "ServedConfig", "Service", "free_port", "with_port"]
+
+C = TypeVar("C", bound="ServedConfig")
+T = TypeVar("T")
+
+_ANY_PORT = 80
+_PAUSE = 0.1
+_ONE_REQUEST = 2.0
+_HEALTH = re.compile(r"\s*(?:([A-Za-z]+)\s+)?(/?\S*)\s*")
+_METHODS = ("GET", "HEAD", "POST", "OPTIONS")
+
+
+class ServedConfig(msgspec.Struct, kw_only=True):
+    """What services have in common in their configuration."""
+
+    inner_adapter: Annotated[str, msgspec.Meta(min_length=1)]
+    inner_config: dict[str, Any]
+    healthcheck: str | None = None
+    healthcheck_timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+
+class Service(Protocol):
+    """Something that listens on a port of this machine once it is started."""
+
+    async def start(self, port: int) -> None:
+        """Start it on a port that is free. Raises InputError."""
+
+    async def ended(self) -> str | None:
+        """How it ended, None while it runs."""
+
+    async def stop(self) -> None:
+        """Leave nothing of it, started or not."""
+
+
+class Served:
+    """Starts a service once for a run, waits until it is healthy, and asks `inner_adapter` with its port."""
+
+    def __init__(self, variant: Variant, kind: type[C], seconds: float, service_of: Callable[[C], Service]) -> None:
+        """`kind` is the shape of the configuration, `seconds` the patience unless it says another."""
+        problems: list[Problem] = []
+        if variant.isolation == "process":
+            why = f"'isolation: process' has no meaning for {variant.adapter}: the service is a process of its own"
+            problems.append(Problem("", why, key="isolation"))
+        config = _noted(problems, lambda: settings(kind, variant.config))
+        if config is None:
+            raise InputError(problems)
+        self._variant, self._config = variant, config
+        patience = config.healthcheck_timeout_seconds
+        health = _noted(problems, lambda: Health(config.healthcheck, seconds if patience is None else patience))
+        inner = _noted(problems, lambda: self._built(_ANY_PORT))  # its mistakes show before anything is started
+        service = _noted(problems, lambda: service_of(config))
+        if problems or health is None or inner is None or service is None:
+            raise InputError(problems)
+        self._health: Health = health
+        self._inner: Target = inner
+        self._service: Service = service
+
+    def _built(self, port: int) -> Target:
+        config = with_port(self._config.inner_config, port)
+        try:
+            return build_target(
+                msgspec.structs.replace(self._variant, adapter=self._config.inner_adapter, config=config), []
+            )
+        except InputError as error:
+            if not error.problems:
+                raise InputError(Problem("", error.headline, key="inner_adapter")) from error
+            told = [Problem("", p.message, key=f"inner_config.{p.key}".rstrip(".")) for p in error.problems]
+            raise InputError(told) from error
+
+    async def open(self) -> None:
+        port = free_port()
+        await self._service.start(port)
+        await self._health.wait(port, self._service)
+        self._inner = self._built(port)
+        if opening := getattr(self._inner, "open", None):
+            await opening()
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        return await self._inner.run(case, trial)
+
+    async def close(self) -> None:
+        try:
+            if closing := getattr(self._inner, "close", None):
+                await closing()
+        finally:
+            await self._service.stop()
+
+
+def _noted(problems: list[Problem], build: Callable[[], T]) -> T | None:
+    """What `build` gives; None when it is refused, and why goes to `problems`."""
+    try:
+        return build()
+    except InputError as error:
+        problems += error.problems or [Problem("", error.headline)]
+        return None
+
+
+class Health:
+    """Asks a service whether it is up: `GET /health` until it says 2xx; without one, until the port is open."""
+
+    def __init__(self, check: str | None, seconds: float) -> None:
+        self._seconds = seconds
+        match = _HEALTH.fullmatch(check or "")
+        self._method = ((match and match[1]) or "GET").upper()
+        if match is None or self._method not in _METHODS or (check is not None and not match[2]):
+            expected = f"expected a method ({', '.join(_METHODS)}) and a path, such as 'GET /health'"
+            raise InputError(Problem("", f"'healthcheck': {expected}, found {check!r}", key="healthcheck"))
+        self._path = None if check is None else "/" + match[2].removeprefix("/")
+
+    async def wait(self, port: int, service: Service) -> None:
+        """Raises InputError when the service ends, or is not up in time."""
+        until = asyncio.get_running_loop().time() + self._seconds
+        while True:
+            if (how := await service.ended()) is not None:
+                raise InputError(f"the service ended before it was up: {how}")
+            answered = await self._ask(port)
+            if answered is None:
+                return
+            if asyncio.get_running_loop().time() > until:
+                asked = "port" if self._path is None else f"{self._method} {self._path}"
+                raise InputError(f"the service is not up after {self._seconds:g} seconds: {asked}: {answered}")
+            await asyncio.sleep(_PAUSE)
+
+    async def _ask(self, port: int) -> str | None:
+        """None when it is up, else what is the matter."""
+        if self._path is None:
+            try:
+                _, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), _ONE_REQUEST)
+            except (OSError, TimeoutError) as error:
+                return str(error) or type(error).__name__
+            writer.close()
+            return None
+        import httpx
+
+        try:
+            async with (
+                httpx.AsyncClient(timeout=_ONE_REQUEST, trust_env=False) as client,
+                client.stream(self._method, f"http://127.0.0.1:{port}{self._path}") as response,
+            ):
+                return None if response.is_success else f"status {response.status_code}"
+        except httpx.HTTPError as error:
+            return f"{type(error).__name__}: {error}".rstrip(": ")
+
+
+def free_port() -> int:
+    """A port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def with_port(value: Any, port: int) -> Any:
+    """Plain data with `{port}` filled in, in every text."""
+    if isinstance(value, str):
+        return value.replace("{port}", str(port))
+    if isinstance(value, dict):
+        return {key: with_port(item, port) for key, item in value.items()}
+    if isinstance(value, list):
+        return [with_port(item, port) for item in value]
+    return value
