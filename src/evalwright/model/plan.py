@@ -80,13 +80,13 @@ class PassCriteria(msgspec.Struct, frozen=True):
     `errored_evaluators` is `fail` (who cannot judge has not passed) or `error` (then the cell has no verdict).
     """
 
-    rule: str = "evaluators"
     all_required: list[str] = []
     any_required: list[str] = []
     errored_cases: str = "error"
     errored_evaluators: str = "fail"
     spoiling_errors: list[str] = []
     """Types of errors of one evaluator that spoil the cell: what the others said is kept, but does not count."""
+    rule: str = "evaluators"
 
 
 class RetryRule(msgspec.Struct, frozen=True):
