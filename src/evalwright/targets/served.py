@@ -121,11 +121,12 @@ class Health:
     def __init__(self, check: str | None, seconds: float) -> None:
         self._seconds = seconds
         match = _HEALTH.fullmatch(check or "")
-        self._method = ((match and match[1]) or "GET").upper()
-        if match is None or self._method not in _METHODS or (check is not None and not match[2]):
+        method, path = (match[1] or "GET", match[2]) if match else ("", "")
+        self._method = method.upper()
+        if self._method not in _METHODS or (check is not None and (not path or path.upper() in _METHODS)):
             expected = f"expected a method ({', '.join(_METHODS)}) and a path, such as 'GET /health'"
             raise InputError(Problem("", f"'healthcheck': {expected}, found {check!r}", key="healthcheck"))
-        self._path = None if check is None else "/" + match[2].removeprefix("/")
+        self._path = None if check is None else "/" + path.removeprefix("/")
 
     async def wait(self, port: int, service: Service) -> None:
         """Raises InputError when the service ends, or is not up in time."""
