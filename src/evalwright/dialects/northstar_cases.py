@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.dialects.northstar_records import EvalCase, Record, checked, parsed_line, records_of
+from evalwright.dialects.northstar_traces import take_trace
 from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.evaluators.conversations import RECORDING, normalized
 from evalwright.files.jsonl import lines_of
@@ -216,8 +217,6 @@ def _take_steps(line: _Line, trace: Trace) -> None:
     if run_id is None and isinstance(runs, list) and runs and isinstance(runs[0], dict):
         run_id = runs[0].get("id")
     if run_id is not None:
-        from evalwright.dialects.northstar_traces import take_trace
-
         take_trace(payload, run_id, trace)
 
 

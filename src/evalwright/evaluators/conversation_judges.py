@@ -11,11 +11,13 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.conversations import conversation_of, expected_of
 from evalwright.evaluators.judges.scales import Scale, Scoring, scale_problem
+from evalwright.evaluators.steps import steps_of
 from evalwright.llm.current import current
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Span, Trace
+from evalwright.model.steps import Step, StepEvent
+from evalwright.model.trace import Trace
 
 __all__ = [
     "Asked",
@@ -159,22 +161,17 @@ class FaithfulnessJudge(ConversationJudge, frozen=True, kw_only=True):
 
 class _StepsJudge(ConversationJudge, frozen=True, kw_only=True):
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
-        if not trace.spans and "run" not in trace.extra:
+        steps = steps_of(trace)
+        if steps is None:
             return "there is no trace of the steps"
-        events = [event for span in trace.spans for event in span.events]
         return {
             "goal": expected_of(case).goal,
             "final_response": conversation_of(trace).final_response,
-            "run": trace.extra.get("run"),
-            "spans": [_shown_span(span) for span in trace.spans[:_MOST_SPANS]],
+            "run": None if steps.run is None else msgspec.to_builtins(steps.run),
+            "spans": [_shown(span, attributes=_LONGEST_SPAN) for span in steps.spans[:_MOST_SPANS]],
             "events": [
-                {
-                    "type": event.name,
-                    "created_at": None if event.at is None else event.at.isoformat(),
-                    "content": _cut(event.attributes.get("content"), _LONGEST_CONTENT),
-                    "attributes": _cut({k: v for k, v in event.attributes.items() if k != "content"}, _LONGEST_EVENT),
-                }
-                for event in events[:_MOST_EVENTS]
+                _shown(event, content=_LONGEST_CONTENT, attributes=_LONGEST_EVENT)
+                for event in steps.events[:_MOST_EVENTS]
             ],
         }
 
@@ -197,16 +194,9 @@ class PlanningActionMismatchJudge(_StepsJudge, frozen=True, kw_only=True):
     )
 
 
-def _shown_span(span: Span) -> dict[str, Any]:
-    return {
-        "id": span.id,
-        "parent_span_id": span.parent_id,
-        "kind": span.kind,
-        "name": span.name,
-        "status": span.status,
-        "error": span.error,
-        "attributes": _cut(span.attributes, _LONGEST_SPAN),
-    }
+def _shown(record: Step | StepEvent, **longest: int) -> dict[str, Any]:
+    shown: dict[str, Any] = msgspec.to_builtins(record)
+    return shown | {key: _cut(shown[key], most) for key, most in longest.items()}
 
 
 def _cut(value: Any, longest: int) -> Any:

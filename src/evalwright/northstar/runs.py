@@ -11,9 +11,11 @@ from pydantic import BaseModel, Field
 from evalwright.dialects.northstar_cases import case_of, trace_of_case
 from evalwright.dialects.northstar_records import EvalCase, EvalMetrics
 from evalwright.evaluators.conversations import conversation_of, normalized
+from evalwright.evaluators.steps import steps_of
 from evalwright.model.conversation import Conversation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.northstar.traces import EvalTraceDag, dag_of
 
 __all__ = ["EvalRun", "ToolCall", "ToolInteraction", "ToolOutput", "canonical", "normalize_messages", "run_of"]
 
@@ -117,9 +119,6 @@ def canonical(case: EvalCase, run: EvalRun) -> tuple[Case, Trace]:
     return made, trace_of_case(made)
 
 
-def _dag(trace: Trace) -> Any:
-    if not trace.spans and "run" not in trace.extra:
-        return None
-    from evalwright.northstar.traces import dag_of
-
-    return dag_of(trace)
+def _dag(trace: Trace) -> EvalTraceDag | None:
+    steps = steps_of(trace)
+    return None if steps is None else dag_of(steps)

@@ -39,6 +39,7 @@ class Replay:
             started_at=trace.started_at,
             finished_at=trace.finished_at,
             latency_ms=trace.latency_ms,
+            spans=trace.spans,
         )
 
 

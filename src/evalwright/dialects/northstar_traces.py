@@ -1,0 +1,168 @@
+"""The trace payload that NorthStar's SDK exports (specification northstar, 4), read into the spans of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from evalwright.errors import did_you_mean
+from evalwright.evaluators.steps import in_order, spans_of
+from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
+from evalwright.model.trace import Trace
+
+__all__ = ["steps_in", "take_trace"]
+
+_STATUSES = ("running", "ok", "error")
+_KINDS = ("agent", "workflow", "model", "tool", "custom")
+_TYPES = (
+    "user_input", "system_message", "assistant_message", "reasoning", "tool_arguments", "tool_result",
+    "final_response", "custom",
+)  # fmt: skip
+_KEYS = {
+    "runs": ("id", "session_id", "name", "started_at", "ended_at", "status", "error", "metadata"),
+    "spans": (
+        "id", "run_id", "parent_span_id", "kind", "name", "started_at", "ended_at", "status", "error", "iteration",
+        "attributes",
+    ),
+    "events": ("id", "run_id", "span_id", "type", "created_at", "content", "attributes"),
+}  # fmt: skip
+_MOST_WARNINGS = 20
+
+
+def take_trace(payload: Mapping[str, Any], run_id: Any, trace: Trace) -> None:
+    """Put the steps of one run into a trace. Raises ValueError for a payload that cannot be read."""
+    warnings: list[str] = []
+    trace.spans = spans_of(steps_in(payload, run_id, warnings))
+    if warnings:
+        trace.extra["warnings"] = warnings[:_MOST_WARNINGS]
+
+
+def steps_in(payload: Mapping[str, Any], run_id: Any, warnings: list[str] | None = None) -> Steps:
+    """The steps of one run, in order. Unknown keys of records go to `warnings`; all else that is wrong, ValueError."""
+    noted = [] if warnings is None else warnings
+    run = _run(payload, str(run_id), noted)
+    spans = [_step(record) for record in _of_run(payload, "spans", run.run_id, noted)]
+    events = in_order((_event(record) for record in _of_run(payload, "events", run.run_id, noted)), "created_at")
+    for order, event in enumerate(events):
+        event.order = order
+    return Steps(run, in_order(spans, "started_at"), events)
+
+
+def _run(payload: Mapping[str, Any], run_id: str, warnings: list[str]) -> RunFacts:
+    sessions = {str(_needed(session, "id", "sessions")) for session in _records(payload, "sessions")}
+    for record in _records(payload, "runs"):
+        if str(record.get("id")) != run_id:
+            continue
+        _note_strangers(record, "runs", warnings)
+        session, name = _needed(record, "session_id", "run"), _text(record, "name", "run")
+        if str(session) not in sessions:
+            raise ValueError(f"run {run_id}: its session {session} is not among the sessions")
+        return RunFacts(
+            run_id,
+            name,
+            _one_of(record, "status", _STATUSES, "run", "running"),
+            _moment(record, "started_at", "run"),
+            _moment(record, "ended_at", "run"),
+            record.get("error"),
+            _mapping(record, "metadata", "run"),
+        )
+    raise ValueError(f"run {run_id} is not among the runs")
+
+
+def _of_run(payload: Mapping[str, Any], key: str, run_id: str, warnings: list[str]) -> list[Mapping[str, Any]]:
+    found = [record for record in _records(payload, key) if str(_needed(record, "run_id", key)) == run_id]
+    for record in found:
+        _note_strangers(record, key, warnings)
+    return found
+
+
+def _records(payload: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    records = payload.get(key)
+    if records is None:
+        return []
+    if not isinstance(records, list):
+        raise ValueError(f"{key}: expected a list, found {type(records).__name__}")
+    for number, record in enumerate(records):
+        if not isinstance(record, Mapping):
+            raise ValueError(f"{key}[{number}]: expected an object, found {type(record).__name__}")
+    return records
+
+
+def _note_strangers(record: Mapping[str, Any], key: str, warnings: list[str]) -> None:
+    strangers = [str(name) for name in record if name not in _KEYS[key]]
+    warnings.extend(f"{key}: nothing reads the key {name!r}{did_you_mean(name, _KEYS[key])}" for name in strangers)
+
+
+def _step(record: Mapping[str, Any]) -> Step:
+    step_id = str(_needed(record, "id", "span"))
+    where = f"span {step_id}"
+    parent, iteration = record.get("parent_span_id"), record.get("iteration")
+    if iteration is not None and (isinstance(iteration, bool) or not isinstance(iteration, int)):
+        raise ValueError(f"{where}: iteration: expected a whole number, found {iteration!r}")
+    return Step(
+        step_id,
+        _one_of(record, "kind", _KINDS, where),
+        _text(record, "name", where),
+        None if parent is None else str(parent),
+        _moment(record, "started_at", where),
+        _moment(record, "ended_at", where),
+        _one_of(record, "status", _STATUSES, where, "running"),
+        record.get("error"),
+        iteration,
+        _mapping(record, "attributes", where),
+    )
+
+
+def _event(record: Mapping[str, Any]) -> StepEvent:
+    """The SDK leaves out content that is null, so that is read as null."""
+    event_id = str(_needed(record, "id", "event"))
+    where, span_id = f"event {event_id}", record.get("span_id")
+    return StepEvent(
+        event_id,
+        _one_of(record, "type", _TYPES, where),
+        None if span_id is None else str(span_id),
+        _moment(record, "created_at", where),
+        record.get("content"),
+        _mapping(record, "attributes", where),
+    )
+
+
+def _needed(record: Mapping[str, Any], key: str, where: str) -> Any:
+    if record.get(key) is None:
+        raise ValueError(f"{where}: {key} is missing")
+    return record[key]
+
+
+def _text(record: Mapping[str, Any], key: str, where: str) -> str:
+    value = _needed(record, key, where)
+    if not isinstance(value, str):
+        raise ValueError(f"{where}: {key}: expected text, found {value!r}")
+    return value
+
+
+def _one_of(record: Mapping[str, Any], key: str, known: tuple[str, ...], where: str, default: str | None = None) -> str:
+    value = record.get(key, default)
+    if value not in known:
+        raise ValueError(f"{where}: {key}: expected one of {', '.join(known)}, found {value!r}")
+    return str(value)
+
+
+def _mapping(record: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+    value = record.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: {key}: expected an object, found {type(value).__name__}")
+    return value
+
+
+def _moment(record: Mapping[str, Any], key: str, where: str) -> datetime | None:
+    value = record.get(key)
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: {key}: expected an ISO 8601 time, found {value!r}") from None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

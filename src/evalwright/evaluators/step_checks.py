@@ -1,0 +1,269 @@
+"""Checks on the steps behind an answer (specification northstar, 5.3); a trace without steps is skipped."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from evalwright.evaluators.conversations import expected_of, json_text
+from evalwright.evaluators.steps import steps_of
+from evalwright.evaluators.wording import listed, number
+from evalwright.model.conversation import TraceExpected
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.steps import Step, StepEvent, Steps
+from evalwright.model.trace import Trace
+
+__all__ = [
+    "BadToolFailureRecovery",
+    "FailureOrigin",
+    "InvalidStateTransition",
+    "RetrievalPrecisionRecall",
+    "StaleContextUsage",
+    "StepCostAttribution",
+    "UnnecessaryToolLoop",
+]
+
+_REPEATS = 3
+"""Calls of one tool with the same arguments that are no loop yet, where the case says nothing."""
+_SAYING = ("assistant_message", "reasoning", "final_response")
+_STALE = ("stale", "stale_context", "used_stale_context")
+_ID_LISTS = ("retrieved_ids", "document_ids", "ids")
+_DOCUMENT_LISTS = ("hits", "documents", "results")
+_MOST_SHOWN = 100
+"""Steps that a detail lists."""
+
+
+def _skipped(reason: str) -> Evaluation:
+    return Evaluation(False, None, reason, skipped=True)
+
+
+_NO_STEPS = _skipped("the trace has no steps")
+
+
+def _graded(passed: bool, reason: str, detail: dict[str, Any]) -> Evaluation:
+    return Evaluation(passed, 1.0 if passed else 0.0, reason, detail)
+
+
+def _asked(case: Case) -> TraceExpected:
+    return expected_of(case).trace or TraceExpected()
+
+
+class BadToolFailureRecovery(msgspec.Struct, frozen=True):
+    """After each failed call of a tool the system says or reasons something; calling again alone is no recovery."""
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        steps = steps_of(trace)
+        if steps is None:
+            return _NO_STEPS
+        failed = [span for span in steps.spans if span.kind == "tool" and span.failed]
+        if not failed:
+            return _skipped("no tool failed")
+        lost = [span for span in failed if not _recovered(span, steps)]
+        told = [{"span_id": span.id, "tool": span.name, "error": span.error} for span in lost or failed]
+        names = listed(dict.fromkeys(span.name for span in lost))
+        reason = f"nothing was said or reasoned after the failure of {names}" if lost else ""
+        return _graded(not lost, reason, {"failed_tools": told[:_MOST_SHOWN]})
+
+
+def _recovered(span: Step, steps: Steps) -> bool:
+    own = [event.order for event in steps.events if event.span_id == span.id]
+    if own:
+        return any(event.order > max(own) and event.type in _SAYING for event in steps.events)
+    return any(event.type in _SAYING and _after(event, span) for event in steps.events)
+
+
+def _after(event: StepEvent, span: Step) -> bool:
+    if event.created_at is None or span.started_at is None:
+        return event.created_at is None and span.started_at is not None
+    return event.created_at > span.started_at
+
+
+class UnnecessaryToolLoop(msgspec.Struct, frozen=True):
+    """No tool is called more often than allowed with the same arguments."""
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        steps = steps_of(trace)
+        if steps is None:
+            return _NO_STEPS
+        calls = [event for event in steps.events if event.type == "tool_arguments" and event.span_id is not None]
+        if len(calls) < 2:
+            return _skipped("fewer than two calls of tools")
+        limit = _asked(case).max_repeated_tool_calls or _REPEATS
+        names = {span.id: span.name for span in steps.spans}
+        made = Counter(
+            (names[event.span_id], json_text(_arguments(event.content))) for event in calls if event.span_id in names
+        )
+        loops = [
+            {"tool": tool, "arguments": arguments, "calls": count}
+            for (tool, arguments), count in made.items()
+            if count > limit
+        ]
+        told = ", ".join(f"{loop['tool']} {loop['calls']} times" for loop in loops[:3])
+        reason = f"called with the same arguments: {told}; at most {limit} times expected" if loops else ""
+        return _graded(not loops, reason, {"max_repeated_tool_calls": limit, "loop_signatures": loops[:_MOST_SHOWN]})
+
+
+def _arguments(content: Any) -> Any:
+    """What a call was given; positional arguments of decorated functions do not count."""
+    if not isinstance(content, dict):
+        return content
+    if "arguments" in content:
+        given = content["arguments"]
+        try:
+            return json.loads(given) if isinstance(given, str) else given
+        except (ValueError, RecursionError):
+            return given
+    return content.get("kwargs", content)
+
+
+class InvalidStateTransition(msgspec.Struct, frozen=True):
+    """Each change from one observed state to the next is allowed, staying in a state included."""
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        steps, allowed = steps_of(trace), _asked(case).allowed_state_transitions
+        if steps is None:
+            return _NO_STEPS
+        if allowed is None:
+            return _skipped("the case expects no changes of state (allowed_state_transitions)")
+        states = [state for event in steps.events if (state := _state(event)) is not None]
+        if len(states) < 2:
+            return _skipped("fewer than two states were observed")
+        known = {(change.from_state, change.to_state) for change in allowed}
+        wrong = [change for change in pairwise(states) if change not in known]
+        reason = f"not allowed: {listed(f'{a} to {b}' for a, b in wrong)}" if wrong else ""
+        told = [{"from_state": before, "to_state": after} for before, after in wrong[:_MOST_SHOWN]]
+        return _graded(not wrong, reason, {"states": states[:_MOST_SHOWN], "invalid_transitions": told})
+
+
+def _state(event: StepEvent) -> str | None:
+    for source in (event.attributes, event.content):
+        if isinstance(source, dict) and (found := source.get("state") or source.get("to_state")):
+            return str(found)
+    return None
+
+
+class RetrievalPrecisionRecall(msgspec.Struct, frozen=True):
+    """Enough of what tools retrieved is relevant, and enough of what is relevant was retrieved."""
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        steps, asked = steps_of(trace), _asked(case)
+        limits = [limit for limit in (asked.min_retrieval_precision, asked.min_retrieval_recall) if limit is not None]
+        if steps is None:
+            return _NO_STEPS
+        if asked.relevant_retrieval_ids is None or not limits:
+            return _skipped("the case expects no retrieval (relevant_retrieval_ids with a least precision or recall)")
+        retrieved = {name for event in steps.events if event.type == "tool_result" for name in _ids(event.content)}
+        if not retrieved:
+            return _skipped("nothing was retrieved")
+        relevant = set(asked.relevant_retrieval_ids)
+        hits = retrieved & relevant
+        precision, recall = len(hits) / len(retrieved), len(hits) / len(relevant) if relevant else 1.0
+        passed = precision >= (asked.min_retrieval_precision or 0) and recall >= (asked.min_retrieval_recall or 0)
+        detail = {
+            "threshold": max(limits),
+            "retrieved_ids": sorted(retrieved)[:_MOST_SHOWN],
+            "relevant_ids": sorted(relevant)[:_MOST_SHOWN],
+            "true_positives": len(hits),
+            "retrieved_count": len(retrieved),
+            "relevant_count": len(relevant),
+            "precision": round(precision, 4),
+            "recall": round(recall, 4),
+        }
+        reason = f"precision {precision:.2f}, recall {recall:.2f}"
+        return Evaluation(passed, min(precision, recall), reason, detail)
+
+
+def _ids(content: Any) -> Iterator[str]:
+    if isinstance(content, list):
+        yield from _ids_of(content)
+    elif isinstance(content, dict):
+        for key in (*_ID_LISTS, *_DOCUMENT_LISTS):
+            found = content.get(key)
+            if isinstance(found, list):
+                yield from map(str, found) if key in _ID_LISTS else _ids_of(found)
+                return
+
+
+def _ids_of(documents: list[Any]) -> Iterator[str]:
+    for document in documents:
+        if isinstance(document, dict) and document.get("id") is not None:
+            yield str(document["id"])
+
+
+class StepCostAttribution(msgspec.Struct, frozen=True):
+    """No step costs more than it may, US dollars."""
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        steps, limit = steps_of(trace), _asked(case).max_step_cost_usd
+        if steps is None:
+            return _NO_STEPS
+        costs = [(span, cost) for span in steps.spans if (cost := _cost(span)) is not None]
+        if not costs:
+            return _skipped("no step says what it cost")
+        over = [(span, cost) for span, cost in costs if limit is not None and cost > limit]
+        reason = ", ".join(f"{span.name} costs {number(cost)} USD" for span, cost in over[:3])
+        detail = {
+            "step_costs": [_told(span, cost) for span, cost in costs[:_MOST_SHOWN]],
+            "total_cost_usd": sum(cost for _, cost in costs),
+            "over_limit": [_told(span, cost) for span, cost in over[:_MOST_SHOWN]],
+        }
+        return _graded(not over, f"{reason}; at most {number(limit or 0)} expected" if over else "", detail)
+
+
+def _cost(span: Step) -> float | None:
+    cost = span.attributes.get("cost_usd")
+    return cost if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+
+
+def _told(span: Step, cost: float) -> dict[str, Any]:
+    return {"span_id": span.id, "name": span.name, "cost_usd": cost}
+
+
+class StaleContextUsage(msgspec.Struct, frozen=True):
+    """No event is marked as using a stale context."""
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        steps = steps_of(trace)
+        if steps is None:
+            return _NO_STEPS
+        stale = [event.id for event in steps.events if any(_marked(event, key) for key in _STALE)]
+        if not stale and not any(event.type in _SAYING for event in steps.events):
+            return _skipped("nothing was said or reasoned")
+        reason = f"a stale context was used: {listed(stale)}" if stale else ""
+        return _graded(not stale, reason, {"stale_event_ids": stale[:_MOST_SHOWN]})
+
+
+def _marked(event: StepEvent, key: str) -> bool:
+    value = event.attributes.get(key)
+    if isinstance(value, str):
+        return value.strip().lower() in ("1", "true", "yes", "error", "failed")
+    return bool(value)
+
+
+class FailureOrigin(msgspec.Struct, frozen=True):
+    """Nothing failed; otherwise this names the first step that did. Without any failure it is skipped."""
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        steps = steps_of(trace)
+        if steps is None:
+            return _NO_STEPS
+        spans = [span for span in steps.spans if span.failed]
+        events = [e for e in steps.events if _marked(e, "error") or _marked(e, "failed")]
+        error = None if steps.run is None else steps.run.error
+        if not spans and not events and error is None:
+            return _skipped("nothing failed")
+        origin = spans[0] if spans else None
+        detail = {
+            "failure_origin_span": None if origin is None else {"span_id": origin.id, "name": origin.name},
+            "failing_span_ids": [span.id for span in spans[:_MOST_SHOWN]],
+            "failing_event_ids": [event.id for event in events[:_MOST_SHOWN]],
+            "run_error": error,
+        }
+        where = "the run" if origin is None else f"{origin.kind} {origin.name}"
+        return _graded(False, f"the first failure is that of {where}", detail)

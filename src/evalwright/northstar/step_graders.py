@@ -1,0 +1,64 @@
+"""Graders of the steps of a run; each is the other face of an evaluator (specification northstar, 5.3)."""
+
+from __future__ import annotations
+
+from evalwright.northstar.graders import Grader
+
+__all__ = [
+    "BadToolFailureRecovery",
+    "FailureOrigin",
+    "InvalidStateTransition",
+    "RetrievalPrecisionRecall",
+    "StaleContextUsage",
+    "StepCostAttribution",
+    "UnnecessaryToolLoop",
+]
+
+
+class _OfSteps(Grader):
+    name: str
+
+    def __init__(self) -> None:
+        super().__init__(self.name, self.name)
+
+
+class BadToolFailureRecovery(_OfSteps):
+    """After a failed tool the system says or reasons something."""
+
+    name = "bad_tool_failure_recovery"
+
+
+class UnnecessaryToolLoop(_OfSteps):
+    """No tool is called too often with the same arguments."""
+
+    name = "unnecessary_tool_loop"
+
+
+class InvalidStateTransition(_OfSteps):
+    """Every change of state is allowed."""
+
+    name = "invalid_state_transition"
+
+
+class RetrievalPrecisionRecall(_OfSteps):
+    """What was retrieved is relevant enough, and enough of it."""
+
+    name = "retrieval_precision_recall"
+
+
+class StepCostAttribution(_OfSteps):
+    """No step costs too much."""
+
+    name = "step_cost_attribution"
+
+
+class StaleContextUsage(_OfSteps):
+    """No stale context was used."""
+
+    name = "stale_context_usage"
+
+
+class FailureOrigin(_OfSteps):
+    """Names the first step that failed."""
+
+    name = "failure_origin"
