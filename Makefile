@@ -32,6 +32,7 @@ faults: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/stores.py
+	$(BIN)/python benchmarks/judges.py
 
 clean:
 	rm -rf .venv

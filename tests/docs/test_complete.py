@@ -23,6 +23,7 @@ PAGES_OF_KIND = {
     "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md", "northstar.md"],
     "extractors": ["letta.md"],
     "stores": ["runs-on-disk.md"],
+    "providers": ["models.md"],
     "mirrors": ["mirrors.md"],
     "enrichers": ["mirrors.md"],
     "workspaces": ["workspaces.md"],

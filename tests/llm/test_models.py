@@ -188,3 +188,23 @@ def test_nothing_leaves_this_machine_without_a_network():
 def test_a_missing_key_is_named():
     (outcome,), _ = asked([openai()], request(base_url="https://models.example/v1"))
     assert "OPENAI_API_KEY" in str(outcome)
+
+
+async def gateway(asked_for):
+    """A gateway of the user's own."""
+    return f"{asked_for.model} was asked {asked_for.messages[0].content}"
+
+
+def test_a_function_can_answer_for_a_model():
+    (said,), server = asked([refused(500)], request(model="python:llm.test_models:gateway"))
+    assert (said.text, server.requests) == ("python:llm.test_models:gateway was asked hi", [])
+
+
+def test_a_function_that_is_not_there_is_told():
+    (outcome,), _ = asked([refused(500)], request(model="python:llm.test_models:gone"))
+    assert (kind(outcome), "gone" in str(outcome)) == ("bad_request", True)
+
+
+def test_a_model_without_a_price_can_be_allowed_under_a_budget():
+    (said,), _ = asked([openai("yes")], budget_usd=1.0, allow_unpriced=True)
+    assert said.text == "yes"

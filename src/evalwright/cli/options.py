@@ -33,7 +33,16 @@ def model_options(command: F) -> F:
     def wrapped(*arguments: Any, **given: Any) -> Any:
         from evalwright.llm.choices import ModelChoices
 
-        names = ("budget_usd", "cache", "no_cache", "record", "replay", "no_network")
+        names = (
+            "budget_usd",
+            "allow_unpriced",
+            "requests_per_minute",
+            "cache",
+            "no_cache",
+            "record",
+            "replay",
+            "no_network",
+        )
         models = ModelChoices(**{name: given.pop(name) for name in names})
         return command(*arguments, **given, models=models)
 
@@ -45,6 +54,8 @@ def model_options(command: F) -> F:
 
 _MODEL_OPTIONS = (
     click.option("--budget", "budget_usd", type=click.FloatRange(min=0), metavar="USD", help="A cap for model calls."),
+    click.option("--allow-unpriced", is_flag=True, help="With --budget: ask models without a price too."),
+    click.option("--requests-per-minute", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Of models."),
     click.option("--cache", type=click.Path(path_type=Path), metavar="FILE", help="Where judges' replies are kept."),
     click.option("--no-cache", is_flag=True, help="Ask judges anew."),
     click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write down every model call."),

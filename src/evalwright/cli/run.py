@@ -12,6 +12,8 @@ from evalwright.cli.options import as_json, dialect, format_options, model_optio
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
+    from evalwright.model.suite import Suite
+    from evalwright.run.api import RunOptions
 
 __all__ = ["command"]
 
@@ -29,6 +31,7 @@ __all__ = ["command"]
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite; repeatable.")
 @click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: failed cells too.")
+@click.option("--dry-run", is_flag=True, help="Say how many calls would be made, and run nothing.")
 @format_options
 @model_options
 @as_json
@@ -46,6 +49,7 @@ def command(
     variables: tuple[str, ...],
     retried: Path | None,
     include_evaluator_failures: bool,
+    dry_run: bool,
     as_json: bool,
     quiet: bool,
     models: ModelChoices,
@@ -65,12 +69,26 @@ def command(
     if retried is not None and options != RunOptions(models=models):
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
     suite = load_suite(path, dialect, _pairs(variables), options={"target": target, **of_format})
+    if dry_run:
+        return _foretold(suite, options)
     watch = watch_of(quiet, suite.secrets)
     if retried is None:
         outcome = run_suite(suite, options, watch)
     else:
         outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
     return present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)
+
+
+def _foretold(suite: Suite, options: RunOptions) -> int:
+    from evalwright.cli.screen import say
+    from evalwright.reports.numbers import counted
+    from evalwright.run.forecast import forecast
+
+    found = forecast(suite, options)
+    cost = "" if found.judge_cost_usd is None else f", about ${found.judge_cost_usd:.2f}"
+    judges = f"{counted(found.judge_calls, 'call')} of judges{cost}" if found.judge_calls else "no calls of judges"
+    say([f"{counted(found.cells, 'call')} of systems, {judges}; nothing was run"])
+    return 0
 
 
 def _pairs(words: Iterable[str]) -> dict[str, str]:

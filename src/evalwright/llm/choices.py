@@ -16,6 +16,8 @@ class ModelChoices:
     budget_usd: float | None = None
     """A hard cap for all model calls of the run, judges included."""
     allow_unpriced: bool = False
+    """Ask models without a price although money is capped."""
+    requests_per_minute: float | None = None
     cache: Path | None = None
     """The file of the cache, by default one in the user's cache folder."""
     no_cache: bool = False

@@ -14,7 +14,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, raised_for
 from evalwright.llm.keys import key_of
 from evalwright.llm.recording import Recorder, Recording
-from evalwright.llm.retrying import Gate, Rules, retried
+from evalwright.llm.retrying import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, route_of
 from evalwright.llm.spending import Spending
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
@@ -41,6 +41,7 @@ class LiveModels:
         self._choices, self._environment = choices or ModelChoices(), environment
         self._spending = Spending(prices or {}, self._choices.budget_usd, allow_unpriced=self._choices.allow_unpriced)
         self._rules = rules or Rules()
+        self._pace = Pace(self._choices.requests_per_minute)
         self._clients: dict[Route, Any] = {}
         self._gates: dict[str | None, Gate] = {}
         self._recording = Recording(self._choices.replay) if self._choices.replay else None
@@ -133,17 +134,22 @@ class LiveModels:
             raise CallFailed(
                 "network_refused", f"{route.model!r} is outside of this machine, and --no-network is given"
             )
-        if route.key is None and not route.is_loopback:
+        if route.key is None and route.needs_key:
             raise CallFailed("authentication", f"{route.key_variable} is not set: {route.model!r} needs a key")
         client = self._client(route)
         gate = self._gates.setdefault(route.base_url, Gate(_WIDTH))
+        await self._pace.turn()
         return await retried(lambda: call(client), gate, self._rules)
 
     def _client(self, route: Route) -> Any:
-        where = route._replace(model="")
+        where = route._replace(model="") if route.interface != "callable" else route
         if where not in self._clients:
             try:
-                if route.interface == "anthropic":
+                if route.interface in ("callable", "litellm"):
+                    from evalwright.llm.callable_client import CallableClient, LitellmClient
+
+                    self._clients[where] = (CallableClient if route.interface == "callable" else LitellmClient)(route)
+                elif route.interface == "anthropic":
                     from evalwright.llm.anthropic_client import AnthropicClient
 
                     self._clients[where] = AnthropicClient(route)

@@ -12,7 +12,7 @@ from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
 from evalwright.model.trace import ToolCall
 
-__all__ = ["OpenAIClient"]
+__all__ = ["OpenAIClient", "asked_of", "reply_of"]
 
 _NO_KEY = "no-key-needed"
 
@@ -31,12 +31,12 @@ class OpenAIClient:
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
         started = time.monotonic()
         try:
-            said = await self._client.chat.completions.create(**_asked(model, request))
+            said = await self._client.chat.completions.create(**asked_of(model, request))
         except self._errors as error:
             raise failure_of(error) from error
         except (ValueError, TypeError) as error:
             raise CallFailed("bad_reply", f"the reply cannot be read: {error}", again=True) from error
-        return _reply(said, model, int((time.monotonic() - started) * 1000))
+        return reply_of(said, model, int((time.monotonic() - started) * 1000))
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
         try:
@@ -63,7 +63,8 @@ class OpenAIClient:
         await self._client.close()
 
 
-def _asked(model: str, request: ChatRequest) -> dict[str, Any]:
+def asked_of(model: str, request: ChatRequest) -> dict[str, Any]:
+    """The request as the chat completions interface wants it."""
     messages = [{"role": "system", "content": request.system}] if request.system else []
     asked: dict[str, Any] = {
         "model": model,
@@ -111,7 +112,8 @@ def _message(message: ChatMessage) -> dict[str, Any]:
     return said
 
 
-def _reply(said: Any, model: str, latency_ms: int) -> ChatReply:
+def reply_of(said: Any, model: str, latency_ms: int) -> ChatReply:
+    """The reply in what that interface gives. Raises CallFailed."""
     if not getattr(said, "choices", None):
         raise CallFailed("bad_reply", "the reply has no choices", again=True)
     choice = said.choices[0]

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from evalwright.llm.failures import CallFailed
 
-__all__ = ["Gate", "Rules", "retried"]
+__all__ = ["Gate", "Pace", "Rules", "retried"]
 
 T = TypeVar("T")
 
@@ -54,6 +54,22 @@ class Gate:
 
     def widen(self) -> None:
         self._width = min(self._most, self._width + 1 / self._width)
+
+
+class Pace:
+    """Spreads calls evenly over time where their number a minute is limited."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._gap = 60.0 / per_minute if per_minute else 0.0
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Wait for the next free moment."""
+        if self._gap:
+            now = time.monotonic()
+            mine = max(now, self._next)
+            self._next = mine + self._gap
+            await asyncio.sleep(mine - now)
 
 
 async def retried(call: Callable[[], Awaitable[T]], gate: Gate, rules: Rules) -> T:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from evalwright.model.chat import ChatRequest
+from evalwright.registry import names
 
 __all__ = ["Route", "missing_key", "route_of"]
 
@@ -52,12 +53,21 @@ class Route(NamedTuple):
     def is_loopback(self) -> bool:
         return self.base_url is not None and _LOOPBACK.match(self.base_url) is not None
 
+    @property
+    def needs_key(self) -> bool:
+        return self.interface in ("openai", "anthropic") and not self.is_loopback
+
 
 def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> Route:
     """The route of a request: its own provider, else that of its model's name (`provider/model`, `claude-...`).
 
-    Any other name is asked for at the OpenAI-compatible endpoint of OPENAI_BASE_URL.
+    `python:module:attribute` is a function of the user's, `litellm/...` goes through litellm, and a prefix that
+    another package has registered as a provider to that. Any other name is asked for at the OpenAI-compatible
+    endpoint of OPENAI_BASE_URL.
     """
+    elsewhere = _elsewhere(request.model)
+    if elsewhere is not None:
+        return elsewhere
     named, model = _named(request)
     provider = _PROVIDERS[named]
     of_environment = environment.get(provider.base_url_variable) if provider.base_url_variable else None
@@ -67,6 +77,17 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
     variables = (request.api_key_env,) if request.api_key_env else provider.keys
     variable = next((name for name in variables if environment.get(name)), variables[0])
     return Route(provider.interface, model, base_url, environment.get(variable) or None, variable)
+
+
+def _elsewhere(model: str) -> Route | None:
+    prefix, slash, rest = model.partition("/")
+    if model.startswith("python:"):
+        return Route("callable", model, model.removeprefix("python:"), "", "")
+    if slash and prefix == "litellm":
+        return Route("litellm", rest, None, "", "")
+    if slash and prefix not in _PROVIDERS and prefix in names("providers"):
+        return Route("callable", rest, prefix, "", "")
+    return None
 
 
 def _named(request: ChatRequest) -> tuple[str, str]:
@@ -83,4 +104,4 @@ def _named(request: ChatRequest) -> tuple[str, str]:
 def missing_key(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> str | None:
     """The variable that should hold the key of a request and does not; None where nothing is missing."""
     route = route_of(request, environment)
-    return None if route.key or route.is_loopback else route.key_variable
+    return route.key_variable if route.needs_key and not route.key else None

@@ -1,0 +1,31 @@
+"""`run --dry-run`: what would be asked, and what it would cost."""
+
+from __future__ import annotations
+
+from acceptance.projects import EVAL, project
+
+JUDGED = EVAL.replace(
+    "output:",
+    """  - {name: judged, type: llm_judge, config: {model: gpt-4o-mini, nl_assertions: [a], samples: 3}}
+metrics: {price_table_path: prices.yaml}
+output:""",
+).replace("evaluators:", "run: {trials: 2}\nevaluators:")
+PRICES = """
+table_version: "1"
+freshness_date: 2026-01-01
+models: {gpt-4o-mini: {input_per_million_tokens: 100, output_per_million_tokens: 1000}}
+"""
+
+
+def test_calls_are_counted_and_nothing_is_run(tmp_path):
+    made = project(tmp_path, {"a": "thanks", "b": "thanks"}, JUDGED)
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    ended = made.evalwright("run", "eval.yaml", "--dry-run")
+    assert ended.code == 0
+    assert ended.out.startswith("4 calls of systems, 12 calls of judges, about $")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_without_judges_there_is_nothing_to_pay(tmp_path):
+    ended = project(tmp_path, {"a": "thanks"}).evalwright("run", "eval.yaml", "--dry-run")
+    assert ended.out == "1 call of systems, no calls of judges; nothing was run\n"
