@@ -1,0 +1,54 @@
+"""A case and its run as plain data, in the words of NorthStar: what checks by pattern and by code look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from evalwright.evaluators.conversations import conversation_of, expected_of, latency_of
+from evalwright.evaluators.steps import steps_of
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["case_document", "run_document"]
+
+
+def case_document(case: Case, trace: Trace) -> dict[str, Any]:
+    """The case with every key: `id`, `input`, `messages`, `expected`, `metrics`, `metadata`, `trace`."""
+    expected = _whole(expected_of(case))
+    if expected["trace"] is not None:
+        expected["trace"] = _whole(expected["trace"])
+    return {
+        "id": case.id,
+        "input": case.input,
+        "trace": _steps(trace),
+        "messages": conversation_of(trace).messages,
+        "expected": msgspec.to_builtins(expected),
+        "metrics": _metrics(trace),
+        "metadata": case.metadata,
+    }
+
+
+def run_document(case: Case, trace: Trace) -> dict[str, Any]:
+    """The conversation taken apart, what was measured and the steps."""
+    conversation = conversation_of(trace)
+    found: dict[str, Any] = msgspec.to_builtins(conversation)
+    found["tool_interactions"] = msgspec.to_builtins(conversation.tool_interactions)
+    return {**found, "trace": _steps(trace), "metrics": _metrics(trace), "metadata": case.metadata}
+
+
+def _whole(record: msgspec.Struct) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__struct_fields__}
+
+
+def _metrics(trace: Trace) -> dict[str, float | None]:
+    return {"latency_ms": latency_of(trace), "cost_usd": trace.metrics.cost_usd}
+
+
+def _steps(trace: Trace) -> dict[str, Any] | None:
+    steps = steps_of(trace)
+    if steps is None:
+        return None
+    found: dict[str, Any] = msgspec.to_builtins(steps)
+    return {**found, "edges": msgspec.to_builtins(steps.edges())}
