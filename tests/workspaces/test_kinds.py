@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.files.temporary import PREFIX
 from evalwright.model.snapshot import Case
 from evalwright.registry import load
-from evalwright.workspaces import folders
 
 CASE = Case("c", {})
 
@@ -149,13 +149,13 @@ def test_a_system_that_makes_its_folder_unusable_leaves_nothing_behind(opened, t
 def test_what_a_killed_run_left_is_removed_by_the_next_and_what_a_living_one_has_is_not(opened, tmp_path, temporary):
     program = (
         "import os, signal, tempfile; tempfile.tempdir = {!r};"
-        "from evalwright.workspaces.folders import TemporaryFolder; TemporaryFolder();"
+        "from evalwright.files.temporary import TemporaryFolder; TemporaryFolder();"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     died = subprocess.run([sys.executable, "-c", program.format(str(temporary))], check=False)
     assert died.returncode == -signal.SIGKILL
     [left] = temporary.iterdir()
-    assert left.name.startswith(folders.PREFIX)
+    assert left.name.startswith(PREFIX)
     living = opened("tempdir_snapshot", {}, tmp_path).prepare(CASE, 0)
     assert not left.exists()
     opened("tempdir_snapshot", {}, tmp_path)

@@ -6,15 +6,15 @@ import asyncio
 import errno
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
+from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.artifact import Artifact
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -51,7 +51,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
 
     async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None) -> Evaluation:
         detail: dict[str, Any] = {"cmd": self.cmd, "cwd": self.cwd, "expected_exit_code": self.expected_exit_code}
-        with self._folder(artifact, detail) as folder:
+        async with self._folder(artifact, detail) as folder:
             try:
                 async with asyncio.timeout(self.timeout_seconds):
                     finished = await run_command(self.cmd, env=dict(os.environ), cwd=str(folder), output_limit=_SHOWN)
@@ -62,8 +62,8 @@ class CommandCheck(msgspec.Struct, frozen=True):
                 raise self._not_started(error, detail) from None
         return self._evaluation(finished, detail)
 
-    @contextmanager
-    def _folder(self, artifact: Artifact | None, detail: dict[str, Any]) -> Iterator[Path]:
+    @asynccontextmanager
+    async def _folder(self, artifact: Artifact | None, detail: dict[str, Any]) -> AsyncIterator[Path]:
         """Where to run: what is done there to files of the artifact must not change them for others."""
         if self.cwd != _ARTIFACT:
             folder = Path(self.cwd).expanduser()
@@ -79,10 +79,12 @@ class CommandCheck(msgspec.Struct, frozen=True):
         for path, why in artifact.record.left_out.items():
             if not path.startswith("/"):
                 raise EvaluatorError(f"not all files were kept: {path}: {why}", "incomplete_artifact", detail)
-        with tempfile.TemporaryDirectory(prefix="evalwright-check-", ignore_cleanup_errors=True) as copy:
-            folder = Path(copy) / "files"
-            shutil.copytree(after, folder, symlinks=True)
-            yield folder
+        place = TemporaryFolder()
+        try:
+            await asyncio.to_thread(shutil.copytree, after, place.path / "files", symlinks=True)
+            yield place.path / "files"
+        finally:
+            await asyncio.shield(asyncio.to_thread(place.close))
 
     def _not_started(self, error: OSError, detail: dict[str, Any]) -> EvaluatorError:
         if error.errno == errno.ENOENT:

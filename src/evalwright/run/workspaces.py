@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evalwright.errors import EvalwrightError
 from evalwright.files.durable import storage_error
+from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Artifact, Changes, FilesystemArtifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Prepared, RunReader, RunWriter, Target, Workspace
@@ -17,7 +18,6 @@ from evalwright.run.cells import Cell
 from evalwright.stores.artifacts import artifact_path, folder_of, read_artifact
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.current import working_in
-from evalwright.workspaces.folders import remove_tree
 
 __all__ = ["StoredArtifacts", "Workspaces"]
 

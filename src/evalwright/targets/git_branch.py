@@ -12,11 +12,11 @@ from typing import Annotated
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.plan import Variant
 from evalwright.processes import Finished, run_command
 from evalwright.targets.served import Served, ServedConfig, with_port
 from evalwright.targets.threads import Threads
-from evalwright.workspaces.folders import TemporaryFolder
 from evalwright.workspaces.git import check_out, commit_of
 
 __all__ = ["git_branch"]

@@ -11,10 +11,10 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.paths import named_in
+from evalwright.files.temporary import TemporaryFolder, remove_tree
 from evalwright.model.artifact import Changes, FileManifest
 from evalwright.model.snapshot import Case
 from evalwright.workspaces.diffs import difference
-from evalwright.workspaces.folders import TemporaryFolder, remove_tree
 from evalwright.workspaces.trees import Mask, Twin, copy_tree
 
 __all__ = ["Copied", "Snapshots", "folder_named", "tempdir_snapshot", "text_in"]

@@ -1,4 +1,4 @@
-"""A temporary folder that is gone when its run is: removed at the end, or by the next run if this one was killed."""
+"""Temporary folders that are gone when their process is: removed at the end, or by the next one if it was killed."""
 
 from __future__ import annotations
 
@@ -46,29 +46,35 @@ def remove_tree(path: Path) -> None:
 def _locked_folder(base: Path) -> tuple[Path, int | None]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base)).resolve()
-        lock = _lock(path)
-        if lock is None or path.exists():
+        try:
+            lock = _lock(path)
+        except (BlockingIOError, FileNotFoundError):
+            continue  # another run took it for a leftover before it was locked
+        if path.exists():
             return path, lock
-        os.close(lock)  # another run took it for a leftover before it was locked
+        if lock is not None:
+            os.close(lock)
 
 
 def _lock(path: Path) -> int | None:
-    """A descriptor that holds the lock; None when somebody else does, or the file system knows no locks."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
+    """A descriptor that holds the lock, None where folders cannot be locked. Raises BlockingIOError if it is held."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
         os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise
         return None
     return descriptor
 
 
 def _remove_leftovers(base: Path) -> None:
     for path in base.glob(PREFIX + "*"):
-        lock = _lock(path)
+        try:
+            lock = _lock(path)
+        except OSError:
+            continue  # held, of somebody else, or gone
         if lock is None:
             continue
         try:
