@@ -19,7 +19,7 @@ from evalwright.model.conversation import ConversationExpected, TraceExpected
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.steps import Steps
-from evalwright.model.trace import Output, Span, Trace
+from evalwright.model.trace import Output, Span, ToolCall, ToolResult, Trace
 from evalwright.northstar import EvalSuite, HallucinatedToolResultJudge, normalize_trace_payload
 from northstar.conversations import case, says
 
@@ -211,6 +211,16 @@ def test_tools_of_traces_of_other_origin_have_what_they_were_given_and_gave_back
     trace = traced(Steps())
     trace.spans = spans
     assert not build_evaluator("unnecessary_tool_loop", {}).evaluate(Case("a", None), trace).passed  # type: ignore[union-attr]
+
+
+def test_calls_of_traces_without_spans_are_steps_too() -> None:
+    call, answer = ToolCall("search", "c1", {"q": 1}), ToolResult("search", {"error": "down"}, "c1")
+    trace = traced(Steps())
+    trace.tool_calls, trace.tool_results = [call], [answer]
+    recovery = build_evaluator("bad_tool_failure_recovery", {})
+    assert recovery.evaluate(Case("a", None), msgspec.structs.replace(trace)).detail["failed_tools"]  # type: ignore[union-attr]
+    trace.output.final_answer = "The search is down."
+    assert recovery.evaluate(Case("a", None), msgspec.structs.replace(trace)).passed  # type: ignore[union-attr]
 
 
 def test_a_judge_sees_the_steps() -> None:

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
+from evalwright.evaluators.conversations import RECORDING
 from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
-from evalwright.model.trace import Span, SpanEvent, Trace
+from evalwright.model.trace import Span, SpanEvent, ToolCall, Trace
 
 __all__ = ["in_order", "spans_of", "steps_of"]
 
@@ -30,7 +31,10 @@ def steps_of(trace: Trace) -> Steps | None:
     global _last
     known, steps = _last
     if known is not trace:
-        steps = _steps(trace.spans) if trace.spans else None
+        if trace.spans:
+            steps = _steps(trace.spans)
+        else:
+            steps = None if RECORDING in trace.extra else _of_calls(trace)
         _last = (trace, steps)
     return steps
 
@@ -138,6 +142,39 @@ def _step(span: Span) -> Step:
 
 def _unmarked(attributes: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in attributes.items() if not key.startswith(_MARK)}
+
+
+def _of_calls(trace: Trace) -> Steps | None:
+    """Calls of tools as steps, for a trace that tells calls but no spans; a conversation goes on after its calls."""
+    if not trace.tool_calls:
+        return None
+    steps = Steps()
+    results = {result.tool_call_id: result.content for result in trace.tool_results if result.tool_call_id is not None}
+    told = [
+        message.tool_call or message for message in trace.messages if message.tool_call or message.role == "assistant"
+    ]
+    for part in told if any(isinstance(part, ToolCall) for part in told) else trace.tool_calls:
+        if isinstance(part, ToolCall):
+            _take_call(part, results.get(part.id) if part.id is not None else None, steps)
+        elif part.content:
+            _take(steps, "assistant_message", None, part.content)
+    if trace.output.final_answer:
+        _take(steps, "final_response", None, trace.output.final_answer)
+    return steps
+
+
+def _take_call(call: ToolCall, result: Any, steps: Steps) -> None:
+    error = (result.get("error") or result.get("is_error")) if isinstance(result, dict) else None
+    step_id = f"call-{len(steps.spans)}"
+    steps.spans.append(Step(step_id, "tool", call.name, status="error" if error else "ok", error=error or None))
+    _take(steps, "tool_arguments", step_id, {"arguments": call.arguments})
+    if result is not None:
+        _take(steps, "tool_result", step_id, result)
+
+
+def _take(steps: Steps, kind: str, step_id: str | None, content: Any) -> None:
+    order = len(steps.events)
+    steps.events.append(StepEvent(f"event-{order}", kind, step_id, content=content, order=order))
 
 
 def _events(span: Span) -> Iterator[StepEvent]:
