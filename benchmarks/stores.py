@@ -104,7 +104,8 @@ def main() -> int:
     parser.add_argument("stores", nargs="*", metavar="STORE", help=f"some of {', '.join(GOALS)}")
     parser.add_argument("--cells", type=int, default=20_000)
     options = parser.parse_args()
-    return 0 if all([measured(name, options.cells) for name in options.stores or GOALS]) else 1
+    sound = [measured(name, options.cells) for name in options.stores or GOALS]
+    return 0 if all(sound) else 1
 
 
 if __name__ == "__main__":

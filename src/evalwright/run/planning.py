@@ -127,7 +127,7 @@ def _globbed(case_id: str, glob: str) -> bool:
 
 
 def snapshot(case: EvalCase | Case) -> Case:
-    """The authored case as it is run and stored: plain JSON data. A dialect may read its files into such cases itself."""
+    """The authored case as it is run and stored: plain JSON data. Some dialects make such cases themselves."""
     if isinstance(case, Case):
         return case
     try:
