@@ -132,6 +132,17 @@ def test_stored_artifacts_are_what_is_judged_again(tmp_path):
     assert verdicts(run)["c0", "changed"] == verdicts(run)["c0", "reads"] == "missing_artifact"
 
 
+def test_artifacts_of_runs_in_a_database_are_judged_again_and_shown_too(tmp_path):
+    make(tmp_path, ["edit"])
+    suite = (tmp_path / "eval.yaml").read_text()
+    (tmp_path / "eval.yaml").write_text(
+        suite.replace("type: local_files, path: runs", "type: sqlite, path: runs.sqlite")
+    )
+    assert evalwright(tmp_path, "run", "eval.yaml").returncode == 0
+    assert "100.0%" in evalwright(tmp_path, "re-evaluate", "runs.sqlite").stdout
+    assert "+changed by c0" in evalwright(tmp_path, "inspect", "runs.sqlite").stdout
+
+
 def test_a_retried_cell_replaces_its_artifact(tmp_path):
     make(tmp_path, ["raise"])
     evalwright(tmp_path, "run", "eval.yaml")
