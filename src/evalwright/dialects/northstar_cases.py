@@ -13,11 +13,10 @@ import msgspec
 from evalwright.dialects.northstar_records import EvalCase, Record, checked, parsed_line, records_of
 from evalwright.dialects.northstar_traces import take_trace
 from evalwright.errors import EvalwrightError, InputError, Problem
-from evalwright.evaluators.conversations import RECORDING, normalized
+from evalwright.evaluators.conversations import RECORDING, calls_in, normalized
 from evalwright.files.jsonl import lines_of
 from evalwright.files.repeats import Repeats
 from evalwright.model.conversation import (
-    Conversation,
     ConversationExpected,
     ExpectedArguments,
     StateTransition,
@@ -182,6 +181,7 @@ def _trace(line: _Line, read_at: datetime) -> Trace:
     conversation = normalized(line.messages)
     latency = line.metrics.latency_ms
     took = int(latency) if latency is not None and 0 <= latency < 1e12 else 0
+    calls = [ToolCall(call.name, call.id, _mapping(call.arguments)) for call in conversation.tool_calls]
     trace = Trace(
         line.id,
         VARIANT,
@@ -190,8 +190,8 @@ def _trace(line: _Line, read_at: datetime) -> Trace:
         took,
         None,
         Output(conversation.final_response),
-        messages=_messages(line.messages, conversation),
-        tool_calls=[ToolCall(call.name, call.id, _mapping(call.arguments)) for call in conversation.tool_calls],
+        messages=_messages(line.messages, calls),
+        tool_calls=calls,
         tool_results=[
             ToolResult(output.name or "", _content(output.content), output.tool_call_id)
             for output in conversation.tool_outputs
@@ -220,22 +220,20 @@ def _take_steps(line: _Line, trace: Trace) -> None:
         take_trace(payload, run_id, trace)
 
 
-def _messages(messages: list[dict[str, Any]], conversation: Conversation) -> list[TraceMessage]:
-    """The conversation for readers and for evaluators that know nothing of recordings."""
+def _messages(messages: list[dict[str, Any]], calls: list[ToolCall]) -> list[TraceMessage]:
+    """The conversation for readers and for evaluators that know nothing of recordings; one message for each call."""
     said: list[TraceMessage] = []
-    calls = iter(conversation.tool_calls)
+    made = iter(calls)
     for message in messages:
         role, content = message.get("role"), message.get("content")
         if not isinstance(role, str):
             continue
         if content is not None or role != "assistant":
             name = message.get("name")
-            said.append(TraceMessage(role, content, name=name if isinstance(name, str) else None))
+            said.append(TraceMessage(role, content, None, None, name if isinstance(name, str) else None))
         if role == "assistant" and ("tool_calls" in message or "function_call" in message):
-            own = islice(calls, len(normalized([message]).tool_calls))
-            said.extend(
-                TraceMessage(role, None, None, ToolCall(call.name, call.id, _mapping(call.arguments))) for call in own
-            )
+            own = islice(made, sum(1 for _ in calls_in(message)))
+            said.extend([TraceMessage(role, None, None, call) for call in own])
     return said
 
 

@@ -40,8 +40,8 @@ _MOST_SHOWN = 20
 """Calls or terms that a reason or a detail lists."""
 
 
-def _skipped(what: str) -> Evaluation:
-    return Evaluation(False, None, f"the case expects no {what}", skipped=True)
+def _skipped(key: str) -> Evaluation:
+    return Evaluation(False, None, f"the case has no {key}", skipped=True)
 
 
 def _graded(passed: bool, reason: str, detail: dict[str, Any]) -> Evaluation:
@@ -302,14 +302,14 @@ def _within(actual: float | None, limit: float, what: str, unit: str, detail: di
     return _graded(passed, reason, detail)
 
 
-_NO_MOST = _skipped("most number of calls (max_tool_calls)")
-_NO_REQUIRED = _skipped("tools to be called (required_tools)")
-_NO_FORBIDDEN = _skipped("tools not to be called (forbidden_tools)")
-_NO_ARGUMENTS = _skipped("arguments of calls (tool_arguments)")
-_NO_SEQUENCE = _skipped("sequence of calls (tool_sequence)")
-_NO_REFERENCE = _skipped("reference to what tools gave back (require_tool_output_reference)")
-_NO_PHRASES = _skipped("phrases (contains)")
-_NO_BANNED = _skipped("phrases to be left out (not_contains)")
-_NO_TRUTH = _skipped("true answer (ground_truth)")
-_NO_LATENCY = _skipped("limit of time (max_latency_ms)")
-_NO_COST = _skipped("limit of cost (max_cost_usd)")
+_NO_MOST = _skipped("max_tool_calls")
+_NO_REQUIRED = _skipped("required_tools")
+_NO_FORBIDDEN = _skipped("forbidden_tools")
+_NO_ARGUMENTS = _skipped("tool_arguments")
+_NO_SEQUENCE = _skipped("tool_sequence")
+_NO_REFERENCE = _skipped("require_tool_output_reference")
+_NO_PHRASES = _skipped("contains")
+_NO_BANNED = _skipped("not_contains")
+_NO_TRUTH = _skipped("ground_truth")
+_NO_LATENCY = _skipped("max_latency_ms")
+_NO_COST = _skipped("max_cost_usd")

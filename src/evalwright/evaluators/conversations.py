@@ -12,7 +12,7 @@ from evalwright.model.conversation import Conversation, ConversationExpected, To
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["RECORDING", "conversation_of", "expected_of", "json_text", "latency_of", "normalized"]
+__all__ = ["RECORDING", "calls_in", "conversation_of", "expected_of", "json_text", "latency_of", "normalized"]
 
 RECORDING = "recording"
 """The key of `Trace.extra` with what was recorded: `{messages, metrics, metadata}`, as its author wrote it."""
@@ -55,7 +55,7 @@ def normalized(messages: Sequence[Any]) -> Conversation:
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
         if role == "assistant":
-            found.tool_calls.extend(_calls(message))
+            found.tool_calls.extend(calls_in(message))
             text = _text(message.get("content"))
             if text:
                 found.assistant_messages.append(text)
@@ -78,7 +78,8 @@ def json_text(value: Any) -> str:
         return f"<{type(value).__name__} that JSON cannot hold>"
 
 
-def _calls(message: dict[str, Any]) -> Iterator[ToolUse]:
+def calls_in(message: dict[str, Any]) -> Iterator[ToolUse]:
+    """The calls of tools in one message of the system, of every shape."""
     listed = message.get("tool_calls")
     for call in listed if isinstance(listed, list) else ():
         if isinstance(call, dict):
