@@ -245,3 +245,46 @@ def test_other_formats_refuse_options_of_this_one(project):
     (project / "eval.yaml").write_text("eval: {name: x}\n")
     with pytest.raises(InputError, match="--cached: not an option of the format evalh"):
         load_suite(project / "eval.yaml", options={"cached": project})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("name: support", "name: support\nnam: x", "nam"),
+        ("function: contains", "function: contains, extractr: x", "graders.right.extractr"),
+        ("metric_key: right", "metric_key: right, aggregation: accuracy", "gate.value"),
+        ("kind: tool, function: contains", "kind: model_judge, prompt: 'Is {this} right?'", "graders.right"),
+    ],
+)
+def test_what_is_most_likely_not_meant_is_a_warning(project, old, new, key):
+    (project / "suite.yaml").write_text(SUITE.replace(old, new))
+    suite = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    assert [problem.key for problem in suite.warnings] == [key]
+
+
+def test_unknown_keys_are_mistakes_when_that_is_asked_for(project):
+    (project / "suite.yaml").write_text(SUITE + "nam: x\n")
+    with pytest.raises(InputError, match='did you mean "name"'):
+        load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france", "strict": True})
+
+
+def test_a_suite_is_run_from_python(project):
+    import asyncio
+
+    from evalwright.letta import run_suite as run_letta
+
+    found = asyncio.run(
+        run_letta(project / "suite.yaml", 2, output_path=project / "out", num_runs=2, target="agent.py:knows_france")
+    )
+    assert (found.gates_passed, found.run_statistics["runs_passed"]) == (True, 2)
+    assert found.results[0]["grades"]["right"]["score"] == 1.0
+    assert found.run_dir.parent == project / "out"
+
+
+def test_a_callback_beside_a_style_is_refused(project):
+    import asyncio
+
+    from evalwright.letta import run_suite as run_letta
+
+    with pytest.raises(ValueError, match="found both"):
+        asyncio.run(run_letta(project / "suite.yaml", custom_progress_callback=object(), progress_style="rich"))

@@ -60,6 +60,7 @@ def command(
     The last line of the output is the folder of the run. An interrupted run goes on with `evalwright resume`.
     """
     from evalwright.cli.outcome import present, watch_of
+    from evalwright.cli.screen import warn
     from evalwright.dialects import load_suite
     from evalwright.run.api import RunOptions, retry, run_suite
 
@@ -69,6 +70,7 @@ def command(
     if retried is not None and options != RunOptions(models=models):
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
     suite = load_suite(path, dialect, _pairs(variables), options={"target": target, **of_format})
+    warn(suite.warnings)
     if dry_run:
         return _foretold(suite, options)
     watch = watch_of(quiet, suite.secrets)

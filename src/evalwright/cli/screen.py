@@ -7,9 +7,12 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
-from evalwright.reports.text import Paint
+from evalwright.errors import Problem
+from evalwright.reports.text import Paint, harmless
 
-__all__ = ["is_terminal", "paint_for", "say"]
+__all__ = ["is_terminal", "paint_for", "say", "warn"]
+
+_MOST_WARNINGS = 50
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -22,6 +25,15 @@ def is_terminal(stream: TextIO) -> bool:
 def paint_for(stream: TextIO) -> Paint:
     """Colours for a terminal, unless NO_COLOR is set (no-color.org)."""
     return Paint(is_terminal(stream) and not os.environ.get("NO_COLOR"))
+
+
+def warn(problems: Iterable[Problem]) -> None:
+    """One line on stderr for each of the first fifty."""
+    shown = list(problems)
+    for problem in shown[:_MOST_WARNINGS]:
+        print(harmless(f"warning: {problem}"), file=sys.stderr)
+    if len(shown) > _MOST_WARNINGS:
+        print(f"... and {len(shown) - _MOST_WARNINGS:,} more warnings", file=sys.stderr)
 
 
 def say(lines: Iterable[str]) -> None:

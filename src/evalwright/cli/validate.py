@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,6 @@ from evalwright.cli.options import as_json, dialect, format_options, suite_argum
 from evalwright.errors import InputError, Problem
 
 __all__ = ["command"]
-
-_MOST_WARNINGS = 50
 
 
 @click.command("validate", short_help="Check a suite and its dataset without running anything.")
@@ -27,16 +24,15 @@ def command(path: Path, dialect: str | None, as_json: bool, **of_format: Any) ->
 
     Keys of cases that nothing reads are allowed; they are named on stderr as warnings.
     """
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, warn
     from evalwright.dialects import load_suite
     from evalwright.reports.numbers import counted
-    from evalwright.reports.text import harmless
 
     cases: list[dict[str, object]] = []
     try:
         suite = load_suite(path, dialect, options=of_format)
         count = _count(suite.cases, cases if as_json else None)
-        warnings = list(getattr(suite.cases, "unknown_keys", list)())
+        warnings = [*suite.warnings, *getattr(suite.cases, "unknown_keys", list)()]
         if lost := getattr(suite.cases, "problems", ()):
             raise InputError(lost)  # of cases that a run would tell as errors
     except InputError as error:
@@ -49,10 +45,7 @@ def command(path: Path, dialect: str | None, as_json: bool, **of_format: Any) ->
         document = {"ok": True, "dialect": suite.dialect, **found, "problems": [], "warnings": _rows(warnings)}
         say([_encoded({**document, "cases": cases} if cases else document)])
     else:
-        for warning in warnings[:_MOST_WARNINGS]:
-            print(harmless(f"warning: {warning}"), file=sys.stderr)
-        if len(warnings) > _MOST_WARNINGS:
-            print(f"... and {len(warnings) - _MOST_WARNINGS:,} more warnings", file=sys.stderr)
+        warn(warnings)
         say(["ok: " + ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())])
     return 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from evalwright.dialects.letta_graders import Graders
 from evalwright.dialects.letta_samples import Samples, Selection
 from evalwright.dialects.letta_target import Target
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.evaluators.rubric_template import filled
 from evalwright.files import yaml
 from evalwright.files.places import Place, dotted, steps_of
 from evalwright.model.case import EvalCase
@@ -66,7 +67,9 @@ class _Reading:
         name = self._text("name")
         graders = self._graders()
         gate = self._gate(list(graders))
-        evaluators = Graders(self._folder, raw.get("reward") is not None, self._options, self.tell).specs(graders, gate)
+        evaluators = Graders(self._folder, raw.get("reward") is not None, self._options, self.tell, self.note).specs(
+            graders, gate
+        )
         if gate is not None and "function" in gate:
             evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
@@ -74,6 +77,7 @@ class _Reading:
         variants = target.variants(to_run, self.take)
         if target.cached and runs > 1:
             self.tell(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
+        self._look(gate, evaluators)
         cases = self._cases(evaluators, limit, target)
         if to_run:
             for spec in evaluators:
@@ -94,12 +98,31 @@ class _Reading:
             target_chosen=True,
             document=document,
             secrets=target.secrets(),
+            warnings=self._warnings,
         )
 
     def tell(self, place: Place, message: str) -> None:
         problem = Problem(str(self._path), message, self._document.line(place), dotted(place))
         if problem not in self._problems:  # each model's variant has the same target
             self._problems.append(problem)
+
+    def note(self, place: Place, message: str) -> None:
+        """A key that nothing reads: a mistake with --strict, else a warning."""
+        (self.tell if self._options.get("strict") else self._warn)(place, message)
+
+    def _warn(self, place: Place, message: str) -> None:
+        self._warnings.append(Problem(str(self._path), message, self._document.line(place), dotted(place)))
+
+    def _look(self, gate: Mapping[str, Any] | None, evaluators: list[EvaluatorSpec]) -> None:
+        """Warn of what is allowed but most likely not meant."""
+        for place, value in _fractions(gate, ("gate",)):
+            self._warn(place, f"accuracy is a percentage from 0 to 100: {value:g} is reached by almost any run")
+        for spec in evaluators:
+            if spec.type == "rubric_template" and not spec.config.get("rubric_vars"):
+                unknown = sorted(filled(spec.config["prompt"], {})[1] - {"input", "ground_truth", "submission"})
+                if unknown:
+                    names = ", ".join(unknown)
+                    self._warn(("graders", spec.name), f"the rubric uses names that rubric_vars does not list: {names}")
 
     def take(self, place: Place, build: Callable[[], object]) -> None:
         """Build something; its problems become problems of this file at `place`."""
@@ -121,8 +144,12 @@ class _Reading:
 
     def _unknown_keys(self) -> None:
         for key in self._raw:
-            if key not in _KEYS and self._options.get("strict"):
-                self.tell((key,), f"unknown key{did_you_mean(key, _KEYS)}")
+            if key not in _KEYS:
+                self.note((key,), f"nothing reads this key{did_you_mean(key, _KEYS)}")
+        if "grader" in self._raw and "graders" not in self._raw:
+            self._warn(("grader",), "expected 'graders'; this one is read as the only grader, named 'default'")
+        if "sandbox" in self._raw:
+            self._warn(("sandbox",), "samples are run here, not in a sandbox")
 
     def _text(self, key: str) -> str:
         value = self._raw.get(key)
@@ -209,3 +236,13 @@ class _Reading:
             trials=runs,
             retry=RetryRule(target.attempts, ["*"], 1.0),
         )
+
+
+def _fractions(gate: Mapping[str, Any] | None, place: Place) -> Iterator[tuple[Place, float]]:
+    """Where a gate holds an accuracy against a value that looks like a fraction."""
+    if gate is None or gate["kind"] == "reward":
+        return
+    for i, condition in enumerate(gate.get("conditions", ())):
+        yield from _fractions(condition, (*place, "conditions", i))
+    if gate.get("aggregation") == "accuracy" and 0 < gate["value"] <= 1:
+        yield (*place, "value"), gate["value"]

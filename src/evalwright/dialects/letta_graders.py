@@ -38,9 +38,14 @@ class Graders:
     """Reads `graders`; every mistake is told with its place."""
 
     def __init__(
-        self, folder: Path, newer: bool, options: Mapping[str, Any], tell: Callable[[Place, str], None]
+        self,
+        folder: Path,
+        newer: bool,
+        options: Mapping[str, Any],
+        tell: Callable[[Place, str], None],
+        note: Callable[[Place, str], None],
     ) -> None:
-        self._folder, self._newer, self._options, self._tell = folder, newer, options, tell
+        self._folder, self._newer, self._options, self._tell, self._note = folder, newer, options, tell, note
 
     def specs(self, graders: Mapping[str, Any], gate: Mapping[str, Any] | None) -> list[EvaluatorSpec]:
         found = []
@@ -72,8 +77,8 @@ class Graders:
 
     def _unknown(self, raw: Mapping[str, Any], known: set[str], place: Place) -> None:
         for key in raw:
-            if key not in known and self._options.get("strict"):
-                self._tell((*place, key), f"unknown key{did_you_mean(str(key), known)}")
+            if key not in known:
+                self._note((*place, key), f"nothing reads this key{did_you_mean(str(key), known)}")
 
     def _tool(self, function: Any, place: Place) -> tuple[str | None, dict[str, Any]]:
         if not isinstance(function, str) or not function:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from evalwright.letta.datasets import load_dataset
     from evalwright.letta.decorators import agent_factory, extractor, grader, reward_composer, suite_setup
     from evalwright.letta.models import AgentState, GradeResult, LettaMessageUnion, PerTurnGrade, RewardOutput, Sample
+    from evalwright.letta.running import RunnerResult, run_suite
 
 __all__ = [
     "AgentState",
@@ -16,12 +17,14 @@ __all__ = [
     "LettaMessageUnion",
     "PerTurnGrade",
     "RewardOutput",
+    "RunnerResult",
     "Sample",
     "agent_factory",
     "extractor",
     "grader",
     "load_dataset",
     "reward_composer",
+    "run_suite",
     "suite_setup",
 ]
 
@@ -31,12 +34,14 @@ _MODULES = {
     "LettaMessageUnion": "models",
     "PerTurnGrade": "models",
     "RewardOutput": "models",
+    "RunnerResult": "running",
     "Sample": "models",
     "agent_factory": "decorators",
     "extractor": "decorators",
     "grader": "decorators",
     "load_dataset": "datasets",
     "reward_composer": "decorators",
+    "run_suite": "running",
     "suite_setup": "decorators",
 }
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
+from evalwright.errors import Problem
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RunSettings, Variant
 from evalwright.model.snapshot import Case
@@ -51,4 +52,6 @@ class Suite(BaseModel):
     """The whole authored document with defaults, in its dialect's own shape: written to `config.yaml`, masked."""
     secrets: dict[str, str] = {}
     """Values that must never reach disk or terminal, by the name of the variable or key they came from."""
+    warnings: SkipValidation[list[Problem]] = []
+    """What is allowed, but most likely not meant."""
     metadata: dict[str, Any] = {}
