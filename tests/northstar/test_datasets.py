@@ -61,18 +61,19 @@ def test_every_problem_of_every_case_is_told_with_its_place(tmp_path: Path) -> N
     message = refusal(written(tmp_path, [wrong, CASE, {"id": "b"}]))
     for part in (
         "case 0",
-        "id: ",
+        "[0].id",
         'did you mean "contains"?',
         "non-negative",
         "case 2, id 'b'",
-        "messages: it is missing",
+        "[2].messages",
+        "it is missing",
     ):
         assert part in message
 
 
 def test_a_record_out_of_shape_is_told_with_its_line(tmp_path: Path) -> None:
     lines = json.dumps(CASE) + "\n" + json.dumps({"id": "b", "messages": {}})
-    assert "Invalid eval case (line 2, id 'b'): messages" in refusal(written(tmp_path, lines.encode(), "d.jsonl"))
+    assert "messages  Invalid eval case (line 2, id 'b')" in refusal(written(tmp_path, lines.encode(), "d.jsonl"))
 
 
 def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:

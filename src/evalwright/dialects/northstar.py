@@ -87,9 +87,5 @@ def _json(content: bytes) -> Any:
 
 
 def _is_case(record: Any) -> bool:
-    return (
-        isinstance(record, Mapping)
-        and isinstance(record.get("id"), str)
-        and isinstance(record.get("messages"), list)
-        and record.keys() <= EvalCase.model_fields.keys()
-    )
+    """Whether a record has the keys of a case; one with mistakes in them is told those."""
+    return isinstance(record, Mapping) and {"id", "messages"} <= record.keys() <= EvalCase.model_fields.keys()

@@ -132,7 +132,7 @@ def _problems(record: Record, file: str, found: Iterable[Any]) -> Iterator[Probl
         key = dotted(place)
         yield Problem(
             file,
-            f"Invalid eval case ({where}): {key + ': ' if key else ''}{_message(place, item)}",
+            f"Invalid eval case ({where}): {_message(place, item)}",
             record.line,
             key if record.line is not None else f"[{record.number}]" + (f".{key}" if key else ""),
         )

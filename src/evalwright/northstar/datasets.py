@@ -67,5 +67,5 @@ def _cases(records: Iterable[Record], file: str) -> list[EvalCase]:
     except InputError as error:
         problems += error.problems
     if problems:
-        raise ValueError("\n".join(f"{problem.file}: {problem.message}" for problem in problems))
+        raise ValueError("\n".join(map(str, problems)))
     return cases
