@@ -14,8 +14,6 @@ from pydantic_core import to_jsonable_python
 from evalwright.dialects.environment import Expansion
 from evalwright.dialects.evalh_checks import ill_named
 from evalwright.dialects.evalh_file import EvalFile, EvaluatorSection, SystemSection, sound_parts
-from evalwright.dialects.gates import checked_gate
-from evalwright.dialects.prices import read_prices
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.paths import named_in
@@ -164,6 +162,8 @@ class _Reading:
         named = file.metrics.price_table_path
         if named is None or not to_run:
             return {}
+        from evalwright.dialects.prices import read_prices
+
         try:
             return read_prices(self._path.parent / named)
         except InputError as error:
@@ -215,6 +215,8 @@ class _Reading:
     def _gate(self, file: EvalFile) -> dict[str, Any] | None:
         if file.gate is None:
             return None
+        from evalwright.dialects.gates import checked_gate
+
         return checked_gate(file.gate, [section.name for section in file.evaluators], self._complain)
 
     def _cases(self, file: EvalFile, to_run: bool) -> Iterable[EvalCase]:
