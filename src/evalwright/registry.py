@@ -21,6 +21,7 @@ KINDS: dict[str, dict[str, str]] = {
         "evalh": "evalwright.dialects.evalh:Evalh",
         "letta": "evalwright.dialects.letta:Letta",
         "northstar": "evalwright.dialects.northstar:Northstar",
+        "pixie": "evalwright.dialects.pixie:Pixie",
     },
     "targets": {
         "anthropic": "evalwright.targets.chat:Anthropic",
@@ -31,6 +32,7 @@ KINDS: dict[str, dict[str, str]] = {
         "http": "evalwright.targets.http:Http",
         "openai_chat": "evalwright.targets.chat:OpenAIChat",
         "letta_agent": "evalwright.letta.target:LettaAgent",
+        "pixie_app": "evalwright.pixie.target:PixieApp",
         "python_function": "evalwright.targets.python_function:PythonFunction",
         "replay": "evalwright.targets.replay:Replay",
         "subprocess": "evalwright.targets.command:Command",
@@ -70,6 +72,7 @@ KINDS: dict[str, dict[str, str]] = {
         "max_tool_calls": "evalwright.evaluators.conversation_checks:MaxToolCalls",
         "not_contains": "evalwright.evaluators.conversation_checks:NotContains",
         "pairwise_judge": "evalwright.evaluators.pairwise:PairwiseJudge",
+        "pixie": "evalwright.pixie.evaluator:PixieEvaluator",
         "planning_action_mismatch_judge": "evalwright.evaluators.conversation_judges:PlanningActionMismatchJudge",
         "python_grader": "evalwright.letta.functions:PythonGrader",
         "python_reward": "evalwright.letta.functions:PythonReward",
@@ -95,6 +98,7 @@ KINDS: dict[str, dict[str, str]] = {
         "tool_output_referenced": "evalwright.evaluators.conversation_checks:ToolOutputReferenced",
         "tool_sequence": "evalwright.evaluators.conversation_checks:ToolSequence",
         "tool_trajectory": "evalwright.evaluators.trajectory:ToolTrajectory",
+        "wrap_check": "evalwright.pixie.evaluator:WrapCheck",
         "unnecessary_tool_loop": "evalwright.evaluators.step_checks:UnnecessaryToolLoop",
     },
     "embedders": {
@@ -128,9 +132,9 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "workspaces": {
         "docker": "evalwright.workspaces.docker:docker_workspace",
-        "docker_volume": "evalwright.workspaces.docker:docker_workspace",
+        "docker_volume": "evalwright.workspaces.docker:docker_volume",
         "git": "evalwright.workspaces.git:git_workspace",
-        "git_branch": "evalwright.workspaces.git:git_workspace",
+        "git_branch": "evalwright.workspaces.git:git_branch",
         "tempdir_snapshot": "evalwright.workspaces.snapshot:tempdir_snapshot",
     },
     "enrichers": {

@@ -206,6 +206,11 @@ def test_a_plain_folder_becomes_a_repository_with_one_commit(project, opened):
     assert not (project / ".git").exists()
 
 
+@pytest.mark.parametrize("kind", ["tempdir_snapshot", "git", "git_branch", "docker", "docker_volume"])
+def test_artifacts_tell_the_kind_by_the_name_that_the_suite_uses(kind, tmp_path):
+    assert load("workspaces", kind)({}, tmp_path).kind == kind
+
+
 REFUSED = {
     "folder that is not there": ("tempdir_snapshot", {"copy_from": "nowhere"}, {"copy_from": "no folder 'nowhere'"}),
     "copy_from a file": ("tempdir_snapshot", {"copy_from": "project/calc.py"}, {"copy_from": "no folder"}),

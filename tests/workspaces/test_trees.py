@@ -4,6 +4,9 @@ import hashlib
 import os
 import socket
 import stat
+import threading
+from contextlib import contextmanager
+from itertools import cycle
 
 import pytest
 from hypothesis import given
@@ -152,6 +155,69 @@ def test_a_file_too_large_to_mask_is_kept_only_without_secrets(source, tmp_path,
     tree = copy_tree(source, tmp_path / "copy", mask=lambda text: text.replace("hunter22", "***"))
     assert files_in(tmp_path / "copy") == {"clean": b"x" * 500}
     assert "secret" in tree.left_out["leaky"]
+
+
+@contextmanager
+def meanwhile(action):
+    """Does something again and again in another thread."""
+    stop = threading.Event()
+
+    def work():
+        while not stop.is_set():
+            action()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_links_put_in_the_place_of_files_and_folders_meanwhile_lead_nowhere(source, tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "canary").write_text("canary")
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    for place in (source, spare):
+        (place / "folder").mkdir()
+        (place / "folder" / "canary").write_text("harmless")
+        (place / "canary").write_text("harmless")
+    (spare / "to file").symlink_to(outside / "canary")
+    (spare / "to folder").symlink_to(outside)
+
+    def swap():
+        for name, link in (("canary", "to file"), ("folder", "to folder")):
+            (source / name).rename(tmp_path / "aside")
+            (spare / link).rename(source / name)
+            (source / name).rename(spare / link)
+            (tmp_path / "aside").rename(source / name)
+
+    with meanwhile(swap):
+        for number in range(500):
+            copy_tree(source, tmp_path / f"copy{number}")
+    read = {path.read_text() for path in tmp_path.glob("copy*/**/canary")}
+    assert read == {"harmless"}
+
+
+def test_a_file_that_changes_while_it_is_read_is_listed_as_it_was_copied(source, tmp_path):
+    (source / "log").write_bytes(b"x" * 500_000)
+
+    sizes = cycle(range(100_000, 3_000_000, 70_000))
+
+    def write():
+        with (source / "log").open("r+b") as file:
+            file.write(os.urandom(50_000))
+            file.truncate(next(sizes))
+
+    with meanwhile(write):
+        for number in range(50):
+            tree = copy_tree(source, tmp_path / f"copy{number}")
+            copied = (tmp_path / f"copy{number}" / "log").read_bytes()
+            entry = tree.manifest.files["log"]
+            assert (entry.size, entry.sha256) == (len(copied), hashlib.sha256(copied).hexdigest())
 
 
 NAMES = st.text(st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=12).filter(

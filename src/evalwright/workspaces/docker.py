@@ -14,9 +14,16 @@ from evalwright.model.snapshot import Case
 from evalwright.processes import run_command
 from evalwright.workspaces.snapshot import Copied, Snapshots, tempdir_snapshot
 
-__all__ = ["docker", "docker_workspace"]
+__all__ = ["docker", "docker_volume", "docker_workspace"]
 
 _PATIENCE = 60
+
+
+def docker_volume(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
+    """The same as `docker_workspace`; artifacts tell the name that was used."""
+    found = docker_workspace(config, suite_folder)
+    found.kind = "docker_volume"
+    return found
 
 
 def docker_workspace(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:

@@ -15,13 +15,20 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.workspaces.snapshot import Snapshots, folder_named, text_in
 
-__all__ = ["GitSnapshots", "check_out", "commit_of", "git_workspace"]
+__all__ = ["GitSnapshots", "check_out", "commit_of", "git_branch", "git_workspace"]
 
 _PATIENCE = 300
 """Seconds that one git command may take."""
 _SETTINGS = ("core.hooksPath=/dev/null", "advice.detachedHead=false", "protocol.file.allow=always", "gc.auto=0")
 _WHO = {"GIT_AUTHOR_NAME": "evalwright", "GIT_AUTHOR_EMAIL": "evalwright@localhost"}
 _WHO |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in _WHO.items()}
+
+
+def git_branch(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
+    """The same as `git_workspace`; artifacts tell the name that was used."""
+    found = git_workspace(config, suite_folder)
+    found.kind = "git_branch"
+    return found
 
 
 def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
@@ -55,7 +62,7 @@ def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots
 class GitSnapshots(Snapshots):
     """Copies of a repository at one commit; `.git` is there for the system and no part of what is compared."""
 
-    kind = "git_branch"
+    kind = "git"
     without = frozenset({".git"})
 
     def __init__(self, copy_from: Path | None, base: Path | None, repo: Path | None, commit: str) -> None:

@@ -2,7 +2,8 @@
 
 Nothing outside of the folder is ever read: symbolic links are not followed, not even one that takes a file's or a
 folder's place meanwhile, because every step is opened from the folder above it. Pipes, devices and links are passed
-over; what cannot be read, and what is beyond the bounds, is named with the reason.
+over; what cannot be read, and what is beyond the bounds, is named with the reason. Of a file that grows meanwhile
+the part is taken that was there when it was opened.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class _Copying:
             return None
         if (twin.size, _runs(twin.mode)) != (facts.st_size, _runs(facts.st_mode)):
             return None
-        entry = _entry_of(facts, _hashed(file, self._bytes))
+        entry = _entry_of(facts, _hashed(file, facts.st_size))
         if entry.sha256 != twin.sha256:
             return None
         try:
@@ -164,12 +165,12 @@ class _Copying:
         copy = os.open(kept, _WRITE, 0o755 if _runs(facts.st_mode) else 0o644, dir_fd=target)
         try:
             if self._mask is None:
-                found = _hashed(file, self._bytes, lambda data: _write(copy, data))
+                found = _hashed(file, facts.st_size, lambda data: _write(copy, data))
             elif facts.st_size > _MASKABLE:
-                found = _hashed(file, self._bytes, _Searching(self._mask, copy))
+                found = _hashed(file, facts.st_size, _Searching(self._mask, copy))
             else:
                 pieces: list[bytes] = []
-                found = _hashed(file, min(self._bytes, _MASKABLE), pieces.append)
+                found = _hashed(file, facts.st_size, pieces.append)
                 _write(copy, _masked(b"".join(pieces), self._mask))
             os.utime(copy, ns=(facts.st_mtime_ns, facts.st_mtime_ns))
         finally:
@@ -214,13 +215,11 @@ def _chunks(file: int, most: int) -> Iterator[bytes]:
 
 
 def _hashed(file: int, most: int, take: Callable[[bytes], None] = lambda data: None) -> tuple[str, int]:
-    """SHA-256 (hex) and size of what there is to read; each piece of it is given to `take`."""
+    """SHA-256 (hex) and size of the first `most` bytes; each piece of them is given to `take`."""
     digest, size = hashlib.sha256(), 0
-    for chunk in _chunks(file, most + 1):
+    for chunk in _chunks(file, most):
         digest.update(chunk)
         size += len(chunk)
-        if size > most:
-            raise _TooLarge("it is larger than what is kept of one workspace, or grew meanwhile")
         take(chunk)
     return digest.hexdigest(), size
 
