@@ -45,10 +45,11 @@ def payload(*records: dict[str, Any], **run: Any) -> dict[str, Any]:
     }
 
 
-def graded(check: str, exported: dict[str, Any], **expected: Any) -> Evaluation:
+def graded(check: str, exported: dict[str, Any], strict: bool | None = None, **expected: Any) -> Evaluation:
     asked = Expected(conversation=ConversationExpected(trace=msgspec.convert(expected, TraceExpected)))
     trace = traced(steps_in(exported, "r"))
-    found = build_evaluator(check, {}).evaluate(Case("a", None, asked), trace)
+    config = {} if strict is None else {"strict": strict}
+    found = build_evaluator(check, config).evaluate(Case("a", None, asked), trace)
     assert isinstance(found, Evaluation)
     return found
 
@@ -204,6 +205,28 @@ class TestOtherChecks:
     )
     def test_without_anything_to_look_at_a_check_is_skipped(self, check: str) -> None:
         assert graded(check, payload()).skipped
+
+
+class TestStricterRules:
+    def test_a_failure_that_was_recovered_from_passes(self) -> None:
+        exported = payload(span("t", 0, status="error"), event("m", 2, "reasoning"))
+        assert not graded("failure_origin", exported).passed
+        assert graded("failure_origin", exported, strict=True).passed
+
+    def test_what_failed_for_good_does_not_pass(self) -> None:
+        assert not graded("failure_origin", payload(span("t", 0, status="error")), strict=True).passed
+
+    def test_retrieving_nothing_is_a_recall_of_nothing(self) -> None:
+        asked = {"relevant_retrieval_ids": ["d"], "min_retrieval_recall": 0.5}
+        assert graded("retrieval_precision_recall", payload(), **asked).skipped
+        found = graded("retrieval_precision_recall", payload(), strict=True, **asked)
+        assert (found.passed, found.score, found.skipped) == (False, 0.0, False)
+
+    def test_positional_arguments_tell_calls_apart(self) -> None:
+        events = [event(f"e{n}", n, "tool_arguments", span_id="t", content={"args": [n], "kwargs": {}}) for n in (0, 1)]
+        exported = payload(span("t"), *events)
+        assert not graded("unnecessary_tool_loop", exported, max_repeated_tool_calls=1).passed
+        assert graded("unnecessary_tool_loop", exported, strict=True, max_repeated_tool_calls=1).passed
 
 
 def test_tools_of_traces_of_other_origin_have_what_they_were_given_and_gave_back_as_events() -> None:

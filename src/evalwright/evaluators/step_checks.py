@@ -85,7 +85,12 @@ def _after(event: StepEvent, span: Step) -> bool:
 
 
 class UnnecessaryToolLoop(msgspec.Struct, frozen=True):
-    """No tool is called more often than allowed with the same arguments."""
+    """No tool is called more often than allowed with the same arguments.
+
+    With `strict` positional arguments count too, and a call that names its tool is a call of that tool.
+    """
+
+    strict: bool = False
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         steps = steps_of(trace)
@@ -96,9 +101,8 @@ class UnnecessaryToolLoop(msgspec.Struct, frozen=True):
             return _skipped("fewer than two calls of tools")
         limit = _asked(case).max_repeated_tool_calls or _REPEATS
         names = {span.id: span.name for span in steps.spans}
-        made = Counter(
-            (names[event.span_id], json_text(_arguments(event.content))) for event in calls if event.span_id in names
-        )
+        known = [(names[event.span_id], event.content) for event in calls if event.span_id in names]
+        made = Counter(map(self._signature, known))
         loops = [
             {"tool": tool, "arguments": arguments, "calls": count}
             for (tool, arguments), count in made.items()
@@ -108,9 +112,17 @@ class UnnecessaryToolLoop(msgspec.Struct, frozen=True):
         reason = f"called with the same arguments: {told}; at most {limit} times expected" if loops else ""
         return _graded(not loops, reason, {"max_repeated_tool_calls": limit, "loop_signatures": loops[:_MOST_SHOWN]})
 
+    def _signature(self, call: tuple[str, Any]) -> tuple[str, str]:
+        name, content = call
+        arguments = _arguments(content)
+        if self.strict and isinstance(content, dict):
+            name = str(content.get("name") or name)
+            arguments = [content.get("args"), arguments]
+        return name, json_text(arguments)
+
 
 def _arguments(content: Any) -> Any:
-    """What a call was given; positional arguments of decorated functions do not count."""
+    """What a call was given, but for positional arguments of decorated functions."""
     if not isinstance(content, dict):
         return content
     if "arguments" in content:
@@ -149,7 +161,12 @@ def _state(event: StepEvent) -> str | None:
 
 
 class RetrievalPrecisionRecall(msgspec.Struct, frozen=True):
-    """Enough of what tools retrieved is relevant, and enough of what is relevant was retrieved."""
+    """Enough of what tools retrieved is relevant, and enough of what is relevant was retrieved.
+
+    Where nothing was retrieved it is skipped; with `strict` nothing of what is relevant was.
+    """
+
+    strict: bool = False
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         steps, asked = steps_of(trace), _asked(case)
@@ -159,11 +176,12 @@ class RetrievalPrecisionRecall(msgspec.Struct, frozen=True):
         if asked.relevant_retrieval_ids is None or not limits:
             return _skipped("the case expects no retrieval (relevant_retrieval_ids with a least precision or recall)")
         retrieved = {name for event in steps.events if event.type == "tool_result" for name in _ids(event.content)}
-        if not retrieved:
+        if not retrieved and not self.strict:
             return _skipped("nothing was retrieved")
         relevant = set(asked.relevant_retrieval_ids)
         hits = retrieved & relevant
-        precision, recall = len(hits) / len(retrieved), len(hits) / len(relevant) if relevant else 1.0
+        precision = len(hits) / len(retrieved) if retrieved else 1.0
+        recall = len(hits) / len(relevant) if relevant else 1.0
         passed = precision >= (asked.min_retrieval_precision or 0) and recall >= (asked.min_retrieval_recall or 0)
         detail = {
             "threshold": max(limits),
@@ -247,7 +265,12 @@ def _marked(event: StepEvent, key: str) -> bool:
 
 
 class FailureOrigin(msgspec.Struct, frozen=True):
-    """Nothing failed; otherwise this names the first step that did. Without any failure it is skipped."""
+    """Nothing failed; otherwise this names the first step that did. Without any failure it is skipped.
+
+    With `strict` it passes when the run ended well and every failed tool was recovered from.
+    """
+
+    strict: bool = False
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         steps = steps_of(trace)
@@ -265,5 +288,11 @@ class FailureOrigin(msgspec.Struct, frozen=True):
             "failing_event_ids": [event.id for event in events[:_MOST_SHOWN]],
             "run_error": error,
         }
+        if self.strict and error is None and not events and all(_overcome(span, steps) for span in spans):
+            return _graded(True, "every failure was recovered from", detail)
         where = "the run" if origin is None else f"{origin.kind} {origin.name}"
         return _graded(False, f"the first failure is that of {where}", detail)
+
+
+def _overcome(span: Step, steps: Steps) -> bool:
+    return span.kind == "tool" and _recovered(span, steps)
