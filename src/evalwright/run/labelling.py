@@ -29,7 +29,7 @@ def labels_of(
 ) -> tuple[list[Label], list[Problem]]:
     """The answer that each row is about, and a problem for each row that is about none, several, or one again."""
     cells: dict[str, list[CellKey]] = {}
-    for key in found.attempts:
+    for key in sorted(found.attempts):  # whichever cell was finished first
         cells.setdefault(key[0], []).append(key)
     where = _Where(evaluators, found, cells)
     problems: list[Problem] = []
