@@ -54,9 +54,8 @@ def measured(cases: int) -> None:
     if cost.status not in (0, 1):
         sys.exit(cost.errors)
     rate = cases / cost.wall
-    print(
-        f"{cases:>9,} cases  {rate:>9,.0f} a second  {cost.cpu / cases * 1e6:6.1f} us of CPU a case  {cost.peak:5.0f} MiB"
-    )
+    cpu = cost.cpu / cases * 1e6
+    print(f"{cases:>9,} cases  {rate:>9,.0f} a second  {cpu:6.1f} us of CPU a case  {cost.peak:5.0f} MiB")
 
 
 if __name__ == "__main__":
