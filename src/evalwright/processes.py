@@ -25,6 +25,8 @@ _LAST_WORDS = 4_000
 _CHUNK = 65_536
 _MOMENT = 0.5
 """Seconds that pipes may stay open once the session is dead: then somebody outside of it holds them."""
+_TIED = ("/bin/sh", "-c", 'exec 3<&0; (read -r _ <&3; kill -KILL 0) & exec "$@" </dev/null 3<&-', "sh")
+"""Kills the group at the end of standard input, which comes when nobody is left to write there."""
 _DEATH = 3.0
 """Seconds to wait for a killed process; below the time after which the runner abandons a cancelled call."""
 
@@ -75,13 +77,14 @@ async def run_command(
     cwd: str | None = None,
     stdin: bytes = b"",
     output_limit: int = OUTPUT_LIMIT,
+    tied: bool = False,
 ) -> Finished:
     """Run `command`, found in the PATH of `env`, to its end. `env` is its whole environment.
 
-    Bound the time by cancelling the call: whatever the way out, nothing of the command is left. Raises OSError when it
-    cannot be started.
+    With `tied` it reads nothing, and its process group dies even when this process is killed. Bound the time by
+    cancelling the call: whatever the way out, nothing of the command is left. Raises OSError when it cannot be started.
     """
-    running = _Running(command, env, cwd, stdin, output_limit)
+    running = _Running([*_TIED, *command] if tied else command, env, cwd, stdin, output_limit, tied)
     try:
         await running.ended.wait()
     finally:
@@ -101,14 +104,14 @@ class _Running:
     """A started command and our ends of its pipes."""
 
     def __init__(
-        self, command: Sequence[str], env: Mapping[str, str], cwd: str | None, stdin: bytes, limit: int
+        self, command: Sequence[str], env: Mapping[str, str], cwd: str | None, stdin: bytes, limit: int, tied: bool
     ) -> None:
         self._process = subprocess.Popen(
             command,
             env=env,
             cwd=cwd,
             bufsize=0,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if stdin or tied else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -122,21 +125,21 @@ class _Running:
         self._pidfd: int | None = None
         self._inputs, self._outputs = set[int](), set[int]()
         try:
-            self._connect(limit)
+            self._connect(limit, tied)
         except BaseException:
             self.kill()
             self._process.wait()
             self._let_go()
             raise
 
-    def _connect(self, limit: int) -> None:
+    def _connect(self, limit: int, tied: bool) -> None:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         for pipe, captured in ((self._process.stdout, self.stdout), (self._process.stderr, self.stderr)):
             os.set_blocking(pipe.fileno(), False)
             self._outputs.add(pipe.fileno())
             self._loop.add_reader(pipe.fileno(), self._read, pipe.fileno(), captured, limit)
-        if self._process.stdin is not None:
+        if self._process.stdin is not None and not tied:
             descriptor = self._process.stdin.fileno()
             os.set_blocking(descriptor, False)
             self._inputs.add(descriptor)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.plan import Variant
 from evalwright.registry import load
 from targets.services import evalwright, git, living, none_left, repository, suite
@@ -64,7 +65,7 @@ def test_a_service_that_does_not_come_up_ends_the_run_before_any_cell(tmp_path, 
     assert nothing_left(tmp_path, mark)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_leaves_nothing_of_the_service(tmp_path, mark, number):
     repository(tmp_path)
     suite(tmp_path, mark)
@@ -86,7 +87,10 @@ def test_an_interrupted_run_leaves_nothing_of_the_service(tmp_path, mark, number
         time.sleep(0.5)
         running.send_signal(number)
     assert running.wait(30) != 0
-    assert nothing_left(tmp_path, mark)
+    assert none_left(mark)
+    if number == signal.SIGKILL:
+        TemporaryFolder(tmp_path / "tmp").close()
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 GOOD = {

@@ -64,7 +64,7 @@ class _Branch:
         await self._threads.call(check_out, self._repo, self._commit, place)
         command = [with_port(word, port) for word in self._command]
         environment = {**os.environ, "PORT": str(port)}
-        running = run_command(command, env=environment, cwd=str(place), output_limit=_KEPT)
+        running = run_command(command, env=environment, cwd=str(place), output_limit=_KEPT, tied=True)
         self._running = asyncio.create_task(running)
 
     async def ended(self) -> str | None:
