@@ -19,9 +19,8 @@ def changes(tmp_path, before, after):
             (tmp_path / name / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name / path).write_bytes(data)
         copies.append(copy_tree(tmp_path / name, tmp_path / f"{name} copied"))
-    left_out = {**copies[0].left_out, **copies[1].left_out}
-    old, new = (tree.manifest for tree in copies)
-    return difference(old, new, tmp_path / "before copied", tmp_path / "after copied", left_out), left_out
+    found = difference(*copies, tmp_path / "before copied", tmp_path / "after copied")
+    return found.diff, found.left_out
 
 
 def test_files_are_added_removed_or_modified_and_lists_are_sorted(tmp_path):
@@ -94,8 +93,15 @@ def test_diffs_beyond_the_bound_are_said_to_be_left_out(tmp_path, monkeypatch):
 
 def test_files_of_which_one_side_was_left_out_are_in_no_list(tmp_path):
     (tmp_path / "before").mkdir()
-    before = copy_tree(tmp_path / "before", tmp_path / "old").manifest
+    before = copy_tree(tmp_path / "before", tmp_path / "old")
     (tmp_path / "before" / "new").write_text("x")
-    after = copy_tree(tmp_path / "before", tmp_path / "new").manifest
-    found = difference(before, after, tmp_path / "old", tmp_path / "new", {".": "too many"})
-    assert (found.added, found.removed) == ([], [])
+    after = copy_tree(tmp_path / "before", tmp_path / "new")
+    incomplete = after._replace(left_out={".": "too many"})
+    grown = difference(before, incomplete, tmp_path / "old", tmp_path / "new").diff
+    assert (grown.added, grown.removed) == (["new"], [])
+    for first, second in (
+        (incomplete._replace(manifest=before.manifest), after),
+        (after, incomplete._replace(manifest=before.manifest)),
+    ):
+        found = difference(first, second, tmp_path / "old", tmp_path / "new").diff
+        assert (found.added, found.removed) == ([], [])

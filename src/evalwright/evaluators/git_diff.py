@@ -36,7 +36,8 @@ class GitDiff(msgspec.Struct, frozen=True):
         must = self.must_modify_files or case.expected.must_modify_files
         must_not = self.must_not_modify_files or case.expected.must_not_modify_files
         diff = record.diff
-        _must_be_known([*must, *must_not], record.left_out)
+        known = record.after_manifest.files.keys() & (record.before_manifest.files.keys() | set(diff.added))
+        _must_be_known([path for path in (*must, *must_not) if path not in known], record.left_out)
         there, touched = {*diff.added, *diff.modified}, {*diff.added, *diff.modified, *diff.removed}
         missing = [path for path in must if path not in there]
         forbidden = [path for path in must_not if path in touched]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from evalwright.model.artifact import FileManifest, FilesystemDiff
+from evalwright.model.artifact import Changes, FilesystemDiff
+from evalwright.workspaces.trees import Tree
 
 __all__ = ["TOLD_IN_FULL", "covered", "difference", "unified"]
 
@@ -25,17 +26,15 @@ TOLD_IN_FULL = "/diff.txt"
 """The key in `left_out` that says that not all diffs were kept; no path of a file begins like it."""
 
 
-def difference(
-    before: FileManifest, after: FileManifest, old: Path, new: Path, left_out: dict[str, str]
-) -> FilesystemDiff:
-    """The changes from one manifest to another, with diffs of the texts in the copies `old` and `new`.
+def difference(before: Tree, after: Tree, old: Path, new: Path) -> Changes:
+    """The changes from one tree to another, with diffs of the texts in their copies `old` and `new`.
 
-    Files that were left out on one side are in no list. What is too much is noted in `left_out`.
+    Files that were left out on one side are in no list.
     """
-    a, b = before.files, after.files
-    unknown = set(left_out)
-    removed = sorted(path for path in a.keys() - b.keys() if not covered(path, unknown))
-    added = sorted(path for path in b.keys() - a.keys() if not covered(path, unknown))
+    a, b = before.manifest.files, after.manifest.files
+    left_out = {**before.left_out, **after.left_out}
+    removed = sorted(path for path in a.keys() - b.keys() if not covered(path, after.left_out))
+    added = sorted(path for path in b.keys() - a.keys() if not covered(path, before.left_out))
     modified = sorted(path for path in a.keys() & b.keys() if a[path].sha256 != b[path].sha256)
     diffs: dict[str, str] = {}
     room = _MOST_SHOWN
@@ -55,10 +54,10 @@ def difference(
             left_out[TOLD_IN_FULL] = f"the diffs have more than {_MOST_SHOWN:,} characters"
             break
         diffs[path] = shown
-    return FilesystemDiff(added, removed, modified, diffs)
+    return Changes(before.manifest, after.manifest, FilesystemDiff(added, removed, modified, diffs), left_out)
 
 
-def covered(path: str, places: set[str]) -> bool:
+def covered(path: str, places: Container[str]) -> bool:
     """Whether a path, or a folder that it lies in, is among `places`; `.` is everything."""
     if "." in places:
         return True

@@ -110,11 +110,10 @@ class Snapshots:
             self._twin = Twin(into / "before", before.manifest)
         after_twin = Twin(into / "before", before.manifest)
         after = copy_tree(path, into / "after", without=self.without, mask=mask, twin=after_twin)
-        left_out = {**before.left_out, **after.left_out}
-        diff = difference(before.manifest, after.manifest, into / "before", into / "after", left_out)
-        text = "".join(diff.text_diffs[name] for name in sorted(diff.text_diffs))
-        (into / "diff.txt").write_bytes(text.encode(errors="replace"))
-        return Changes(before.manifest, after.manifest, diff, left_out)
+        changes = difference(before, after, into / "before", into / "after")
+        diffs = changes.diff.text_diffs
+        (into / "diff.txt").write_bytes("".join(diffs[name] for name in sorted(diffs)).encode(errors="replace"))
+        return changes
 
     def close(self) -> None:
         if self._root is not None:
