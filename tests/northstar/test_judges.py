@@ -51,6 +51,7 @@ def judged(reply: Any, **config: Any) -> Any:
         ({"score": True}, "passed", 1.0),
         ("```json\n" + json.dumps({"score": 0.9, **WORDS}) + "\n```", "passed", 0.9),
         ("\x1b[32m" + json.dumps({"score": 0.9, **WORDS}) + "\x1b[0m", "passed", 0.9),
+        ('```\n{"score": 0.9, "reason": "a\u2028b", "feedback": "f"}\n```', "passed", 0.9),
         ("Sure: [" + json.dumps({"result": {"score": 0.3, **WORDS}}) + "] so.", "failed", 0.3),
     ],
 )
@@ -173,6 +174,11 @@ class TestPlans:
         suite = suite_from_config({"judges": [{"name": "tone", "rubric": "Be kind."}]})
         assert (suite.plan, suite.graders[-1].name) == ("quality", "tone")
         assert suite_from_config({}).plan == "deterministic"
+
+    def test_older_keys_are_read_where_the_newer_ones_are_empty(self) -> None:
+        one = {"name": "tone", "temperature": None}
+        assert suite_from_config({"graders": [], "judges": [one]}).graders[-1].name == "tone"
+        assert suite_from_config({"graders": None, "judge": one}).graders[-1].name == "tone"
 
     def test_every_mistake_of_a_configuration_is_told(self) -> None:
         wrong = [{"name": " "}, {"name": "contains"}, {"name": "a", "type": "x"}, {"name": "b", "temperature": 3}]

@@ -94,7 +94,7 @@ def _listed(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
         raise InputError(Problem(file, "expected an object with 'graders'"))
     for key in ("graders", "judges"):
         entries = configuration.get(key)
-        if entries is not None:
+        if entries or (entries is not None and not isinstance(entries, list)):
             if not isinstance(entries, list):
                 raise InputError(Problem(file, f"expected a list, found {type(entries).__name__}", key=key))
             yield from ((f"{key}[{i}]", raw) for i, raw in enumerate(entries))
@@ -106,21 +106,21 @@ def _listed(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
 def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
     if not isinstance(raw, Mapping):
         raise ValueError(f"expected an object, found {type(raw).__name__}")
-    given = {str(key): value for key, value in raw.items() if key not in ("type", "name")}
+    given = {str(key): value for key, value in raw.items() if key not in ("type", "name") and value is not None}
     kind, name = raw.get("type", "rubric"), raw.get("name")
     if not isinstance(name, str) or not name.strip():
         raise ValueError(f"name: expected text that is not blank, found {name!r}")
     if kind == "rubric":
-        return EvaluatorSpec(name.strip(), "rubric_judge", {"model": judge_model or DEFAULT_JUDGE_MODEL, **given})
+        return EvaluatorSpec(name, "rubric_judge", {"model": judge_model or DEFAULT_JUDGE_MODEL, **given})
     if kind in ("python", "typescript", "regex"):
-        return EvaluatorSpec(name.strip(), {"regex": "regex"}.get(kind, f"{kind}_code"), given)
+        return EvaluatorSpec(name, {"regex": "regex"}.get(kind, f"{kind}_code"), given)
     if kind == "trace":
         check = given.pop("check", None)
         if check not in TRACE:
             raise ValueError(f"check: expected one of {', '.join(TRACE)}, found {check!r}")
         if check in _JUDGES:
             given = {"model": judge_model or DEFAULT_JUDGE_MODEL, **given}
-        return EvaluatorSpec(name.strip(), check, given)
+        return EvaluatorSpec(name, check, given)
     raise ValueError(f"type: expected one of rubric, python, typescript, regex, trace, found {kind!r}")
 
 

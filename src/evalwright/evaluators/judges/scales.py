@@ -177,7 +177,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _unfenced(text: str) -> str:
-    lines = text.splitlines()
+    lines = text.split("\n")
     if lines and lines[0].startswith("```"):
         lines = lines[1:]
         if lines and lines[-1].strip() == "```":
