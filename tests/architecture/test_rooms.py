@@ -44,6 +44,11 @@ ROOMS = {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm", "run",
         "reports",
     },
+    "capture": {"errors", "model"},
+    "pixie": {
+        "errors", "model", "files", "registry", "capture", "dialects", "targets", "evaluators", "scoring", "stores",
+        "llm", "run", "reports",
+    },
     "reports": {"errors", "model", "scoring"},
     "demo": {"errors"},
     "testing": {"errors", "model", "stores"},

@@ -17,10 +17,10 @@ from evalwright.dialects.evalh_file import EvalFile
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES_OF_KIND = {
-    "dialects": ["eval-yaml.md", "letta.md", "agentv.md", "northstar.md"],
-    "targets": ["targets.md", "letta.md", "agentv.md"],
+    "dialects": ["eval-yaml.md", "letta.md", "agentv.md", "northstar.md", "pixie.md"],
+    "targets": ["targets.md", "letta.md", "agentv.md", "pixie.md"],
     "embedders": ["judges.md"],
-    "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md", "northstar.md"],
+    "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md", "northstar.md", "pixie.md"],
     "extractors": ["letta.md"],
     "stores": ["runs-on-disk.md"],
     "providers": ["models.md"],

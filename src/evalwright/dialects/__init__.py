@@ -31,7 +31,9 @@ def load_suite(
     """
     from evalwright import registry
 
-    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
+    takes_folders = dialect is not None and getattr(registry.load("dialects", dialect), "reads_folders", False)
+    is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a name too long
+    if not is_file and not (takes_folders and os.path.isdir(path)):  # noqa: PTH112
         what = "is a folder, expected a file" if os.path.isdir(path) else "does not exist"  # noqa: PTH112
         raise InputError(Problem(str(path), what))
     name = dialect or _detected(path)

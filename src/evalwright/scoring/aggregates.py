@@ -17,6 +17,7 @@ _KINDS: dict[str, str] = {
     "agentv": "evalwright.scoring.agentv:AgentvAggregate",
     "letta": "evalwright.scoring.letta:LettaAggregate",
     "northstar": "evalwright.scoring.northstar:NorthstarAggregate",
+    "pixie": "evalwright.scoring.pixie:PixieAggregate",
 }
 """Dialect to `module:class`; the class is called with the plan."""
 

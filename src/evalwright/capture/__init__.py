@@ -1,0 +1,1 @@
+"""What an application shows of itself while it runs: values at marked points, and spans."""

@@ -1,0 +1,204 @@
+"""Model calls out of OpenTelemetry spans with the attributes of OpenInference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from evalwright.capture.spans import (
+    AssistantMessage,
+    ImageContent,
+    LLMSpan,
+    Message,
+    SystemMessage,
+    TextContent,
+    ToolCall,
+    ToolDefinition,
+    ToolResultMessage,
+    UserMessage,
+)
+
+__all__ = ["attach", "llm_span_of"]
+
+_OPERATIONS = {"LLM": "chat", "EMBEDDING": "embedding"}
+_PROVIDERS = {
+    "gpt": "openai", "o1": "openai", "o3": "openai", "claude": "anthropic", "gemini": "google", "command": "cohere",
+    "coral": "cohere", "llama": "meta", "mistral": "meta", "mixtral": "meta",
+}  # fmt: skip
+_INSTRUMENTORS = (
+    ("openai", "OpenAIInstrumentor"),
+    ("anthropic", "AnthropicInstrumentor"),
+    ("langchain", "LangChainInstrumentor"),
+    ("google_genai", "GoogleGenAIInstrumentor"),
+    ("dspy", "DSPyInstrumentor"),
+)
+
+
+def attach(tell: Callable[..., None], listeners: Callable[[], Any]) -> Any:
+    """Listen to the application's tracer provider, or to a new one; a tracer for our own spans.
+
+    None where OpenTelemetry is not installed: then model calls are not seen.
+    """
+    try:
+        from opentelemetry import trace
+        from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+    except ImportError:
+        return None
+
+    class Processor(SpanProcessor):
+        def __init__(self) -> None:
+            self._begun: dict[int, Any] = {}
+
+        def on_start(self, span: Any, parent_context: Any = None) -> None:
+            self._begun[span.context.span_id] = listeners()
+
+        def on_end(self, span: Any) -> None:
+            listening = self._begun.pop(span.context.span_id, ())
+            found = llm_span_of(span)
+            if found is not None:
+                tell(found, listening)
+
+    provider: Any = trace.get_tracer_provider()
+    if not hasattr(provider, "add_span_processor"):
+        provider = TracerProvider()
+        trace.set_tracer_provider(provider)
+    provider.add_span_processor(Processor())
+    _instrument(provider)
+    return provider.get_tracer("evalwright")
+
+
+def _instrument(provider: Any) -> None:
+    from importlib import import_module
+
+    for module, name in _INSTRUMENTORS:
+        try:
+            getattr(import_module(f"openinference.instrumentation.{module}"), name)().instrument(
+                tracer_provider=provider
+            )
+        except ImportError:
+            continue
+
+
+def llm_span_of(span: Any) -> LLMSpan | None:
+    """The model call that a finished OpenTelemetry span describes; None if it describes none."""
+    given: Mapping[str, Any] = span.attributes or {}
+    operation = _OPERATIONS.get(str(given.get("openinference.span.kind")))
+    if operation is None:
+        return None
+    model = str(given.get("llm.model_name") or given.get("gen_ai.request.model") or "")
+    parameters = _object(given.get("llm.invocation_parameters")) or {}
+    failed = span.status.status_code.name == "ERROR"
+    said = _messages(given, "llm.output_messages")
+    outputs = tuple(one for one in said if isinstance(one, AssistantMessage))
+    return LLMSpan(
+        span_id=f"{span.context.span_id:016x}",
+        trace_id=f"{span.context.trace_id:032x}",
+        parent_span_id=f"{span.parent.span_id:016x}" if span.parent else None,
+        started_at=_moment(span.start_time),
+        ended_at=_moment(span.end_time),
+        duration_ms=(span.end_time - span.start_time) / 1e6,
+        operation=operation,
+        provider=str(given.get("gen_ai.system") or _provider(model)),
+        request_model=model,
+        response_model=given.get("gen_ai.response.model"),
+        **_tokens(given),
+        request_temperature=parameters.get("temperature"),
+        request_max_tokens=parameters.get("max_tokens", parameters.get("max_completion_tokens")),
+        request_top_p=parameters.get("top_p"),
+        finish_reasons=tuple(one.finish_reason for one in outputs if one.finish_reason),
+        response_id=given.get("gen_ai.response.id"),
+        output_type=given.get("gen_ai.output.type"),
+        error_type=given.get("error.type") or ("error" if failed else None),
+        input_messages=_messages(given, "llm.input_messages"),
+        output_messages=outputs,
+        tool_definitions=_tools(given),
+    )
+
+
+def _moment(nanoseconds: int) -> datetime:
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
+
+
+def _provider(model: str) -> str:
+    return next((provider for prefix, provider in _PROVIDERS.items() if model.lower().startswith(prefix)), "unknown")
+
+
+def _tokens(given: Mapping[str, Any]) -> dict[str, int]:
+    names = {"input": "prompt", "output": "completion", "cache_read": "cache_read", "cache_creation": "cache_creation"}
+    return {f"{ours}_tokens": int(given.get(f"llm.token_count.{theirs}") or 0) for ours, theirs in names.items()}
+
+
+def _object(text: Any) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _messages(given: Mapping[str, Any], prefix: str) -> tuple[Message, ...]:
+    messages: list[Message] = []
+    number = 0
+    while f"{prefix}.{number}.message.role" in given:
+        message = _message(given, f"{prefix}.{number}.message")
+        if message is not None:
+            messages.append(message)
+        number += 1
+    return tuple(messages)
+
+
+def _message(given: Mapping[str, Any], at: str) -> Message | None:
+    role = str(given[f"{at}.role"]).lower()
+    if role == "system":
+        return SystemMessage("".join(part.text for part in _parts(given, at) if isinstance(part, TextContent)))
+    if role == "user":
+        return UserMessage(_parts(given, at))
+    if role == "assistant":
+        return AssistantMessage(_parts(given, at), _calls(given, at), given.get(f"{at}.finish_reason"))
+    if role == "tool":
+        content = str(given.get(f"{at}.content") or "")
+        return ToolResultMessage(content, given.get(f"{at}.tool_call_id"), given.get(f"{at}.name"))
+    return None
+
+
+def _parts(given: Mapping[str, Any], at: str) -> tuple[TextContent | ImageContent, ...]:
+    if f"{at}.content" in given:
+        return (TextContent(str(given[f"{at}.content"])),)
+    parts: list[TextContent | ImageContent] = []
+    while f"{at}.contents.{len(parts)}.message_content.type" in given:
+        part = f"{at}.contents.{len(parts)}.message_content"
+        if given[f"{part}.type"] == "image":
+            parts.append(
+                ImageContent(str(given.get(f"{part}.image.url.url") or given.get(f"{part}.image.image.url") or ""),
+                             given.get(f"{part}.image.url.detail"))
+            )  # fmt: skip
+        else:
+            parts.append(TextContent(str(given.get(f"{part}.text") or "")))
+    return tuple(parts)
+
+
+def _calls(given: Mapping[str, Any], at: str) -> tuple[ToolCall, ...]:
+    calls: list[ToolCall] = []
+    while f"{at}.tool_calls.{len(calls)}.tool_call.function.name" in given:
+        call = f"{at}.tool_calls.{len(calls)}.tool_call"
+        text = given.get(f"{call}.function.arguments")
+        arguments = {} if text is None else _object(text)
+        calls.append(
+            ToolCall(
+                str(given[f"{call}.function.name"]),
+                {"_raw": text} if arguments is None else arguments,
+                given.get(f"{call}.id"),
+            )
+        )
+    return tuple(calls)
+
+
+def _tools(given: Mapping[str, Any]) -> tuple[ToolDefinition, ...]:
+    tools: list[ToolDefinition] = []
+    while f"llm.tools.{len(tools)}.tool.name" in given:
+        at = f"llm.tools.{len(tools)}.tool"
+        schema = _object(given.get(f"{at}.json_schema"))
+        tools.append(ToolDefinition(str(given[f"{at}.name"]), given.get(f"{at}.description"), schema))
+    return tuple(tools)

@@ -1,0 +1,276 @@
+"""Recording spans: of observed functions and blocks, and of model calls that OpenTelemetry knows of.
+
+A span goes to the listeners of the context in which it began, so that runs at the same moment never see each other's,
+and to the handlers of the whole process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+import logging
+import queue
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from evalwright.capture.spans import LLMSpan, ObserveSpan
+from evalwright.capture.tree import MemoryTraceHandler
+from evalwright.capture.values import stored
+
+__all__ = [
+    "InstrumentationHandler",
+    "JsonText",
+    "Observation",
+    "add_handler",
+    "flush",
+    "init",
+    "listening",
+    "observe",
+    "remove_handler",
+    "start_observation",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_log = logging.getLogger(__name__)
+_parent: ContextVar[tuple[str, str] | None] = ContextVar("evalwright_span", default=None)
+_listeners: ContextVar[tuple[MemoryTraceHandler, ...]] = ContextVar("evalwright_listeners", default=())
+
+
+class InstrumentationHandler:
+    """Is told of every finished span; what it raises is logged and harms nobody."""
+
+    async def on_llm(self, span: LLMSpan) -> None:
+        """A model was called."""
+
+    async def on_observe(self, span: ObserveSpan) -> None:
+        """A step is over."""
+
+
+class _Process:
+    """What is recorded in this process, and who is told of it."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.handlers: list[Any] = []
+        self.tracer: Any = None
+        self._waiting: queue.Queue[tuple[Any, Any]] = queue.Queue()
+
+    def begin(self, queue_size: int) -> None:
+        if self.begun:
+            return
+        self.begun = True
+        self._waiting = queue.Queue(queue_size)
+        threading.Thread(target=self._deliver, name="evalwright-spans", daemon=True).start()
+        from evalwright.capture.openinference import attach
+
+        self.tracer = attach(tell, _listeners.get)
+
+    def tell(self, span: Any) -> None:
+        for handler in list(self.handlers):
+            if hasattr(handler, "collect"):
+                handler.collect(span)
+                continue
+            try:
+                self._waiting.put_nowait((handler, span))
+            except queue.Full:
+                _log.warning("a span was dropped: the handlers are too slow")
+
+    def _deliver(self) -> None:
+        while True:
+            handler, span = self._waiting.get()
+            try:
+                asyncio.run((handler.on_llm if isinstance(span, LLMSpan) else handler.on_observe)(span))
+            except Exception:
+                _log.exception("a handler of spans failed")
+            finally:
+                self._waiting.task_done()
+
+    def flush(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while self._waiting.unfinished_tasks:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.002)
+        return True
+
+
+_process = _Process()
+
+
+def tell(span: ObserveSpan | LLMSpan, listeners: tuple[MemoryTraceHandler, ...]) -> None:
+    """Hand a finished span to the listeners of its context and to all handlers."""
+    for listener in listeners:
+        listener.collect(span)
+    _process.tell(span)
+
+
+def init(capture_content: bool = True, queue_size: int = 1000) -> None:
+    """Begin to record; a second call changes nothing. Attaches to the application's tracer provider if it has one."""
+    _process.begin(queue_size)
+
+
+def add_handler(handler: Any) -> None:
+    """Tell this handler of every span from now on. Raises RuntimeError before `init`."""
+    if not _process.begun:
+        raise RuntimeError("call init() before add_handler()")
+    _process.handlers.append(handler)
+
+
+def remove_handler(handler: Any) -> None:
+    """Tell it nothing any more. Raises ValueError for one that is not there."""
+    if handler not in _process.handlers:
+        raise ValueError("this handler was not added")
+    _process.handlers.remove(handler)
+
+
+def flush(timeout_seconds: float = 5.0) -> bool:
+    """Wait until all handlers have been told everything; False when that took too long."""
+    return _process.flush(timeout_seconds)
+
+
+@contextmanager
+def listening() -> Iterator[MemoryTraceHandler]:
+    """Collect the spans that begin in this context and nowhere else."""
+    init()
+    handler = MemoryTraceHandler()
+    token = _listeners.set((*_listeners.get(), handler))
+    try:
+        yield handler
+    finally:
+        _listeners.reset(token)
+
+
+class Observation:
+    """A step that is going on."""
+
+    def __init__(self, input: Any) -> None:
+        self.input = input
+        self.output: Any = None
+        self.metadata: dict[str, Any] = {}
+
+    def set_output(self, value: Any) -> None:
+        """What the step gave."""
+        self.output = value
+
+    def set_metadata(self, key: str, value: Any) -> None:
+        """A word about the step."""
+        self.metadata[key] = value
+
+
+@contextmanager
+def start_observation(*, input: Any, name: str | None = None) -> Iterator[Observation]:
+    """Record a block as a step; nothing is recorded before `init`."""
+    observation = Observation(input)
+    if not _process.begun:
+        yield observation
+        return
+    name = name or "observe"
+    if _process.tracer is not None:
+        with _process.tracer.start_as_current_span(name, record_exception=False) as span:
+            context, parent = span.get_span_context(), getattr(span, "parent", None)
+            ids = (f"{context.trace_id:032x}", f"{context.span_id:016x}")
+            with _recorded(observation, name, ids, f"{parent.span_id:016x}" if parent else None):
+                yield observation
+        return
+    above = _parent.get()
+    ids = (above[0] if above else secrets.token_hex(16), secrets.token_hex(8))
+    token = _parent.set(ids)
+    try:
+        with _recorded(observation, name, ids, above[1] if above else None):
+            yield observation
+    finally:
+        _parent.reset(token)
+
+
+@contextmanager
+def _recorded(observation: Observation, name: str, ids: tuple[str, str], parent: str | None) -> Iterator[None]:
+    listeners, started, tick = _listeners.get(), datetime.now(UTC), time.perf_counter()
+    error = None
+    try:
+        yield
+    except BaseException as raised:
+        error = type(raised).__name__
+        raise
+    finally:
+        span = ObserveSpan(
+            span_id=ids[1],
+            trace_id=ids[0],
+            parent_span_id=parent,
+            started_at=started,
+            ended_at=datetime.now(UTC),
+            duration_ms=(time.perf_counter() - tick) * 1000,
+            name=name,
+            input=observation.input,
+            output=observation.output,
+            metadata=observation.metadata,
+            error=error,
+        )
+        tell(span, listeners)
+
+
+class JsonText(str):
+    """A value as JSON text: that is how the decorator keeps arguments and results."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, value: Any) -> JsonText:
+        """The text of any value."""
+        return cls(json.dumps(stored(value), ensure_ascii=False))
+
+
+def observe(name: str | None = None) -> Callable[[F], F]:
+    """Record each call of a function as a step: its arguments by name, and what it returns."""
+
+    def decorated(function: F) -> F:
+        title = name or function.__name__
+        signature = inspect.signature(function)
+        wrapped: Any
+
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def wrapped(*arguments: Any, **keywords: Any) -> Any:
+                if not _process.begun:
+                    return await function(*arguments, **keywords)
+                with start_observation(
+                    input=JsonText.of(_bound(signature, arguments, keywords)), name=title
+                ) as observation:
+                    result = await function(*arguments, **keywords)
+                    observation.set_output(JsonText.of(result))
+                    return result
+        else:
+
+            @functools.wraps(function)
+            def wrapped(*arguments: Any, **keywords: Any) -> Any:
+                if not _process.begun:
+                    return function(*arguments, **keywords)
+                with start_observation(
+                    input=JsonText.of(_bound(signature, arguments, keywords)), name=title
+                ) as observation:
+                    result = function(*arguments, **keywords)
+                    observation.set_output(JsonText.of(result))
+                    return result
+
+        return wrapped  # type: ignore[no-any-return]
+
+    return decorated
+
+
+def _bound(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name with their defaults, without `self` and `cls`."""
+    try:
+        bound = signature.bind(*arguments, **keywords)
+    except TypeError:
+        return {"args": list(arguments), "kwargs": keywords}
+    bound.apply_defaults()
+    return {key: value for key, value in bound.arguments.items() if key not in ("self", "cls")}

@@ -1,0 +1,64 @@
+"""Values of an application as JSON and back: tuples, sets and objects carry type tags (specification pixie, 2.1)."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+__all__ = ["served", "stored"]
+
+_TUPLE, _SET, _OBJECT = "py/tuple", "py/set", "py/object"
+
+
+def stored(value: Any, depth: int = 0) -> Any:
+    """A value as JSON. What nests deeper than 100 levels or has no fields becomes text."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if depth > 100:
+        return repr(type(value))
+    if isinstance(value, dict):
+        return {str(key): stored(one, depth + 1) for key, one in value.items()}
+    if isinstance(value, list):
+        return [stored(one, depth + 1) for one in value]
+    if isinstance(value, tuple):
+        return {_TUPLE: [stored(one, depth + 1) for one in value]}
+    if isinstance(value, (set, frozenset)):
+        return {_SET: [stored(one, depth + 1) for one in sorted(value, key=repr)]}
+    fields = _fields(value)
+    if fields is None:
+        return str(value)
+    kind = type(value)
+    return {_OBJECT: f"{kind.__module__}.{kind.__qualname__}", **stored(fields, depth + 1)}
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "model_dump"):
+        return dict(value.model_dump(mode="json"))
+    return dict(vars(value)) if hasattr(value, "__dict__") and not callable(value) else None
+
+
+def served(value: Any) -> Any:
+    """What the application is given for a JSON value: tuples and sets rebuilt, objects as plain mappings."""
+    if isinstance(value, list):
+        return [served(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        key, inner = next(iter(value.items()))
+        if key == _TUPLE and isinstance(inner, list):
+            return tuple(served(one) for one in inner)
+        if key == _SET and isinstance(inner, list):
+            return _set_of(inner)
+    return {key: served(one) for key, one in value.items() if key != _OBJECT}
+
+
+def _set_of(items: list[Any]) -> Any:
+    try:
+        return {served(one) for one in items}
+    except TypeError:  # what cannot be in a set stays a list
+        return [served(one) for one in items]

@@ -1,0 +1,132 @@
+"""Marked points of an application: inputs are served while a test runs, outputs and states are captured.
+
+What is served and what is captured follow the context, so that they reach child tasks and `asyncio.to_thread`, and
+never another entry that runs at the same moment.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any, TypeVar, cast
+
+from evalwright.capture.values import served, stored
+
+__all__ = [
+    "WrapRegistryMissError",
+    "WrapTypeMismatchError",
+    "clear_eval_input",
+    "clear_eval_output",
+    "get_eval_input",
+    "get_eval_output",
+    "init_eval_output",
+    "set_eval_input",
+    "wrap",
+]
+
+T = TypeVar("T")
+
+_PURPOSES = ("input", "output", "state")
+_inputs: ContextVar[Mapping[str, Any] | None] = ContextVar("evalwright_inputs", default=None)
+_outputs: ContextVar[list[dict[str, Any]] | None] = ContextVar("evalwright_outputs", default=None)
+
+
+class WrapRegistryMissError(KeyError):
+    """The application asked for an input that the entry does not have."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"wrap(purpose='input', name={self.name!r}) has no value: the entry's eval_input needs {self.name!r}"
+
+
+class WrapTypeMismatchError(TypeError):
+    """A served value is not of the type that the application needs."""
+
+
+def set_eval_input(values: Mapping[str, Any]) -> None:
+    """Serve these values to `wrap(purpose="input")` in this context."""
+    _inputs.set(values)
+
+
+def get_eval_input() -> Mapping[str, Any] | None:
+    """What is served in this context; None outside of a test."""
+    return _inputs.get()
+
+
+def clear_eval_input() -> None:
+    """Serve nothing any more."""
+    _inputs.set(None)
+
+
+def init_eval_output() -> list[dict[str, Any]]:
+    """Begin to capture in this context; the list grows with each output and state."""
+    captured: list[dict[str, Any]] = []
+    _outputs.set(captured)
+    return captured
+
+
+def get_eval_output() -> list[dict[str, Any]] | None:
+    """What was captured in this context, each {name, value, purpose}; None where nobody captures."""
+    return _outputs.get()
+
+
+def clear_eval_output() -> None:
+    """Capture nothing any more."""
+    _outputs.set(None)
+
+
+def wrap(data: T, *, purpose: str, name: str, description: str | None = None) -> T:
+    """Mark a point of the application; `purpose` is `input`, `output` or `state`.
+
+    In a test an input is replaced by the entry's value, a callable by one that returns it. Outputs and states are
+    captured and returned unchanged; of a callable each result is. Raises WrapRegistryMissError for an input without
+    a value, ValueError for an unknown purpose.
+    """
+    if purpose not in _PURPOSES:
+        raise ValueError(f"unknown purpose {purpose!r}, expected input, output or state")
+    if purpose == "input":
+        registry = _inputs.get()
+        if registry is None:
+            return cast(T, _calling(data)) if callable(data) else data
+        return cast(T, _from_registry(data, registry, name))
+    if callable(data):
+        return cast(T, _observing(data, purpose, name))
+    _capture(data, purpose, name)
+    return data
+
+
+def _from_registry(data: Any, registry: Mapping[str, Any], name: str) -> Any:
+    if name not in registry:
+        raise WrapRegistryMissError(name)
+    value = served(registry[name])
+    if not callable(data):
+        return value
+    return lambda *_arguments, **_keywords: value
+
+
+def _calling(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function, updated=())
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        return function(*arguments, **keywords)
+
+    return called
+
+
+def _observing(function: Callable[..., Any], purpose: str, name: str) -> Callable[..., Any]:
+    @functools.wraps(function, updated=())
+    def observed(*arguments: Any, **keywords: Any) -> Any:
+        result = function(*arguments, **keywords)
+        _capture(result, purpose, name)
+        return result
+
+    return observed
+
+
+def _capture(value: Any, purpose: str, name: str) -> None:
+    captured = _outputs.get()
+    if captured is not None:
+        captured.append({"name": name, "value": stored(value), "purpose": purpose})

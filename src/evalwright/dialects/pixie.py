@@ -1,0 +1,83 @@
+"""Pixie datasets: entries that drive an instrumented application, in JSON (specification pixie), read unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.dialects.pixie_datasets import Dataset, read_dataset
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import PassCriteria, RunSettings, Variant
+from evalwright.model.suite import Suite
+
+__all__ = ["Pixie", "datasets_in"]
+
+_CONCURRENT = 4
+_TIMEOUT = 600.0
+
+
+class Pixie:
+    """Reads a pixie dataset, or every dataset in a folder."""
+
+    reads_folders = True
+
+    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
+        return path.suffix == ".json" and "runnable" in head and ("entries" in head or "items" in head)
+
+    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
+        files = datasets_in(path) if path.is_dir() else [path]
+        if not files:
+            raise InputError(Problem(str(path), "No dataset files found."))
+        datasets: list[Dataset] = []
+        problems: list[Problem] = []
+        for file in files:
+            try:
+                datasets.append(read_dataset(file, to_run=to_run))
+            except InputError as error:
+                problems += error.problems
+        if problems:
+            raise InputError(problems, f"Invalid dataset {path}")
+        return _suite(path, datasets)
+
+
+def datasets_in(folder: Path) -> list[Path]:
+    """The datasets below a folder, sorted: hidden folders, folders of results and other JSON are left out."""
+    from evalwright.files import yaml
+
+    found = []
+    for path in sorted(folder.rglob("*.json")):
+        inner = path.relative_to(folder).parts[:-1]
+        if any(part.startswith(".") or part in ("results", "runs", "scorecards") for part in inner):
+            continue
+        try:
+            value = yaml.load(path, "native").value
+        except InputError:
+            found.append(path)  # a broken dataset is told, not passed over
+            continue
+        if isinstance(value, dict) and value.keys() & {"runnable", "entries", "items"}:
+            found.append(path)
+    return found
+
+
+def _suite(path: Path, datasets: list[Dataset]) -> Suite:
+    folders = list(dict.fromkeys(folder for dataset in datasets for folder in dataset.folders))
+    runnables = {dataset.key: dataset.runnable for dataset in datasets if dataset.runnable is not None}
+    several = len(datasets) > 1
+    cases = [
+        case.model_copy(update={"id": f"{dataset.key}/{case.id}"}) if several else case
+        for dataset in datasets
+        for case in dataset.cases
+    ]
+    return Suite(
+        name=datasets[0].name if not several else path.resolve().name,
+        dialect="pixie",
+        source=path,
+        cases=cases,
+        variants=[Variant("app", "pixie_app", {"runnables": runnables, "folders": folders}, timeout_seconds=_TIMEOUT)],
+        evaluators=[],
+        evaluators_by_case=True,
+        pass_criteria=PassCriteria(errored_evaluators="error"),
+        run=RunSettings(max_concurrency=_CONCURRENT, evaluator_timeout_seconds=_TIMEOUT),
+        document={"datasets": [dataset.document for dataset in datasets]},
+    )

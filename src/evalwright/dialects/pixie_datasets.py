@@ -1,0 +1,246 @@
+"""One dataset of an instrumented application: its entries as cases, with every mistake in it at once."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evalwright import registry
+from evalwright.errors import InputError, Problem
+from evalwright.model.case import ForeignCase
+from evalwright.model.plan import Variant
+
+__all__ = ["Dataset", "read_dataset"]
+
+_MISSING = object()
+_RESERVED = "input_data"
+
+
+@dataclass
+class Dataset:
+    """One file."""
+
+    name: str
+    key: str
+    runnable: str | None
+    folders: list[str]
+    document: dict[str, Any]
+    cases: list[ForeignCase] = field(default_factory=list)
+
+
+def read_dataset(path: Path, *, to_run: bool = True) -> Dataset:
+    """The dataset in a file; with `to_run` its runnable and evaluators are imported. Raises InputError."""
+    try:
+        raw = json.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(Problem(str(path), str(error))) from error
+    except json.JSONDecodeError as error:
+        message = f"broken JSON: {error.msg} (line {error.lineno} column {error.colno})"
+        raise InputError(Problem(str(path), message, error.lineno)) from error
+    except RecursionError as error:
+        raise InputError(Problem(str(path), "nested too deeply")) from error
+    if not isinstance(raw, dict):
+        raise InputError(Problem(str(path), f"top level: expected an object, found {_kind(raw)}"))
+    return _Reading(path, raw, to_run).dataset()
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+class _Reading:
+    def __init__(self, path: Path, raw: dict[str, Any], to_run: bool) -> None:
+        self._path, self._raw, self._to_run = path, raw, to_run
+        self._problems: list[Problem] = []
+        self._known: dict[str, str | None] = {}
+        parents = [one.parent for one in path.resolve().parents if one.name == "pixie_qa"]
+        self._folders = [str(Path.cwd()), str(path.resolve().parent), *map(str, parents)]
+
+    def dataset(self) -> Dataset:
+        raw = self._raw
+        name = raw.get("name")
+        if name is not None and not isinstance(name, str):
+            self._tell("name", f"name: expected a string, found {_kind(name)}")
+        older = "items" in raw and "entries" not in raw
+        runnable = self._runnable(optional=older)
+        shared = self._evaluators(raw.get("evaluators"), "evaluators", "")
+        if "..." in shared:
+            self._tell("evaluators", "evaluators: '...' is only allowed in row-level evaluators")
+            shared = []
+        title = name if isinstance(name, str) and name else self._path.stem
+        dataset = Dataset(title, title, runnable, self._folders, raw)
+        self._check(shared, "evaluators", "")
+        for number, entry in enumerate(self._entries(older)):
+            case = self._case(entry, number, shared, dataset, older)
+            if case is not None:
+                dataset.cases.append(case)
+        if self._problems:
+            raise InputError(self._problems, f"Invalid dataset {self._path}")
+        return dataset
+
+    def _tell(self, key: str, message: str) -> None:
+        self._problems.append(Problem(str(self._path), message, key=key))
+
+    def _runnable(self, *, optional: bool) -> str | None:
+        given = self._raw.get("runnable", _MISSING)
+        if given is _MISSING:
+            if not optional:
+                self._tell("runnable", "runnable: the field is required, a non-empty string filepath:name")
+            return None
+        if not isinstance(given, str) or not given.strip():
+            self._tell("runnable", f"'runnable' must be a non-empty string filepath:name, found {given!r}")
+            return None
+        place = given.strip()
+        if self._to_run:
+            config = {"runnables": {"": place}, "folders": self._folders}
+            build = partial(registry.load("targets", "pixie_app"), Variant("app", "pixie_app", config))
+            self._take("runnable", "", build)
+        return place
+
+    def _take(self, key: str, where: str, build: Any) -> None:
+        try:
+            build()
+        except InputError as error:
+            for text in [problem.message for problem in error.problems] or [error.headline]:
+                self._tell(key, f"{where}{text}")
+
+    def _entries(self, older: bool) -> list[Any]:
+        if "items" in self._raw and "entries" in self._raw:
+            self._tell("items", "'entries' and 'items' are both there, expected one of them")
+            return []
+        key = "items" if older else "entries"
+        entries = self._raw.get(key, _MISSING)
+        if entries is _MISSING:
+            self._tell(key, "entries: the field is required, a list")
+            return []
+        if not isinstance(entries, list):
+            self._tell(key, f"{key}: expected a list, found {_kind(entries)}")
+            return []
+        return entries
+
+    def _evaluators(self, given: Any, key: str, where: str) -> list[str]:
+        if given is None:
+            return []
+        if not isinstance(given, list):
+            self._tell(key, f"{where}{key}: 'evaluators' must be a list of strings, found {_kind(given)}")
+            return []
+        names = []
+        for number, one in enumerate(given, 1):
+            if isinstance(one, str) and one.strip():
+                names.append(one.strip())
+            else:
+                self._tell(key, f"{where}{key}: evaluator #{number} must be a non-empty string")
+        return names
+
+    def _case(self, entry: Any, number: int, shared: list[str], dataset: Dataset, older: bool) -> ForeignCase | None:
+        base = f"{'items' if older else 'entries'}.{number}"
+        where = f"Entry #{number + 1}: "
+        if not isinstance(entry, dict):
+            self._tell(base, f"{where}{base}: the item must be an object, found {_kind(entry)}")
+            return None
+        before = len(self._problems)
+        arguments, given = self._older(entry) if older else self._given(entry, base, where)
+        description = entry.get("description")
+        described = isinstance(description, str) and description.strip()
+        if not described and not (older and dataset.runnable is None):
+            self._tell(f"{base}.description", f"{where}{base}: description must be a non-empty string")
+        metadata = entry.get("eval_metadata")
+        if metadata is not None and not isinstance(metadata, dict):
+            self._tell(f"{base}.eval_metadata", f"{where}{base}.eval_metadata: expected an object or null")
+        names = self._names(entry, shared, base, where)
+        if len(self._problems) > before:
+            return None
+        extra = {"dataset": dataset.key, "eval_input": given, "eval_metadata": metadata, **_expectation(entry)}
+        return ForeignCase(
+            id=f"entry-{number + 1}",
+            input=arguments,
+            metadata={str(key): value for key, value in (metadata or {}).items()},
+            description=description if described else None,
+            group=dataset.key,
+            extra=extra,
+            evaluators=[*self._specs(names), {"name": "WrapError", "type": "wrap_check", "config": {}}],
+        )
+
+    def _older(self, entry: dict[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
+        value = entry.get("eval_input")
+        return value, [{"name": "input", "value": value}]
+
+    def _given(self, entry: dict[str, Any], base: str, where: str) -> tuple[Any, list[dict[str, Any]]]:
+        newer = _RESERVED in entry
+        if newer and "entry_kwargs" in entry:
+            self._tell(f"{base}.{_RESERVED}", f"{where}{base}: 'input_data' and 'entry_kwargs' are both there")
+        key = _RESERVED if newer else "entry_kwargs"
+        arguments = entry.get(key, _MISSING)
+        if arguments is _MISSING:
+            self._tell(f"{base}.{key}", f"{where}{base}.{key}: the field is required, an object")
+        elif not isinstance(arguments, dict):
+            self._tell(f"{base}.{key}", f"{where}{base}.{key}: expected an object, found {_kind(arguments)}")
+        given = self._eval_input(entry, base, where, newer)
+        if newer:
+            given = [{"name": _RESERVED, "value": arguments}, *given]
+        return arguments, given
+
+    def _eval_input(self, entry: dict[str, Any], base: str, where: str, newer: bool) -> list[dict[str, Any]]:
+        key = f"{base}.eval_input"
+        given = entry.get("eval_input", [] if newer else _MISSING)
+        if given is _MISSING:
+            self._tell(key, f"{where}{key}: the field is required, a list of {{name, value}}")
+            return []
+        if not isinstance(given, list):
+            self._tell(key, f"{where}{key}: expected a list of {{name, value}}, found {_kind(given)}")
+            return []
+        if not given and not newer:
+            self._tell(key, f"{where}{key}: expected at least 1 item, found none")
+        for position, item in enumerate(given):
+            self._item(item, f"{key}.{position}", where)
+        return given
+
+    def _item(self, item: Any, key: str, where: str) -> None:
+        if not isinstance(item, dict):
+            self._tell(key, f"{where}{key}: expected an object with name and value, found {_kind(item)}")
+            return
+        for part in ("name", "value"):
+            if part not in item:
+                self._tell(f"{key}.{part}", f"{where}{key}.{part}: the field is required")
+        if "name" in item and not isinstance(item["name"], str):
+            self._tell(f"{key}.name", f"{where}{key}.name: expected a string, found {_kind(item['name'])}")
+
+    def _names(self, entry: dict[str, Any], shared: list[str], base: str, where: str) -> list[str]:
+        before = len(self._problems)
+        own = self._evaluators(entry.get("evaluators"), f"{base}.evaluators", where)
+        if len(self._problems) > before:
+            return []
+        names = [one for name in own for one in (shared if name == "..." else [name])] if own else shared
+        if not names:
+            self._tell(f"{base}.evaluators", f"{where}{base}.evaluators: no evaluators resolved")
+        self._check([name for name in own if name != "..."], f"{base}.evaluators", where)
+        return names
+
+    def _check(self, names: list[str], key: str, where: str) -> None:
+        from evalwright.evaluators.build import build_evaluator
+
+        for name in dict.fromkeys(names) if self._to_run else ():
+            self._take(key, f"{where}{key}: ", partial(build_evaluator, "pixie", self._config(name)))
+
+    def _config(self, name: str) -> dict[str, Any]:
+        return {"reference": name, "folders": self._folders}
+
+    def _specs(self, names: list[str]) -> list[dict[str, Any]]:
+        seen: dict[str, int] = {}
+        specs = []
+        for name in names:
+            label = name.rpartition(":")[2]
+            seen[label] = count = seen.get(label, 0) + 1
+            shown = label if count == 1 else f"{label}#{count}"
+            specs.append({"name": shown, "type": "pixie", "config": self._config(name)})
+        return specs
+
+
+def _expectation(entry: dict[str, Any]) -> dict[str, Any]:
+    """Nothing where the entry has no expectation, which is not an expectation of null."""
+    value = entry.get("expectation", entry.get("expected_output", "UNSET"))
+    return {} if value == "UNSET" else {"expectation": value}

@@ -1,0 +1,55 @@
+"""Test an instrumented application by running its real code: `wrap`, `Runnable`, evaluators, captured traces.
+
+Names are imported when they are first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_PLACES = {
+    "capture.recording": (
+        "InstrumentationHandler", "add_handler", "flush", "init", "observe", "remove_handler", "start_observation",
+    ),
+    "capture.spans": (
+        "AssistantMessage", "ImageContent", "LLMSpan", "ObserveSpan", "SystemMessage", "TextContent", "ToolCall",
+        "ToolDefinition", "ToolResultMessage", "UserMessage",
+    ),
+    "capture.tree": ("MemoryTraceHandler", "ObservationNode"),
+    "capture.wrapping": (
+        "WrapRegistryMissError", "WrapTypeMismatchError", "clear_eval_input", "clear_eval_output", "get_eval_input",
+        "get_eval_output", "init_eval_output", "set_eval_input", "wrap",
+    ),
+    "pixie.config": ("PixieConfig", "RateLimitConfig", "get_config"),
+    "pixie.dataset_store": ("Dataset", "DatasetStore"),
+    "pixie.evals": (
+        "AnswerCorrectness", "AnswerRelevancy", "AutoevalsAdapter", "Battle", "ClosedQA", "ContextRelevancy",
+        "EmbeddingSimilarity", "EvalAssertionError", "ExactMatch", "Factuality", "Faithfulness", "Humor", "JSONDiff",
+        "LevenshteinMatch", "ListContains", "Moderation", "NumericDiff", "Possible", "ScoreThreshold", "Security",
+        "Sql", "Summary", "Translation", "ValidJSON", "as_evaluable", "assert_dataset_pass", "assert_pass",
+        "capture_traces", "create_llm_evaluator", "last_llm_call", "root", "run_and_evaluate",
+    ),
+    "pixie.evaluable": ("UNSET", "Evaluable", "NamedData", "TestCase", "collapse_named_data"),
+    "pixie.evaluation": ("Evaluation", "Evaluator", "evaluate"),
+    "pixie.instrumentation": ("enable_llm_tracing",),
+    "pixie.runnable": ("Runnable",),
+    "pixie.scorecard": (
+        "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard",
+    ),
+    "pixie.trace_store": ("enable_storage",),
+}  # fmt: skip
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
+
+__all__ = sorted(_PLACE_OF, key=lambda name: (not name.isupper(), not name[:1].isupper(), name))
+
+
+def __getattr__(name: str) -> Any:
+    place = _PLACE_OF.get(name)
+    if place is None:
+        raise AttributeError(f"module 'evalwright.pixie' has no attribute {name!r}")
+    return getattr(import_module(f"evalwright.{place}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

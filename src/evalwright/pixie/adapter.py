@@ -1,0 +1,71 @@
+"""From a scorer (`eval_async(output, expected, ...)`) to an evaluator of evaluables."""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from evalwright.pixie.evaluable import UNSET, Evaluable, collapse_named_data
+from evalwright.pixie.evaluation import Evaluation
+from evalwright.pixie.scorers import scored
+
+__all__ = ["AutoevalsAdapter"]
+
+
+class AutoevalsAdapter:
+    """An evaluator made of any object with `eval_async` or `eval`; what it raises becomes a score of 0 with details."""
+
+    def __init__(
+        self,
+        scorer: Any,
+        *,
+        expected: Any = UNSET,
+        expected_key: str = "expected",
+        input_key: str | None = "input",
+        extra_metadata_keys: Sequence[str] = (),
+        **scorer_kwargs: Any,
+    ) -> None:
+        self._scorer, self._expected, self._expected_key = scorer, expected, expected_key
+        self._input_key, self._extra, self._keywords = input_key, tuple(extra_metadata_keys), scorer_kwargs
+
+    @property
+    def name(self) -> str:
+        """The scorer's own name, else that of its class."""
+        name = getattr(self._scorer, "name", None)
+        return name if isinstance(name, str) else type(self._scorer).__name__
+
+    async def __call__(self, evaluable: Evaluable, *, trace: Any = None) -> Evaluation:
+        metadata = evaluable.eval_metadata or {}
+        keywords: dict[str, Any] = {}
+        if self._input_key is not None:
+            keywords[self._input_key] = collapse_named_data(evaluable.eval_input)
+        keywords |= {key: metadata[key] for key in self._extra if key in metadata}
+        output = collapse_named_data(evaluable.eval_output)
+        try:
+            said = await scored(self._scorer, output, self._expectation(evaluable), **keywords, **self._keywords)
+            return self._evaluation(said)
+        except Exception as error:
+            details = {"error": type(error).__name__, "traceback": traceback.format_exc()}
+            return Evaluation(0.0, str(error), details)
+
+    def _expectation(self, evaluable: Evaluable) -> Any:
+        """The entry's expectation, the adapter's, or that of the metadata; None is as good as none."""
+        if evaluable.expectation is not UNSET and evaluable.expectation is not None:
+            return evaluable.expectation
+        if self._expected is not UNSET:
+            return self._expected
+        return (evaluable.eval_metadata or {}).get(self._expected_key)
+
+    def _evaluation(self, said: Any) -> Evaluation:
+        metadata = dict(getattr(said, "metadata", None) or {})
+        name = getattr(said, "name", None) or self.name
+        details = {**metadata, "scorer_name": name}
+        if said.score is None:
+            return Evaluation(0.0, "Evaluation skipped (score is None)", {**details, "skipped": True})
+        if not math.isfinite(said.score):
+            raise ValueError(f"{name} gave the score {said.score}")
+        rationale = metadata.get("rationale")
+        reason = rationale if isinstance(rationale, str) and rationale.strip() else f"{name}: {said.score}"
+        return Evaluation(float(said.score), reason, details)

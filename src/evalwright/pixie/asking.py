@@ -1,0 +1,126 @@
+"""Asking models for an evaluator: through the models of the run, or with a client that the user gave."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.judges.reading import BadReply, only_object
+from evalwright.llm.current import current
+from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
+
+__all__ = ["JUDGE", "chat", "embed", "moderate", "structured"]
+
+JUDGE = "gpt-4o-mini"
+"""The judge where an evaluator names none."""
+_EMBEDDER = "text-embedding-ada-002"
+_vectors: WeakKeyDictionary[Models, dict[tuple[str, str], asyncio.Future[Embedding]]] = WeakKeyDictionary()
+"""What was asked in each run, so that a text is embedded once."""
+
+
+@asynccontextmanager
+async def _models() -> AsyncIterator[Models]:
+    """The models of the run; outside of one, some that live for this question."""
+    try:
+        running: Models | None = current()
+    except RuntimeError:
+        running = None
+    if running is not None:
+        yield running
+        return
+    from evalwright.llm.models import LiveModels
+
+    own = LiveModels()
+    try:
+        yield own
+    finally:
+        await own.close()
+
+
+async def chat(
+    text: str,
+    *,
+    system: str | None = None,
+    model: str | None = None,
+    client: Any = None,
+    temperature: float = 0.0,
+    schema: dict[str, Any] | None = None,
+    repeat: int = 0,
+) -> str:
+    """What the model says. Raises EvaluatorError, or whatever the user's client raises."""
+    if client is not None:
+        said = [{"role": "system", "content": system}] if system else []
+        messages = [*said, {"role": "user", "content": text}]
+        form = {"response_format": {"type": "json_object"}} if schema is not None else {}
+        reply = await _called(
+            client.chat.completions.create,
+            model=model or JUDGE, messages=messages, temperature=temperature, **form,
+        )  # fmt: skip
+        return reply.choices[0].message.content or ""
+    request = ChatRequest(
+        model or JUDGE,
+        [ChatMessage("user", text)],
+        system=system,
+        temperature=temperature,
+        schema=schema,
+        repeat=repeat,
+    )
+    async with _models() as models:
+        answer = await models.chat(request, "judge")
+    if answer.refusal is not None:
+        raise BadReply(f"the judge refused: {answer.refusal}")
+    return answer.text
+
+
+async def structured(text: str, schema: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """The JSON object that the model answers with. Raises BadReply when there is none."""
+    keys = list(schema["properties"])
+    required = schema.get("required", keys)
+    asked = f"{text}\n\nAnswer with one JSON object with the keys {', '.join(keys)}."
+    reply = await chat(asked, schema={"type": "object", **schema, "required": keys}, **options)
+    found = only_object(reply, required)
+    if missing := [key for key in required if key not in found]:
+        raise BadReply(f"the judge's reply lacks {', '.join(map(repr, missing))}")
+    return found
+
+
+async def embed(texts: list[str], model: str | None, client: Any) -> list[list[float]]:
+    """A vector for each text."""
+    if client is not None:
+        reply = await _called(client.embeddings.create, model=model or _EMBEDDER, input=texts)
+        return [list(one.embedding) for one in reply.data]
+    async with _models() as models:
+        return list(await asyncio.gather(*(_vector(models, model or _EMBEDDER, text) for text in texts)))
+
+
+async def _vector(models: Models, model: str, text: str) -> list[float]:
+    known = _vectors.setdefault(models, {})
+    asked = known.get((model, text))
+    if asked is None:
+        asked = known[model, text] = asyncio.ensure_future(models.embed(model, [text], "judge"))
+    try:
+        return (await asyncio.shield(asked)).vectors[0]
+    except EvaluatorError:
+        known.pop((model, text), None)
+        raise
+
+
+async def moderate(text: str, client: Any) -> tuple[bool, dict[str, float]]:
+    """Whether a text is flagged, and its scores by category."""
+    if client is not None:
+        reply = (await _called(client.moderations.create, input=text)).results[0]
+        scores = reply.category_scores
+        return bool(reply.flagged), dict(scores if isinstance(scores, dict) else scores.model_dump())
+    async with _models() as models:
+        said = await models.moderate(text)
+    return said.flagged, said.scores
+
+
+async def _called(function: Callable[..., Any], **arguments: Any) -> Any:
+    given = await asyncio.to_thread(function, **arguments)
+    return await given if inspect.isawaitable(given) else given

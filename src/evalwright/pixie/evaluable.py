@@ -1,0 +1,90 @@
+"""What an evaluator of an instrumented application is given (pydantic, because users construct and dump it)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel, Field, JsonValue, field_validator, model_validator
+
+__all__ = ["UNSET", "Evaluable", "NamedData", "TestCase", "collapse_named_data"]
+
+
+class _Unset(Enum):
+    UNSET = "UNSET"
+
+
+UNSET = _Unset.UNSET
+"""No expectation was given, which is not the same as an expectation of None."""
+
+
+class NamedData(BaseModel):
+    """A JSON value with a name."""
+
+    name: str
+    value: JsonValue
+
+
+class TestCase(BaseModel):
+    """What is given to the application and what is expected of it."""
+
+    __test__ = False
+
+    eval_input: list[NamedData] = Field(min_length=1)
+    expectation: Any = UNSET
+    eval_metadata: dict[str, Any] | None = None
+    description: str | None = None
+    evaluators: list[str] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_older_names(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        given = dict(given)
+        if "expected_output" in given:
+            given.setdefault("expectation", given["expected_output"])
+            del given["expected_output"]
+        for key in ("input", "output"):
+            if f"eval_{key}" in given:
+                given[f"eval_{key}"] = _named(given[f"eval_{key}"], key)
+        return given
+
+    @field_validator("expectation", mode="before")
+    @classmethod
+    def _unset_as_text(cls, given: Any) -> Any:
+        return UNSET if given == "UNSET" else given
+
+    @property
+    def expected_output(self) -> Any:
+        """The older name of `expectation`."""
+        return self.expectation
+
+
+class Evaluable(TestCase):
+    """A test case with what the application gave; `eval_output` is None while it has not run."""
+
+    __test__ = False
+
+    eval_output: list[NamedData] | None = Field(default=None, min_length=1)
+
+
+def _named(given: Any, name: str) -> Any:
+    """A bare value as one named item; named items as they are, an absent output as absent."""
+    if isinstance(given, list) and all(_is_named(one) for one in given):
+        return given
+    if given is None and name == "output":
+        return None
+    return [{"name": name, "value": given}]
+
+
+def _is_named(one: Any) -> bool:
+    return isinstance(one, NamedData) or (isinstance(one, dict) and one.keys() == {"name", "value"})
+
+
+def collapse_named_data(items: Sequence[NamedData] | None) -> Any:
+    """None for no item, the value of a single one, else a mapping by name in which a later duplicate wins."""
+    if not items:
+        return None
+    return items[0].value if len(items) == 1 else {item.name: item.value for item in items}

@@ -1,0 +1,91 @@
+"""One score with its reason, and calling whatever gives one."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from evalwright.targets.threads import Threads
+
+__all__ = ["Evaluation", "Evaluator", "evaluate"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A score from 0 to 1 and why."""
+
+    score: float
+    reasoning: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Evaluator(Protocol):
+    """Anything that judges an evaluable; it may be asynchronous, and may take `trace`."""
+
+    def __call__(self, evaluable: Any) -> Any: ...
+
+
+async def evaluate(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Evaluation:
+    """What `evaluator` says, its score held within 0 to 1; a synchronous one runs in a thread of its own.
+
+    What it raises comes out unchanged. Raises TypeError when it gives no score.
+    """
+    keywords = {"trace": trace} if _takes_trace(evaluator) else {}
+    if _is_asynchronous(evaluator):
+        given = await evaluator(evaluable, **keywords)
+    else:
+        threads = Threads()
+        try:
+            given = await threads.call(lambda: evaluator(evaluable, **keywords))
+        finally:
+            threads.close()
+        if inspect.isawaitable(given):
+            given = await given
+    return _bounded(_evaluation(given))
+
+
+def _is_asynchronous(evaluator: Any) -> bool:
+    return inspect.iscoroutinefunction(evaluator) or inspect.iscoroutinefunction(
+        getattr(type(evaluator), "__call__", None)  # noqa: B004 - the method, not whether there is one
+    )
+
+
+def _takes_trace(evaluator: Any) -> bool:
+    try:
+        parameters = inspect.signature(evaluator).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.name == "trace" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _evaluation(given: Any) -> Evaluation:
+    if isinstance(given, Evaluation):
+        return given
+    if isinstance(given, (bool, int, float)):
+        return Evaluation(float(given), "")
+    if isinstance(given, Mapping) and "score" in given:
+        return Evaluation(given["score"], str(given.get("reasoning") or ""), dict(given.get("details") or {}))
+    if hasattr(given, "score"):
+        reason = str(getattr(given, "reasoning", None) or "")
+        return Evaluation(given.score, reason, dict(getattr(given, "details", None) or {}))
+    raise TypeError(f"the evaluator gave {type(given).__name__}, expected an Evaluation")
+
+
+def _is_number(score: Any) -> bool:
+    return isinstance(score, (bool, int, float)) and not math.isnan(score)
+
+
+def _bounded(evaluation: Evaluation) -> Evaluation:
+    score = evaluation.score
+    if not _is_number(score):
+        raise TypeError(f"the evaluator gave the score {score!r}, expected a number from 0 to 1")
+    if 0 <= score <= 1:
+        return evaluation
+    _log.warning("the score %r is outside of 0 to 1 and was clamped", score)
+    return replace(evaluation, score=min(1.0, max(0.0, score)))

@@ -1,0 +1,104 @@
+"""Users' code, `file.py:Name`: found, executed once, and made into a runnable or an evaluator."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from evalwright.errors import InputError, did_you_mean
+from evalwright.pixie.names import BUILT_IN
+from evalwright.pixie.shim import serve
+
+__all__ = ["attribute_at", "evaluator_at", "runnable_at"]
+
+
+def runnable_at(place: str, folders: Sequence[Path]) -> Any:
+    """The class or function at `file.py:Name`. Raises InputError."""
+    if ":" not in place:
+        raise InputError(f"Runnable must use filepath:name format (pixie_qa/scripts/run_app.py:App), found {place!r}")
+    found = attribute_at(place, folders, "runnable")
+    if not callable(found):
+        raise InputError(f"Runnable {place!r} does not resolve to a callable.")
+    return found
+
+
+def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
+    """The pre-made evaluator of that name, or what `file.py:Name` stands for. Raises InputError."""
+    if ":" not in place:
+        if place not in BUILT_IN:
+            raise InputError(
+                f"Unknown evaluator {place!r}{did_you_mean(place, BUILT_IN)}: pre-made evaluators have bare names "
+                f"(Factuality), your own are named by filepath:name (pixie_qa/evaluators.py:check)"
+            )
+        from evalwright.pixie import evals
+
+        return getattr(evals, place)()
+    found = attribute_at(place, folders, "evaluator")
+    if not callable(found):
+        raise InputError(f"Evaluator {place!r} does not resolve to a callable.")
+    if not (inspect.isclass(found) or (inspect.isfunction(found) and _is_factory(found))):
+        return found
+    try:
+        made = found()
+    except Exception as error:
+        raise InputError(f"Invalid evaluator {place!r}: {type(error).__name__}: {error}") from error
+    if not callable(made):
+        raise InputError(f"Evaluator {place!r} does not resolve to a callable: it gave {type(made).__name__}")
+    return made
+
+
+def _is_factory(function: Callable[..., Any]) -> bool:
+    """Whether a function can be called with nothing: then it makes the evaluator."""
+    kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return all(p.default is not p.empty or p.kind in kinds for p in parameters)
+
+
+def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
+    """What is at `file.py:Name`, the file looked for in each of `folders`. Raises InputError."""
+    path, _, name = place.rpartition(":")
+    file = next((one for folder in folders if (one := folder / path).is_file()), None)
+    if file is None:
+        raise InputError(f"Invalid {role} {place!r}: there is no file {path!r}")
+    for folder in (file.parent, folders[0]):
+        if str(folder.resolve()) not in sys.path:
+            sys.path.insert(0, str(folder.resolve()))
+    try:
+        found: Any = _module(file.resolve())
+        for part in name.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        known = [word for word in vars(found) if not word.startswith("_")] if isinstance(found, ModuleType) else []
+        raise InputError(f"Invalid {role} {place!r}: {path} has no {name!r}{did_you_mean(name, known)}") from error
+    except (KeyboardInterrupt, InputError):
+        raise
+    except BaseException as error:
+        at = f" ({error.filename}, line {error.lineno})" if isinstance(error, SyntaxError) else ""
+        raise InputError(f"Invalid {role} {place!r}: {type(error).__name__}: {error}{at}") from error
+    return found
+
+
+@cache
+def _module(file: Path) -> ModuleType:
+    serve()
+    name = f"evalwright_user_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{file.name}: expected a .py file")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except AttributeError as error:  # of the user's own code, not of the name that is looked for
+        del sys.modules[name]
+        raise InputError(f"{file.name} cannot be imported: AttributeError: {error}") from error
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -1,0 +1,49 @@
+"""The base class of what drives an application; having `create` and `run` is enough."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Runnable", "arguments_model", "is_runnable"]
+
+T = TypeVar("T")
+
+
+class Runnable(Generic[T]):
+    """Drives the application: made once, `run` once for each entry, several at the same time."""
+
+    @classmethod
+    def create(cls) -> Runnable[T]:
+        """The one instance of a run."""
+        return cls()
+
+    async def setup(self) -> None:
+        """Called once before all entries."""
+
+    async def run(self, args: T) -> Any:
+        """Drive the application with the entry's arguments."""
+        raise NotImplementedError
+
+    async def teardown(self) -> None:
+        """Called once after all entries."""
+
+
+def is_runnable(found: Any) -> bool:
+    """Whether this is a class with `create` and `run`."""
+    return inspect.isclass(found) and callable(getattr(found, "create", None)) and callable(getattr(found, "run", None))
+
+
+def arguments_model(kind: Any) -> Any:
+    """The pydantic model that annotates `args` of `run`. Raises ValueError."""
+    from pydantic import BaseModel
+
+    try:
+        hints = typing.get_type_hints(kind.run)
+    except Exception as error:
+        raise ValueError(f"the annotations of {kind.__name__}.run cannot be read: {error}") from error
+    model = hints.get("args")
+    if not (inspect.isclass(model) and issubclass(model, BaseModel)):
+        raise ValueError(f"{kind.__name__}.run needs a parameter args annotated with a pydantic model, found {model!r}")
+    return model

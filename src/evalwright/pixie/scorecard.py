@@ -1,0 +1,106 @@
+"""The results of a dataset as one HTML page that needs nothing from elsewhere; every value is escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from evalwright.pixie.config import get_config
+from evalwright.pixie.evaluation import Evaluation
+
+__all__ = ["DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard"]
+
+_PASSES = 0.5
+_LONGEST_NAME = 60
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1c2024}"
+    "header p{margin:.2rem 0;color:#555}section{border:1px solid #d5d9de;border-radius:8px;margin:1rem 0;padding:1rem}"
+    "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0}"
+    "pre{background:#f4f5f7;border-radius:6px;margin:.2rem 0;overflow:auto;padding:.5rem;white-space:pre-wrap;"
+    "overflow-wrap:anywhere}.pass{color:#0b6b35}.fail{color:#b3261e}"
+    "@media(prefers-color-scheme:dark){body{background:#16181b;color:#e6e8ea}header p{color:#a5abb2}"
+    "section{border-color:#3a3f45}pre{background:#22262a}.pass{color:#5fd08f}.fail{color:#ff8a80}}"
+)
+
+
+@dataclass(frozen=True)
+class DatasetEntryResult:
+    """What the evaluators said of one entry."""
+
+    evaluator_names: tuple[str, ...]
+    evaluations: tuple[Evaluation, ...]
+    input_label: str
+    evaluable_dict: dict[str, Any]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every score is at least one half."""
+        return all(one.score >= _PASSES for one in self.evaluations)
+
+
+@dataclass
+class DatasetScorecard:
+    """The results of one dataset."""
+
+    dataset_name: str
+    entries: Sequence[DatasetEntryResult]
+    timestamp: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+def generate_dataset_scorecard_html(scorecard: DatasetScorecard, command_args: str) -> str:
+    """The whole page as text."""
+    passed, total = sum(entry.passed for entry in scorecard.entries), len(scorecard.entries)
+    status = "PASS" if passed == total else "FAIL"
+    name = escape(scorecard.dataset_name)
+    entries = "\n".join(_entry(number, entry) for number, entry in enumerate(scorecard.entries, 1))
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head><body>\n'
+        f"<header><h1>{name}</h1><p><code>{escape(command_args)}</code></p>"
+        f"<p>{scorecard.timestamp.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC</p>"
+        f'<p class="{status.lower()}"><strong>{status}</strong> {passed}/{total} entries passed</p></header>\n'
+        f"<main>{entries}</main>\n</body></html>\n"
+    )
+
+
+def _entry(number: int, entry: DatasetEntryResult) -> str:
+    mark = "pass" if entry.passed else "fail"
+    rows = "".join(
+        f'<tr><td>{escape(name)}</td><td class="{"pass" if one.score >= _PASSES else "fail"}">{one.score:.2f}</td>'
+        f"<td>{escape(one.reasoning)}{_details(one.details)}</td></tr>"
+        for name, one in zip(entry.evaluator_names, entry.evaluations, strict=False)
+    )
+    values = "".join(
+        f"<tr><th>{escape(str(key))}</th><td><pre>{escape(_shown(value))}</pre></td></tr>"
+        for key, value in entry.evaluable_dict.items()
+    )
+    return (
+        f'<section><h2>{number}. {escape(entry.input_label)} <span class="{mark}">{mark}</span></h2>'
+        f"<table><thead><tr><th>Evaluator</th><th>Score</th><th>Reasoning</th></tr></thead><tbody>{rows}</tbody></table>"
+        f"<details><summary>Values</summary><table>{values}</table></details></section>"
+    )
+
+
+def _details(details: dict[str, Any]) -> str:
+    return f"<details><summary>Details</summary><pre>{escape(_shown(details))}</pre></details>" if details else ""
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def save_dataset_scorecard(scorecard: DatasetScorecard, command_args: str) -> str:
+    """Write the page below the configured root; its absolute path."""
+    folder = Path(get_config().root).resolve() / "scorecards"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"-+", "-", re.sub(r"[^\w-]", "-", scorecard.dataset_name).strip("-"))[:_LONGEST_NAME]
+    stamp = f"{scorecard.timestamp:%Y%m%d-%H%M%S}"
+    path = folder / (f"{stamp}-{name}.html" if name else f"{stamp}.html")
+    path.write_text(generate_dataset_scorecard_html(scorecard, command_args), "utf-8")
+    return str(path)

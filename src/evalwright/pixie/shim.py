@@ -1,0 +1,56 @@
+"""Makes `import pixie` give our surface to users' code, also where the package itself is installed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from types import ModuleType
+
+__all__ = ["serve"]
+
+_MODULES = {
+    "pixie": "evalwright.pixie",
+    "pixie.config": "evalwright.pixie.config",
+    "pixie.dataset": "evalwright.pixie.dataset_store",
+    "pixie.dataset.store": "evalwright.pixie.dataset_store",
+    "pixie.eval": "evalwright.pixie.evals",
+    "pixie.eval.evaluable": "evalwright.pixie.evaluable",
+    "pixie.eval.evaluation": "evalwright.pixie.evaluation",
+    "pixie.evals": "evalwright.pixie.evals",
+    "pixie.harness": "evalwright.pixie.runnable",
+    "pixie.harness.runnable": "evalwright.pixie.runnable",
+    "pixie.instrumentation": "evalwright.pixie.instrumentation",
+    "pixie.storage": "evalwright.pixie.evaluable",
+    "pixie.storage.evaluable": "evalwright.pixie.evaluable",
+}
+
+_SCORERS = {
+    "json": ("JSONDiff", "ValidJSON"),
+    "list": ("ListContains",),
+    "number": ("NumericDiff",),
+    "string": ("Levenshtein",),
+    "value": ("ExactMatch",),
+}
+
+
+def serve() -> None:
+    """Bind the names under which users' files reach the surface. Two registries of `wrap` would never meet."""
+    for name, ours in _MODULES.items():
+        sys.modules[name] = importlib.import_module(ours)
+    if "autoevals" not in sys.modules and importlib.util.find_spec("autoevals") is None:
+        _serve_scorers()
+
+
+def _serve_scorers() -> None:
+    """The scorers without models of `autoevals`, for users' files that name them where that is not installed."""
+    from evalwright.pixie import scorers
+
+    package = sys.modules["autoevals"] = ModuleType("autoevals", "Served by evalwright: autoevals is not installed.")
+    package.__path__ = []
+    for name, kinds in _SCORERS.items():
+        module = sys.modules[f"autoevals.{name}"] = ModuleType(f"autoevals.{name}")
+        setattr(package, name, module)
+        for kind in kinds:
+            setattr(module, kind, getattr(scorers, kind))
+            setattr(package, kind, getattr(scorers, kind))

@@ -1,0 +1,126 @@
+"""The system under test: an application driven by the user's `Runnable`, once for each entry."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import json
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.capture.wrapping import WrapRegistryMissError, WrapTypeMismatchError, init_eval_output, set_eval_input
+from evalwright.errors import InputError
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Output, TraceError
+from evalwright.pixie.loading import runnable_at
+from evalwright.pixie.runnable import arguments_model, is_runnable
+from evalwright.targets.threads import Threads
+
+__all__ = ["PixieApp"]
+
+
+class PixieApp:
+    """Keys: `runnables` (dataset name to `file.py:Name`) and `folders`, in which the files are looked for."""
+
+    def __init__(self, variant: Variant) -> None:
+        folders = [Path(folder) for folder in variant.config["folders"]]
+        self._threads = Threads()
+        self._apps = {
+            dataset: _App(runnable_at(place, folders), place, self._threads)
+            for dataset, place in variant.config["runnables"].items()
+        }
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        app = self._apps[case.extra["dataset"]]
+        await app.set_up()
+        context = contextvars.copy_context()
+        context.run(set_eval_input, _registry(case.extra))
+        outputs = context.run(init_eval_output)
+        try:
+            result = await asyncio.create_task(app.drive(case.input), context=context)
+        except (WrapRegistryMissError, WrapTypeMismatchError) as error:
+            return _answer(case.extra, outputs, TraceError("wrap_error", str(error)))
+        captured = outputs or [{"name": "output", "value": _plain(result), "purpose": "output"}]
+        return _answer(case.extra, captured)
+
+    async def close(self) -> None:
+        for app in self._apps.values():
+            await app.tear_down()
+        self._threads.close()
+
+
+class _App:
+    """One runnable: made when its first entry comes, torn down at the end."""
+
+    def __init__(self, found: Any, place: str, threads: Threads) -> None:
+        self._found, self._threads = found, threads
+        self._instance: Any = None
+        self._ready: asyncio.Task[None] | None = None
+        self._model = None
+        if is_runnable(found):
+            try:
+                self._model = arguments_model(found)
+            except ValueError as error:
+                raise InputError(f"Invalid runnable {place!r}: {error}") from error
+
+    async def set_up(self) -> None:
+        if self._model is None:
+            return
+        if self._ready is None:
+            self._ready = asyncio.create_task(self._set_up())
+        await asyncio.shield(self._ready)
+
+    async def _set_up(self) -> None:
+        made = self._found.create()
+        self._instance = await made if inspect.isawaitable(made) else made
+        await _awaited(getattr(self._instance, "setup", None))
+
+    async def drive(self, arguments: Any) -> Any:
+        if self._model is not None:
+            return await self._instance.run(self._model.model_validate(arguments))
+        if inspect.iscoroutinefunction(self._found):
+            return await self._found(arguments)
+        given = await self._threads.call(self._found, arguments)
+        return await given if isinstance(given, Awaitable) else given
+
+    async def tear_down(self) -> None:
+        if self._instance is not None:
+            await _awaited(getattr(self._instance, "teardown", None))
+
+
+async def _awaited(method: Any) -> None:
+    given = method() if method is not None else None
+    if inspect.isawaitable(given):
+        await given
+
+
+def _registry(extra: dict[str, Any]) -> dict[str, Any]:
+    return {one["name"]: one["value"] for one in extra["eval_input"]}
+
+
+def _plain(result: Any) -> Any:
+    """A return value as JSON; text of what is none."""
+    try:
+        json.dumps(result)
+        return result
+    except (TypeError, ValueError):
+        return json.dumps(result, default=str)
+
+
+def _collapsed(items: list[dict[str, Any]]) -> Any:
+    if not items:
+        return None
+    return items[0]["value"] if len(items) == 1 else {item["name"]: item["value"] for item in items}
+
+
+def _answer(extra: dict[str, Any], captured: list[dict[str, Any]], error: TraceError | None = None) -> Answer:
+    value = _collapsed(captured)
+    text = value if isinstance(value, str) or value is None else msgspec.json.encode(value).decode()
+    output = Output(final_answer=text, structured=value if isinstance(value, dict) else None)
+    observed = {"input": _collapsed(extra["eval_input"]), "output": value}
+    return Answer(output, error=error, extra={"outputs": captured, "observed": observed})

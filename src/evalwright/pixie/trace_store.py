@@ -1,0 +1,77 @@
+"""Recorded spans in a file below the configured root, from which dataset items are made."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright.capture.recording import add_handler, init
+from evalwright.capture.spans import LLMSpan
+from evalwright.capture.values import stored
+from evalwright.pixie.config import get_config
+
+__all__ = ["TraceFile", "enable_storage", "newest_trace"]
+
+Span = dict[str, Any]
+
+
+class TraceFile:
+    """Appends every finished span."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, threading.Lock()
+
+    def collect(self, span: Any) -> None:
+        """Write one span as a line."""
+        record = asdict(span) | {"kind": "llm" if isinstance(span, LLMSpan) else "observe"}
+        if isinstance(span, LLMSpan):
+            from evalwright.pixie.recorded import as_evaluable
+
+            record["evaluable"] = as_evaluable(span).model_dump(mode="json")
+        record |= {key: record[key].isoformat() for key in ("started_at", "ended_at")}
+        with self._lock:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(stored(record), ensure_ascii=False) + "\n")
+
+
+_enabled: set[Path] = set()
+
+
+def enable_storage() -> None:
+    """Record every span from now on into `<root>/traces.jsonl`; a second call changes nothing."""
+    init()
+    path = _path().resolve()
+    if path not in _enabled:
+        _enabled.add(path)
+        add_handler(TraceFile(path))
+
+
+def _path() -> Path:
+    return Path(get_config().root) / "traces.jsonl"
+
+
+def newest_trace() -> list[Span]:
+    """The spans of the trace that began last, in the order in which they began; none where nothing was recorded."""
+    try:
+        lines = _path().read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    spans = [span for line in lines if (span := _span(line)) is not None]
+    if not spans:
+        return []
+    newest = max(spans, key=lambda span: datetime.fromisoformat(span["started_at"]))["trace_id"]
+    return sorted((span for span in spans if span["trace_id"] == newest), key=lambda span: str(span["started_at"]))
+
+
+def _span(line: str) -> Span | None:
+    try:
+        span = json.loads(line)
+        datetime.fromisoformat(span["started_at"])
+    except (ValueError, TypeError, KeyError):
+        return None
+    return span if isinstance(span, dict) and "trace_id" in span else None
