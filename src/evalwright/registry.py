@@ -74,8 +74,10 @@ KINDS: dict[str, dict[str, str]] = {
         "pairwise_judge": "evalwright.evaluators.pairwise:PairwiseJudge",
         "pixie": "evalwright.pixie.evaluator:PixieEvaluator",
         "planning_action_mismatch_judge": "evalwright.evaluators.conversation_judges:PlanningActionMismatchJudge",
+        "python_code": "evalwright.evaluators.code_checks:PythonCode",
         "python_grader": "evalwright.letta.functions:PythonGrader",
         "python_reward": "evalwright.letta.functions:PythonReward",
+        "regex": "evalwright.evaluators.regex:Regex",
         "required_tools": "evalwright.evaluators.conversation_checks:RequiredTools",
         "retrieval_precision_recall": "evalwright.evaluators.step_checks:RetrievalPrecisionRecall",
         "rubric_checks": "evalwright.agentv.judges:RubricChecks",
@@ -99,6 +101,7 @@ KINDS: dict[str, dict[str, str]] = {
         "tool_sequence": "evalwright.evaluators.conversation_checks:ToolSequence",
         "tool_trajectory": "evalwright.evaluators.trajectory:ToolTrajectory",
         "wrap_check": "evalwright.pixie.evaluator:WrapCheck",
+        "typescript_code": "evalwright.evaluators.code_checks:TypeScriptCode",
         "unnecessary_tool_loop": "evalwright.evaluators.step_checks:UnnecessaryToolLoop",
     },
     "embedders": {

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.patterns import search
 
 __all__ = ["matches_subset"]
 
@@ -17,7 +18,8 @@ def matches_subset(expected: Any, actual: Any) -> bool:
     """Whether everything that is expected is there.
 
     Mappings are compared as subsets at every depth, lists element by element, a string `~=pattern` is searched in a
-    string, everything else by Python equality. Raises EvaluatorError for an invalid pattern once it is reached.
+    string, everything else by Python equality. Raises EvaluatorError for an invalid pattern once it is reached, and
+    for one that takes too long.
     """
     if isinstance(expected, dict):
         return isinstance(actual, dict) and all(
@@ -26,7 +28,7 @@ def matches_subset(expected: Any, actual: Any) -> bool:
     if isinstance(expected, list):
         return isinstance(actual, list) and len(expected) == len(actual) and all(map(matches_subset, expected, actual))
     if isinstance(expected, str) and expected.startswith(_REGEX):
-        return isinstance(actual, str) and _pattern(expected[len(_REGEX) :]).search(actual) is not None
+        return isinstance(actual, str) and search(_pattern(expected[len(_REGEX) :]), actual) is not None
     return bool(expected == actual)
 
 

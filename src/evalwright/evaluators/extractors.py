@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
+from evalwright.evaluators.patterns import find_all, search
 from evalwright.evaluators.turns import Turn, assistant_texts
 
 __all__ = [
@@ -92,9 +93,9 @@ class Pattern(msgspec.Struct, frozen=True):
     def extract(self, turns: list[Turn], blocks: Blocks) -> str:
         for text in reversed(assistant_texts(turns)):
             if self.search_all:
-                if found := re.findall(self.pattern, text):
+                if found := find_all(re.compile(self.pattern), text):
                     return " ".join(item if isinstance(item, str) else item[self.group] for item in found)
-            elif match := re.search(self.pattern, text):
+            elif match := search(re.compile(self.pattern), text):
                 return match.group(self.group) or ""
         return ""
 

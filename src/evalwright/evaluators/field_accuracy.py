@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright.evaluators.banded import banded
 from evalwright.evaluators.equality import deeply_equal
+from evalwright.evaluators.patterns import search
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -135,7 +136,7 @@ def _matches(field: Field, wanted: Any, given: Any) -> bool:
     if field.match == "contains":
         return str(wanted) in str(given)
     if field.match == "regex":
-        return re.search(str(wanted), str(given)) is not None
+        return search(re.compile(str(wanted)), str(given)) is not None
     return deeply_equal(wanted, given)
 
 

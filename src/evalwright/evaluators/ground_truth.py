@@ -10,6 +10,7 @@ import re
 
 import msgspec
 
+from evalwright.evaluators.patterns import search
 from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -54,7 +55,7 @@ class Matches(msgspec.Struct, frozen=True):
         if not truth:
             return _no_truth()
         try:
-            found = re.search(truth, answer) is not None
+            found = search(re.compile(truth), answer) is not None
         except re.error as error:
             return Evaluation(False, 0.0, f"the ground truth {shown(truth)} is no regular expression: {error}")
         return _said(found, "matches", "does not match", truth)

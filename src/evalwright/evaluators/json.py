@@ -12,6 +12,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.patterns import search
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -170,7 +171,7 @@ class FieldCheck(msgspec.Struct, frozen=True, dict=True):
         for words, holds, bound in self._bounds:
             if not is_number or not holds(found, bound):
                 return f"a number {words} {number(bound)}"
-        if self._pattern is not None and not (isinstance(found, str) and self._pattern.search(found)):
+        if self._pattern is not None and not (isinstance(found, str) and search(self._pattern, found)):
             return f"a text that matches {shown(self.matches)}"
         return None
 

@@ -13,6 +13,7 @@ from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.asking import Asking, Prompt, Word, ask, cost, failure, model_problems, spending
 from evalwright.evaluators.judges.reading import BadReply, only_object, text_in, truth_in
 from evalwright.evaluators.judges.showing import DATA_RULE, data_blocks
+from evalwright.evaluators.patterns import search
 from evalwright.evaluators.wording import listed
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -80,7 +81,7 @@ class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
         return Evaluation(passed, 1.0 if passed else 0.0, "; ".join(why), detail, cost_usd=cost(words))
 
     def _matches(self, thinking: str) -> list[dict[str, Any]]:
-        found = [(text, pattern.search(thinking)) for text, pattern in self._patterns]
+        found = [(text, search(pattern, thinking)) for text, pattern in self._patterns]
         return [{"pattern": text, "span": list(match.span())} for text, match in found if match is not None]
 
     @cached_property

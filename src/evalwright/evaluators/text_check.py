@@ -11,6 +11,7 @@ import msgspec
 
 from evalwright.errors import Problem
 from evalwright.evaluators.banded import banded
+from evalwright.evaluators.patterns import search
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -53,7 +54,7 @@ class TextCheck(msgspec.Struct, frozen=True):
         if self.check == "is_json":
             return _is_json(answer)
         if self.check == "regex":
-            return re.search(str(self.value), answer, _flags(self.flags)) is not None
+            return search(re.compile(str(self.value), _flags(self.flags)), answer) is not None
         if self.check in ("starts_with", "ends_with", "equals"):
             return _beside(self.check, answer.strip(), str(self.value).strip())
         values = [str(value) for value in self.value] if isinstance(self.value, list) else [str(self.value)]

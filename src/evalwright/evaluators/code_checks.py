@@ -1,0 +1,102 @@
+"""Checks that are code, in processes of their own (specification northstar, 5.2): a function `validate`.
+
+`validate(output, case, run)` gets the final response and plain data. It gives true or false, or a mapping with
+`passed` and, if it likes, `reason`, `feedback`, `score` and `metadata`. Any other value fails; code that ends in
+another way than by giving a value could not judge.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.conversations import conversation_of
+from evalwright.evaluators.documents import case_document, run_document
+from evalwright.evaluators.sandbox.workers import asked, node_command, python_command
+from evalwright.evaluators.wording import shown
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["PythonCode", "TypeScriptCode"]
+
+
+class _Code(msgspec.Struct, frozen=True):
+    """Code and the milliseconds that it may take for a case."""
+
+    code: str
+    timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 1000
+
+    kind: ClassVar[str]
+
+    async def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        output = conversation_of(trace).final_response
+        arguments = [output, case_document(case, trace), run_document(case, trace)]
+        reply = await self._reply({"code": self.code, "arguments": arguments, "seconds": self.timeout_ms / 1000})
+        detail: dict[str, Any] = {"kind": self.kind, "timeout_ms": self.timeout_ms}
+        for key in ("printed", "missing_walls"):
+            if reply.get(key):
+                detail[key] = reply[key]
+        if "error" in reply:
+            raise EvaluatorError(f"the code {_how(reply)}", str(reply["error"]), detail)
+        return _verdict(reply.get("value"), detail)
+
+
+class PythonCode(_Code, frozen=True):
+    """Whether the Python function `validate` in `code` finds the conversation good."""
+
+    kind = "python"
+
+    async def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
+        return await asked(python_command(), request)
+
+
+class TypeScriptCode(_Code, frozen=True):
+    """Whether the function `validate` that the TypeScript in `code` exports finds the conversation good."""
+
+    kind = "typescript"
+
+    async def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
+        return await asked(node_command(), {**request, "folders": [str(Path.cwd())]}, on_stdio=True)
+
+
+def _how(reply: dict[str, Any]) -> str:
+    message = str(reply.get("message"))
+    return f"raised {message}" if reply["error"] == "exception" else message
+
+
+def _verdict(value: Any, detail: dict[str, Any]) -> Evaluation:
+    said = {"passed": value} if isinstance(value, bool) else value
+    wrong = _wrong(said)
+    if wrong is not None:
+        return Evaluation(False, 0.0, f"the code must give true, false or a mapping with 'passed': {wrong}", detail)
+    passed, score, reason = said["passed"], said.get("score"), said.get("reason")
+    if isinstance(score, bool) or not isinstance(score, (int, float)):
+        score = 1.0 if passed else 0.0
+    if not isinstance(reason, str) or not reason.strip():
+        reason = "" if passed else "the code says that it failed"
+    detail |= {key: said[key] for key in ("feedback", "metadata") if said.get(key) is not None}
+    return Evaluation(passed, float(score), reason, detail)
+
+
+def _wrong(said: Any) -> str | None:
+    """What is not as it must be in the value of `validate`."""
+    if not isinstance(said, dict):
+        return f"found {shown(said, 80)}"
+    if not isinstance(said.get("passed"), bool):
+        return f"'passed' is {shown(said.get('passed'), 80)}"
+    if not isinstance(said.get("feedback"), str | None):
+        return f"'feedback' is {shown(said['feedback'], 80)}, no text"
+    if not isinstance(said.get("metadata"), dict | None):
+        return f"'metadata' is {shown(said['metadata'], 80)}, no mapping"
+    score = said.get("score")
+    if isinstance(score, int | float) and not -sys.float_info.max <= score <= sys.float_info.max:
+        return f"'score' is {shown(score, 80)}"
+    return None

@@ -1,0 +1,70 @@
+"""Searching with regular expressions that users give: none may take longer than its limit.
+
+A catastrophic pattern keeps the interpreter busy without end. In the main thread a timer of processor time ends
+it; other threads get no signals, so there the search is tried first in a process that can be killed.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from evalwright.errors import EvaluatorError
+
+__all__ = ["SEARCH_LIMIT", "find_all", "search"]
+
+SEARCH_LIMIT = 1.0
+"""Seconds that one search may take."""
+_REPEATS = frozenset("*+{")
+
+T = TypeVar("T")
+
+
+class _Late(BaseException):
+    pass
+
+
+def search(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """The first place where the pattern matches. Raises EvaluatorError (timeout) when it takes too long."""
+    return _bounded(pattern, text, pattern.search)
+
+
+def find_all(pattern: re.Pattern[str], text: str) -> list[Any]:
+    """Everything that `re.findall` finds. Raises EvaluatorError (timeout) when it takes too long."""
+    return _bounded(pattern, text, pattern.findall)
+
+
+def _bounded(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T:
+    if _REPEATS.isdisjoint(pattern.pattern):
+        return work(text)
+    if threading.current_thread() is threading.main_thread():
+        return _under_timer(pattern, text, work)
+    from evalwright.evaluators.sandbox.trying import ends_in_time
+
+    if not ends_in_time(pattern, text, SEARCH_LIMIT):
+        raise _too_long(pattern)
+    return work(text)
+
+
+def _under_timer(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T:
+    previous = signal.signal(signal.SIGVTALRM, _end)
+    try:
+        signal.setitimer(signal.ITIMER_VIRTUAL, SEARCH_LIMIT)
+        return work(text)
+    except _Late:
+        raise _too_long(pattern) from None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, previous)
+
+
+def _end(_number: int, _frame: object) -> None:
+    raise _Late
+
+
+def _too_long(pattern: re.Pattern[str]) -> EvaluatorError:
+    shown = pattern.pattern if len(pattern.pattern) <= 80 else pattern.pattern[:77] + "..."
+    return EvaluatorError(f"searching for {shown!r} took more than {SEARCH_LIMIT:g} s and was ended", "timeout")

@@ -1,0 +1,89 @@
+"""A regular expression that is searched for anywhere in a conversation (specification northstar, 5.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import Problem
+from evalwright.evaluators.conversations import conversation_of, json_text
+from evalwright.evaluators.documents import case_document, run_document
+from evalwright.evaluators.patterns import search
+from evalwright.evaluators.wording import shown
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["Regex"]
+
+_FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
+_ANSWER = ("final_response", "output")
+_LONGEST = 500
+"""Characters of a match that are told."""
+
+
+class Regex(msgspec.Struct, frozen=True, dict=True):
+    """Whether `pattern` is found in `target`; a target that is not there fails.
+
+    `target` is `final_response`, or a path of keys through the case (`case.metadata.tier`) or the run
+    (`run.tool_calls`); what is no text is searched as JSON with sorted keys.
+    """
+
+    pattern: str
+    target: str = _ANSWER[0]
+    flags: list[str] | None = None
+
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        flags, pattern = values.get("flags"), values.get("pattern")
+        problems = [
+            Problem("", f"unknown flag {flag!r}, expected {', '.join(_FLAGS)}", key="flags")
+            for flag in (flags if isinstance(flags, list) else ())
+            if flag.lower() not in _FLAGS
+        ]
+        try:
+            re.compile(pattern if isinstance(pattern, str) else "")
+        except (re.error, OverflowError, RecursionError) as error:
+            problems.append(Problem("", f"'pattern' is no regular expression: {error}", key="pattern"))
+        return problems
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        detail: dict[str, Any] = {
+            "kind": "regex",
+            "target": self.target,
+            "pattern": self.pattern,
+            "flags": self.flags or [],
+            "match": None,
+        }
+        text = self._text(case, trace)
+        if text is None:
+            return Evaluation(False, 0.0, f"there is nothing at {self.target!r}", detail)
+        match = search(self._compiled, text)
+        if match is None:
+            return Evaluation(False, 0.0, f"{shown(self.pattern)} is not found in {shown(text)}", detail)
+        detail["match"] = match[0][:_LONGEST]
+        return Evaluation(True, 1.0, "", detail)
+
+    def _text(self, case: Case, trace: Trace) -> str | None:
+        if self.target in _ANSWER:
+            return conversation_of(trace).final_response
+        root, _, path = self.target.partition(".")
+        if root not in ("case", "run") or not path:
+            return None
+        found: Any = (case_document if root == "case" else run_document)(case, trace)
+        for step in path.split("."):
+            if not isinstance(found, dict) or step not in found:
+                return None
+            found = found[step]
+        return found if found is None or isinstance(found, str) else json_text(found)
+
+    @cached_property
+    def _compiled(self) -> re.Pattern[str]:
+        flags = 0
+        for flag in self.flags or ():
+            flags |= _FLAGS[flag.lower()]
+        return re.compile(self.pattern, flags)

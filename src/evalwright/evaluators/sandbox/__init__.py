@@ -1,0 +1,1 @@
+"""Processes in which code and patterns of others run apart."""

@@ -1,0 +1,189 @@
+"""The other side of `workers`: a clean interpreter that forks itself for each piece of code of others.
+
+A fork knows nothing of the pieces before it. Request and reply are JSON, each preceded by its length. Nothing here
+imports more than the standard library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import inspect
+import io
+import json
+import os
+import re
+import select
+import signal
+import socket
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from evalwright.evaluators.sandbox.walls import Walls
+
+__all__ = ["main"]
+
+_LARGEST_REPLY = 64_000
+_LONGEST = 2000
+"""Characters of what was printed and of messages that are kept."""
+_CODE = "<code>"
+
+
+def main(descriptor: int) -> None:
+    """Answer requests from a socket until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which closes the socket
+    walls = Walls()
+    missing = walls.raise_up()
+    gc.collect()
+    gc.freeze()
+    with socket.socket(fileno=descriptor) as connection:
+        while (request := _frame(connection.fileno())) is not None:
+            asked = json.loads(request)
+            reply = _apart(request, asked["seconds"], walls, connection)
+            body = json.dumps({**reply, "missing_walls": missing, "nonce": asked["nonce"]}).encode()
+            connection.sendall(len(body).to_bytes(8, "big") + body)
+
+
+def _apart(request: bytes, seconds: float, walls: Walls, connection: socket.socket) -> dict[str, Any]:
+    """What a child of our own says to the request; nothing of it is left afterwards."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            connection.close()
+            os.close(reading)
+            walls.enter(seconds)
+            _answer(request, writing)
+        except BaseException as error:
+            _write(writing, {"error": "sandbox", "message": f"{type(error).__name__}: {error}"[:_LONGEST]})
+        finally:
+            os._exit(0)
+    os.close(writing)
+    said: dict[str, Any] | None = {}
+    try:
+        said = _listen(reading, seconds, connection)
+    finally:
+        os.close(reading)
+        status = _end(child, at_once=said is not None)
+    if said is not None:
+        return said
+    if os.WIFSIGNALED(status):
+        return {"error": "exit", "message": f"ended with {signal.Signals(os.WTERMSIG(status)).name}"}
+    return {"error": "exit", "message": f"ended with exit code {os.WEXITSTATUS(status)} before it gave a verdict"}
+
+
+def _listen(reading: int, seconds: float, connection: socket.socket) -> dict[str, Any] | None:
+    """The reply of a child, or that it is late; None when it ended without one."""
+    deadline = time.monotonic() + seconds
+    received = b""
+    while len(received) < 8 or len(received) < 8 + int.from_bytes(received[:8], "big"):
+        left = max(0.0, deadline - time.monotonic())
+        ready, _, _ = select.select([reading, connection.fileno()], [], [], left)
+        if not ready:
+            return {"error": "timeout", "message": f"took more than {seconds:g} s and was ended"}
+        if connection.fileno() in ready:
+            raise SystemExit  # nobody waits for the reply any more
+        chunk = os.read(reading, 65_536)
+        received += chunk
+        if not chunk:
+            return None
+        if len(received) > 8 + 2 * _LARGEST_REPLY:
+            return {"error": "too_much_output", "message": f"gave more than {_LARGEST_REPLY} bytes"}
+    reply: dict[str, Any] = json.loads(received[8:])
+    return reply
+
+
+def _end(child: int, *, at_once: bool) -> int:
+    """Kill a child and everything it started; its orphans are ours on Linux. How it ended, if it did by itself."""
+    ended, status = 0, 0
+    for _ in range(0 if at_once else 50):  # a child that closed its end is about to be gone
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.001)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                for orphan in _children():
+                    os.kill(orphan, signal.SIGKILL)
+                time.sleep(0.0005)
+    return status
+
+
+def _children() -> list[int]:
+    with contextlib.suppress(OSError):
+        return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    return []
+
+
+def _answer(request: bytes, writing: int) -> None:
+    """Do what is asked in a child, with nothing to read and nowhere to print."""
+    asked = json.loads(request)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    printed = io.StringIO()
+    sys.stdout = sys.stderr = printed
+    if "pattern" in asked:
+        re.compile(asked["pattern"], asked["flags"]).findall(asked["text"])
+        _write(writing, {"value": None})
+        return
+    try:
+        reply = {"value": _value(asked["code"], asked["arguments"])}
+        json.dumps(reply, default=str)
+    except BaseException as error:
+        reply = {"error": "exception", "message": _told(error)}
+    _write(writing, {**reply, "printed": printed.getvalue()[-_LONGEST:]})
+
+
+def _value(code: str, arguments: list[Any]) -> Any:
+    names: dict[str, Any] = {"__name__": "check"}
+    exec(compile(code, _CODE, "exec"), names)  # noqa: S102 - it is what this process is for
+    validate = names.get("validate")
+    if not callable(validate):
+        raise NameError("the code defines no function 'validate'")
+    value = validate(*arguments)
+    if not inspect.isawaitable(value):
+        return value
+
+    import asyncio
+
+    async def wait() -> Any:
+        return await value
+
+    return asyncio.run(wait())
+
+
+def _told(error: BaseException) -> str:
+    places = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _CODE]
+    said = f"{type(error).__name__}: {error}"[:_LONGEST]
+    return f"{said} (line {places[-1]})" if places else said
+
+
+def _write(descriptor: int, reply: dict[str, Any]) -> None:
+    body = json.dumps(reply, default=str).encode()
+    if len(body) > _LARGEST_REPLY:
+        message = f"gave {len(body)} bytes, at most {_LARGEST_REPLY} are read"
+        body = json.dumps({"error": "too_much_output", "message": message}).encode()
+    os.write(descriptor, len(body).to_bytes(8, "big") + body)
+
+
+def _frame(descriptor: int) -> bytes | None:
+    head = _exactly(descriptor, 8)
+    return None if head is None else _exactly(descriptor, int.from_bytes(head, "big"))
+
+
+def _exactly(descriptor: int, size: int) -> bytes | None:
+    received = bytearray()
+    while len(received) < size:
+        chunk = os.read(descriptor, min(65_536, size - len(received)))
+        if not chunk:
+            return None
+        received += chunk
+    return bytes(received)

@@ -1,0 +1,169 @@
+"""What code of others is kept from, as far as the system allows: nothing here imports more than the standard library.
+
+On Linux with namespaces it has no network, sees no other process and cannot change files but in an empty folder that
+goes with it; as root it becomes nobody first. Everywhere it has limits of memory, processor time, files, processes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import stat
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+__all__ = ["Walls"]
+
+_MEMORY = 512 * 2**20
+_LARGEST_FILE = 2**20
+_MOST_PROCESSES = 16
+_MOST_FILES = 64
+_NOBODY = 65534
+_SCRATCH = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
+
+_NEW_MOUNTS, _NEW_IPC, _NEW_USER, _NEW_PIDS, _NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
+_PRIVATE, _RECURSIVE = 0x40000, 0x4000
+_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _READ_ONLY = 442, -100, 0x8000, 1
+_DIE_WITH_PARENT, _DUMPABLE, _KEEP_CAPABILITIES, _REAPER, _NO_NEW_PRIVILEGES = 1, 4, 8, 36, 38
+_CAPABILITIES_VERSION, _READ_ALL = 0x20080522, 1 << 2
+_NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")
+
+
+class Walls:
+    """Raised once in the process that forks for each piece of code, entered by each of these children."""
+
+    def __init__(self) -> None:
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._root = os.geteuid() == 0
+        self._apart = False
+        self._read_only = False
+        needed = (Path(sys.prefix), Path(sys.base_prefix), Path(os.__file__).parent)
+        self._needs_reading = not all(map(_open_to_all, needed))
+        self._scratch = next((place for place in _SCRATCH if not _holds(place, needed)), None)
+
+    def raise_up(self) -> list[str]:
+        """Take away what all children shall not have; what could not be taken away is told."""
+        if sys.platform == "linux":
+            self._prctl(_REAPER, 1)
+            self._apart = self._leave()
+            self._read_only = self._apart and self._freeze_files()
+            self._prctl(_DUMPABLE, 0)
+        return [what for what, held in (("network", self._apart), ("files", self._read_only)) if not held]
+
+    def enter(self, seconds: float) -> None:
+        """For good, in a child that runs code next; the code has `seconds` of processor time."""
+        if self._apart:
+            self._enter_namespaces(self._scratch)
+        if sys.platform == "linux":
+            self._drop_privileges()
+        _limit(
+            (resource.RLIMIT_AS, _MEMORY),
+            (resource.RLIMIT_FSIZE, _LARGEST_FILE),
+            (resource.RLIMIT_NPROC, _MOST_PROCESSES),
+            (resource.RLIMIT_CPU, int(seconds) + 2),
+        )
+        if not self._apart:
+            sys.addaudithook(_refuse_network)
+
+    def enter_to_stay(self) -> None:
+        """For good, in a process that becomes a program which bounds time and memory itself and keeps no files."""
+        if self._apart:
+            self._enter_namespaces(None)
+        if sys.platform == "linux":
+            self._drop_privileges()
+        _limit((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, 4 * _MOST_PROCESSES))
+
+    def _leave(self) -> bool:
+        namespaces = _NEW_MOUNTS | _NEW_IPC | _NEW_NETWORK
+        if self._root and self._libc.unshare(namespaces) == 0:
+            return True
+        uid, gid = os.geteuid(), os.getegid()
+        if self._root or self._libc.unshare(namespaces | _NEW_USER) != 0:
+            return False
+        with suppress(OSError):
+            Path("/proc/self/setgroups").write_text("deny")
+        with suppress(OSError):
+            Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+            Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+        return True
+
+    def _freeze_files(self) -> bool:
+        if self._mount(None, b"/", None, _PRIVATE | _RECURSIVE, None) != 0:
+            return False
+        wanted = (ctypes.c_uint64 * 4)(_READ_ONLY, 0, 0, 0)
+        size = ctypes.c_size_t(ctypes.sizeof(wanted))
+        return bool(self._libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, b"/", _AT_RECURSIVE, wanted, size) == 0)
+
+    def _enter_namespaces(self, scratch: Path | None) -> None:
+        """The rest runs as the first process of a namespace: with it all others in there end."""
+        if self._libc.unshare(_NEW_MOUNTS | _NEW_PIDS) != 0:
+            raise OSError(ctypes.get_errno(), "no namespace for the code")
+        inner = os.fork()
+        if inner:
+            _end_as(os.waitpid(inner, 0)[1])
+        self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if self._read_only:
+            self._empty(Path("/proc"), b"size=4k,mode=555")
+        if self._read_only and scratch is not None:
+            self._empty(scratch, b"size=16m,mode=1777")
+            os.chdir(scratch)
+
+    def _empty(self, folder: Path, options: bytes) -> None:
+        if self._mount(b"none", bytes(folder), b"tmpfs", 0, options) != 0:
+            raise OSError(ctypes.get_errno(), f"no empty {folder} for the code")
+
+    def _drop_privileges(self) -> None:
+        kept = 0
+        if self._root:
+            kept = _READ_ALL if self._needs_reading else 0
+            with suppress(OSError):
+                os.setgroups([])
+            self._prctl(_KEEP_CAPABILITIES, 1)
+            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        self._prctl(_NO_NEW_PRIVILEGES, 1)
+        header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
+        self._libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0))
+        self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # a change of the user has cleared it
+        self._prctl(_DUMPABLE, 0)
+
+    def _prctl(self, what: int, value: int) -> None:
+        self._libc.prctl(what, ctypes.c_ulong(value), 0, 0, 0)
+
+    def _mount(self, source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: bytes | None) -> int:
+        return int(self._libc.mount(source, target, kind, ctypes.c_ulong(flags), data))
+
+
+def _limit(*limits: tuple[int, int]) -> None:
+    for what, most in (*limits, (resource.RLIMIT_NOFILE, _MOST_FILES), (resource.RLIMIT_CORE, 0)):
+        with suppress(ValueError, OSError):  # macOS knows no RLIMIT_AS that holds
+            resource.setrlimit(what, (most, most))
+
+
+def _end_as(status: int) -> NoReturn:
+    if os.WIFSIGNALED(status):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    os._exit(os.WEXITSTATUS(status))
+
+
+def _holds(folder: Path, needed: Iterable[Path]) -> bool:
+    return not folder.is_dir() or any(path.resolve().is_relative_to(folder.resolve()) for path in needed)
+
+
+def _open_to_all(folder: Path) -> bool:
+    """Whether a user that owns nothing can read the folder."""
+    with suppress(OSError):
+        path = folder.resolve()
+        return all(place.stat().st_mode & stat.S_IXOTH for place in (path, *path.parents))
+    return False
+
+
+def _refuse_network(event: str, _arguments: Any) -> None:
+    if event in _NETWORK_EVENTS:
+        raise PermissionError("checks have no network")

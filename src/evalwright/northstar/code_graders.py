@@ -1,0 +1,41 @@
+"""Graders by pattern and by code; each is the other face of an evaluator (specification northstar, 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalwright.northstar.graders import Grader
+
+__all__ = ["PythonCodeGrader", "RegexGrader", "TypeScriptCodeGrader"]
+
+
+class RegexGrader(Grader):
+    """A regular expression is found in the final response, or wherever `target` says."""
+
+    def __init__(
+        self, name: str, pattern: str, *, target: str = "final_response", flags: Sequence[str] | None = None
+    ) -> None:
+        self.pattern, self.target, self.flags = pattern, target, list(flags or ())
+        super().__init__(name, "regex", {"pattern": pattern, "target": target, "flags": self.flags})
+
+
+class _CodeGrader(Grader):
+    type: str
+
+    def __init__(self, name: str, code: str, *, timeout_ms: int = 1000) -> None:
+        if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int):
+            raise TypeError(f"timeout_ms: expected an int, found {type(timeout_ms).__name__}")
+        self.code, self.timeout_ms = code, timeout_ms
+        super().__init__(name, self.type, {"code": code, "timeout_ms": timeout_ms})
+
+
+class PythonCodeGrader(_CodeGrader):
+    """A Python function `validate(output, case, run)` says whether the run is good."""
+
+    type = "python_code"
+
+
+class TypeScriptCodeGrader(_CodeGrader):
+    """An exported TypeScript function `validate(output, evalCase, run)` says whether the run is good."""
+
+    type = "typescript_code"
