@@ -32,7 +32,10 @@ class Dataset:
 
 
 def read_dataset(path: Path, *, to_run: bool = True) -> Dataset:
-    """The dataset in a file; with `to_run` its runnable and evaluators are imported. Raises InputError."""
+    """The dataset in a file; with `to_run` its runnable and evaluators are imported. Raises InputError.
+
+    Older files may lack a runnable, which they cannot be run without.
+    """
     try:
         raw = json.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -66,7 +69,7 @@ class _Reading:
         if name is not None and not isinstance(name, str):
             self._tell("name", f"name: expected a string, found {_kind(name)}")
         older = "items" in raw and "entries" not in raw
-        runnable = self._runnable(optional=older)
+        runnable = self._runnable(optional=older and not self._to_run)
         shared = self._evaluators(raw.get("evaluators"), "evaluators", "")
         if "..." in shared:
             self._tell("evaluators", "evaluators: '...' is only allowed in row-level evaluators")

@@ -7,14 +7,17 @@ import threading
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.capture.recording import add_handler, init
 from evalwright.capture.spans import LLMSpan
 from evalwright.capture.values import stored
 from evalwright.pixie.config import get_config
 
-__all__ = ["TraceFile", "enable_storage", "newest_trace"]
+if TYPE_CHECKING:
+    from evalwright.pixie.evaluable import Evaluable
+
+__all__ = ["TraceFile", "enable_storage", "newest_item"]
 
 Span = dict[str, Any]
 
@@ -27,11 +30,10 @@ class TraceFile:
 
     def collect(self, span: Any) -> None:
         """Write one span as a line."""
-        record = asdict(span) | {"kind": "llm" if isinstance(span, LLMSpan) else "observe"}
-        if isinstance(span, LLMSpan):
-            from evalwright.pixie.recorded import as_evaluable
+        from evalwright.pixie.recorded import as_evaluable
 
-            record["evaluable"] = as_evaluable(span).model_dump(mode="json")
+        record = asdict(span) | {"kind": "llm" if isinstance(span, LLMSpan) else "observe"}
+        record["evaluable"] = as_evaluable(span).model_dump(mode="json")
         record |= {key: record[key].isoformat() for key in ("started_at", "ended_at")}
         with self._lock:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +57,7 @@ def _path() -> Path:
     return Path(get_config().root) / "traces.jsonl"
 
 
-def newest_trace() -> list[Span]:
+def _newest_trace() -> list[Span]:
     """The spans of the trace that began last, in the order in which they began; none where nothing was recorded."""
     try:
         lines = _path().read_text("utf-8").splitlines()
@@ -75,3 +77,34 @@ def _span(line: str) -> Span | None:
     except (ValueError, TypeError, KeyError):
         return None
     return span if isinstance(span, dict) and "trace_id" in span else None
+
+
+def newest_item(select: str, name: str | None) -> Evaluable:
+    """A span of the newest recorded trace: its root, its last model call, or the latest one of a name.
+
+    Raises ValueError when there is none.
+    """
+    if select == "by_name" and not name:
+        raise ValueError("--span-name is required with --select by_name")
+    spans = _newest_trace()
+    if not spans:
+        raise ValueError("nothing was recorded: call enable_storage() in the application")
+    trace_id = spans[0]["trace_id"]
+    if select == "root":
+        known = {span["span_id"] for span in spans}
+        return _evaluable(next(span for span in spans if span["parent_span_id"] not in known))
+    if select == "last_llm_call":
+        calls = [span for span in spans if span["kind"] == "llm"]
+        if not calls:
+            raise ValueError(f"No LLM span found in trace {trace_id}")
+        return _evaluable(max(calls, key=lambda span: str(span["ended_at"])))
+    named = [span for span in spans if (span.get("name") or span.get("request_model")) == name]
+    if not named:
+        raise ValueError(f"No span named {name!r} found in trace {trace_id}")
+    return _evaluable(named[-1])
+
+
+def _evaluable(span: Span) -> Evaluable:
+    from evalwright.pixie.evaluable import Evaluable
+
+    return Evaluable.model_validate(span["evaluable"])

@@ -1,0 +1,169 @@
+"""`evalwright pixie`: run, make and check datasets of instrumented applications."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalwright.errors import InputError
+
+if TYPE_CHECKING:
+    from evalwright.errors import Problem
+
+__all__ = ["command"]
+
+_NO_FILES = "No dataset files found."
+
+
+@click.group("pixie", short_help="Run, make and check datasets of instrumented applications.")
+def command() -> None:
+    """Datasets of instrumented applications, as pixie-qa's own command handles them."""
+
+
+def _files(path: Path | None) -> list[Path]:
+    from evalwright.dialects.pixie import datasets_in
+    from evalwright.pixie.config import get_config
+
+    place = path if path is not None else Path(get_config().dataset_dir)
+    if place.is_file():
+        return [place]
+    return datasets_in(place) if place.is_dir() else []
+
+
+@command.command("test", short_help="Run one dataset, or all in a folder.")
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option("-v", "--verbose", is_flag=True, help="Show why evaluators did not pass.")
+@click.option("--no-open", is_flag=True, help="Nothing is opened anyway.")
+def test(path: Path | None, verbose: bool, no_open: bool) -> int:
+    """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
+    from evalwright.cli.pixie_runs import run_files
+    from evalwright.cli.screen import say
+
+    files = _files(path)
+    if not files:
+        say([_NO_FILES])
+        return 1
+    words = ["pixie", "test", *([str(path)] if path else []), *(["-v"] if verbose else [])]
+    return run_files(files, verbose=verbose, command=" ".join([*words, *(["--no-open"] if no_open else [])]))
+
+
+@command.group("dataset", short_help="Make, list, fill and check datasets.")
+def dataset() -> None:
+    """Datasets in the configured folder."""
+
+
+def _refused(error: Exception) -> int:
+    from evalwright.reports.text import harmless
+
+    print(harmless(f"Error: {error}"), file=sys.stderr)
+    return 1
+
+
+@dataset.command("create", short_help="Make an empty dataset.")
+@click.argument("name")
+def create(name: str) -> int:
+    """Make an empty dataset called NAME."""
+    from evalwright.cli.screen import say
+    from evalwright.pixie.dataset_store import DatasetStore
+
+    try:
+        DatasetStore().create(name)
+    except (FileExistsError, ValueError) as error:
+        return _refused(error)
+    say([f"Created dataset {name!r}."])
+    return 0
+
+
+@dataset.command("list", short_help="List the datasets.")
+def list_datasets() -> int:
+    """List the datasets of the configured folder; files that cannot be read are left out."""
+    from evalwright.cli.screen import say
+    from evalwright.pixie.dataset_store import DatasetStore
+    from evalwright.reports.text import harmless
+
+    rows = DatasetStore().list_details()
+    if not rows:
+        say(["No datasets found."])
+        return 0
+    cells = [["Name", "Rows", "Created", "Updated"]]
+    for row in rows:
+        times = [f"{row[key]:%Y-%m-%d %H:%M:%S}" for key in ("created_at", "updated_at")]
+        cells.append([harmless(row["name"]), str(row["row_count"]), *times])
+    widths = [max(len(line[i]) for line in cells) for i in range(4)]
+    cells.insert(1, ["-" * width for width in widths])
+    say(["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) for line in cells])
+    return 0
+
+
+@dataset.command("save", short_help="Make an item of the newest recorded trace.")
+@click.argument("name")
+@click.option(
+    "--select", type=click.Choice(["root", "last_llm_call", "by_name"]), default="root", help="Which span is taken."
+)
+@click.option("--span-name", metavar="N", help="With by_name: the latest span of that name.")
+@click.option("--expected-output", is_flag=True, help="Read what is expected, as JSON, from the standard input.")
+@click.option("--notes", metavar="T", help="Kept in eval_metadata.notes.")
+def save(name: str, select: str, span_name: str | None, expected_output: bool, notes: str | None) -> int:
+    """Append a span of the newest recorded trace to the dataset NAME."""
+    from evalwright.cli.screen import say
+    from evalwright.pixie.dataset_store import DatasetStore
+    from evalwright.pixie.trace_store import newest_item
+
+    try:
+        item = newest_item(select, span_name)
+        changes: dict[str, Any] = {}
+        if expected_output:
+            changes["expectation"] = _from_stdin()
+        if notes is not None:
+            changes["eval_metadata"] = {**(item.eval_metadata or {}), "notes": notes}
+        saved = DatasetStore().append(name, item.model_copy(update=changes))
+    except (FileNotFoundError, ValueError) as error:
+        return _refused(error)
+    say([f"Saved to dataset {saved.name!r}: now {len(saved.items)} item(s)."])
+    return 0
+
+
+def _from_stdin() -> Any:
+    text = sys.stdin.read()
+    if not text.strip():
+        raise ValueError("--expected-output needs JSON on the standard input, found nothing")
+    return json.loads(text)
+
+
+@dataset.command("validate", short_help="Check datasets without running anything.")
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+def validate(path: Path | None) -> int:
+    """Check the dataset at PATH, or every one below it; default: the configured dataset folder."""
+    from evalwright.cli.screen import say
+    from evalwright.dialects.pixie_datasets import read_dataset
+
+    files = _files(path)
+    if not files:
+        say([_NO_FILES])
+        return 1
+    errors = wrong = 0
+    for file in files:
+        try:
+            read_dataset(file)
+        except InputError as error:
+            say(["", f"{file}:", *(f"  - {_line(problem)}" for problem in error.problems)])
+            errors, wrong = errors + len(error.problems), wrong + 1
+        else:
+            say([f"{file}: OK"])
+    say(
+        [
+            "",
+            f"Validation failed: {errors} error(s) in {wrong} dataset file(s)." if wrong else "All datasets are valid.",
+        ]
+    )
+    return 1 if wrong else 0
+
+
+def _line(problem: Problem) -> str:
+    from evalwright.reports.text import harmless
+
+    return harmless(problem.message)
