@@ -1,0 +1,240 @@
+"""Code of others judges apart: what it may say, and what it is kept from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from evaluators.judging import Scripted, case, fails, judged, says, trace
+from evalwright.evaluators.sandbox.workers import asked, python_command
+
+HEAD = "def validate(output, case, run):\n    "
+
+
+def python(body: str, **config):
+    return judged("python_code", {"code": HEAD + body, **config}, Scripted(says()))
+
+
+def error(body: str, **config):
+    return fails("python_code", {"code": HEAD + body, **config}, Scripted(says()))
+
+
+def walled() -> bool:
+    return "network" not in python("return True").detail.get("missing_walls", ())
+
+
+@pytest.mark.parametrize(
+    ("value", "passed", "score", "reason"),
+    [
+        ("True", True, 1.0, ""),
+        ("False", False, 0.0, "the code says that it failed"),
+        ("{'passed': True, 'score': 0.25, 'reason': 'fine'}", True, 0.25, "fine"),
+        ("{'passed': False, 'score': 3, 'reason': ' '}", False, 3.0, "the code says that it failed"),
+        ("{'passed': True, 'score': True, 'note': 1}", True, 1.0, ""),
+    ],
+)
+def test_what_the_code_says_counts(value, passed, score, reason):
+    said = python(f"return {value}")
+    assert (said.passed, said.score, said.reason) == (passed, score, reason)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["None", "1", "'pass'", "[True]", "{'score': 1}", "{'passed': 1}", "{'passed': True, 'feedback': 5}",
+     "{'passed': True, 'metadata': []}", "{'passed': True, 'score': float('nan')}",
+     "{'passed': True, 'score': 10**400}"],
+)  # fmt: skip
+def test_any_other_value_fails(value):
+    said = python(f"return {value}")
+    assert (said.passed, said.score) == (False, 0.0)
+    assert "true, false or a mapping" in said.reason
+
+
+def test_the_code_sees_output_case_and_run():
+    body = "return output == 'On its way.' == run['final_response'] and case['metadata'] == {'tier': 'gold'}"
+    assert judged("python_code", {"code": HEAD + body}, Scripted(says()), of=case(metadata={"tier": "gold"})).passed
+
+
+def test_an_asynchronous_function_is_awaited():
+    code = "async def validate(output, case, run):\n    return True"
+    assert judged("python_code", {"code": code}, Scripted(says())).passed
+
+
+def test_feedback_metadata_and_prints_are_kept():
+    said = python("print('seen'); return {'passed': True, 'feedback': 'f', 'metadata': {'s': {1}}}")
+    assert said.detail["feedback"] == "f"
+    assert said.detail["metadata"] == {"s": "{1}"}
+    assert said.detail["printed"] == "seen\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "message"),
+    [
+        ("raise KeyError('x')", "exception", "the code raised KeyError: 'x' (line 2)"),
+        ("return bytearray(10**10)", "exception", "MemoryError"),
+        ("import os; os._exit(0)", "exit", "ended with exit code 0 before it gave a verdict"),
+        ("raise SystemExit(0)", "exception", "SystemExit"),
+        ("import os; os.abort()", "exit", "ended with SIG"),
+        ("import ctypes; ctypes.string_at(0)", "exit", "SIGSEGV"),
+        ("return {'passed': True, 'reason': 'x' * 70000}", "too_much_output", "at most 64000"),
+        ("def f(): return f()\n    return f()", "exception", "RecursionError"),
+    ],
+)
+def test_code_that_gives_no_value_could_not_judge(body, kind, message):
+    found = error(body)
+    assert found.type == kind
+    assert message in str(found)
+
+
+@pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(60)"])
+def test_code_that_takes_too_long_is_ended(body):
+    found = error(body, timeout_ms=200)
+    assert (found.type, str(found)) == ("timeout", "the code took more than 0.2 s and was ended")
+
+
+@pytest.mark.parametrize(("code", "message"), [("def validate(:", "SyntaxError"), ("x = 1", "no function 'validate'")])
+def test_code_without_the_function_could_not_judge(code, message):
+    assert message in str(fails("python_code", {"code": code}, Scripted(says())))
+
+
+def test_the_code_has_no_environment(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "canary")
+    assert "canary" not in str(python("import os; return {'passed': True, 'metadata': dict(os.environ)}").detail)
+
+
+def test_the_code_reads_no_environment_of_others():
+    body = (
+        "import glob\n    for name in glob.glob('/proc/[0-9]*/environ'):\n        try:\n"
+        "            if b'EVALWRIGHT_CANARY' in open(name, 'rb').read(): return False\n        except OSError: pass\n"
+        "    return True"
+    )
+    canary = {**os.environ, "EVALWRIGHT_CANARY": "1"}
+    with subprocess.Popen([sys.executable, "-c", "input()"], env=canary, stdin=subprocess.PIPE) as other:
+        said = python(body, timeout_ms=5000)
+        other.communicate(b"\n")
+    if not walled():
+        pytest.skip("no namespaces here")
+    assert said.passed
+
+
+def test_the_code_has_no_network():
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+        found = error(f"import socket; socket.create_connection(('127.0.0.1', {port}), 1); return True")
+    assert "Network is unreachable" in str(found) or "no network" in str(found)
+
+
+def test_the_code_changes_no_files(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("kept")
+    if not walled():
+        pytest.skip("no namespaces here")
+    error(f"open({str(victim)!r}, 'w'); return True")
+    assert victim.read_text() == "kept"
+
+
+def test_files_and_processes_are_limited():
+    if not walled():
+        pytest.skip("no namespaces here")
+    assert "File too large" in str(error("open('x', 'wb').write(b'x' * 10**7)"))
+    forks = "import os, time\n    while True:\n        if not os.fork(): time.sleep(60)"
+    assert "Resource temporarily unavailable" in str(error(forks, timeout_ms=5000))
+
+
+def test_nothing_is_left_for_the_next_case():
+    if not walled():
+        pytest.skip("no namespaces here")
+    body = (
+        "import builtins, os\n    seen = hasattr(builtins, 'seen') or os.listdir('.')\n"
+        "    builtins.seen = open('left', 'w')\n    return not seen"
+    )
+    assert [python(body).passed for _ in range(3)] == [True, True, True]
+
+
+def test_what_the_code_started_is_killed():
+    if not walled():
+        pytest.skip("no namespaces here")
+    marker = f"evalwright-test-{os.getpid()}"
+    body = (
+        "import os\n    if not os.fork():\n        os.setsid()\n        if not os.fork():\n"
+        f"            os.execv('/bin/sleep', ['{marker}', '60'])\n    return True"
+    )
+    assert python(body).passed
+    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if marker in _read(path)]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def test_one_interpreter_serves_many_cases():
+    def children() -> int:
+        return len(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+    async def many() -> list[bool]:
+        request = {"code": HEAD + "return True", "arguments": ["", {}, {}], "seconds": 5.0}
+        return [(await asked(python_command(), request))["value"] for _ in range(20)]
+
+    before = children()
+    assert asyncio.run(many()) == [True] * 20
+    assert children() <= before + 1
+
+
+def test_where_nothing_can_be_taken_away_that_is_told_and_sockets_are_refused():
+    script = (
+        "import sys; from evalwright.evaluators.sandbox.walls import Walls; Walls._leave = lambda self: False; "
+        "from evalwright.evaluators.sandbox.serving import main; main(int(sys.argv[1]))"
+    )
+    code = HEAD + "import socket; socket.create_connection(('127.0.0.1', 9), 1)"
+    command = [sys.executable, "-c", script]
+    request = {"code": code, "arguments": ["", {}, {}], "seconds": 5.0}
+    reply = asyncio.run(asked(command, request))
+    assert reply["missing_walls"] == ["network", "files"]
+    assert reply["message"].startswith("PermissionError: checks have no network")
+
+
+@pytest.fixture
+def typescript():
+    node = shutil.which("node")
+    reads = "process.exit(require('node:module').stripTypeScriptTypes ? 0 : 1)"
+    if node is None or subprocess.run([node, "-e", reads], check=False).returncode:
+        pytest.skip("no node that reads TypeScript")
+
+
+@pytest.mark.parametrize(
+    ("body", "passed"),
+    [("return output.includes('way')", True), ("return { passed: false, score: 0.5 }", False), ("", False)],
+)
+@pytest.mark.usefixtures("typescript")
+def test_typescript_judges_too(body, passed):
+    code = f"export async function validate(output: string, evalCase: any, run: any) {{ {body} }}"
+    assert judged("typescript_code", {"code": code, "timeout_ms": 5000}, Scripted(says())).passed is passed
+
+
+@pytest.mark.parametrize(("body", "kind"), [("throw new Error('x')", "exception"), ("while (true) {}", "timeout")])
+@pytest.mark.usefixtures("typescript")
+def test_typescript_that_gives_no_value_could_not_judge(body, kind):
+    code = f"export function validate(output: string) {{ {body} }}"
+    assert fails("typescript_code", {"code": code}, Scripted(says())).type == kind
+
+
+def test_without_a_program_for_typescript_that_is_told(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    found = fails("typescript_code", {"code": "export const validate = () => true"}, Scripted(says()))
+    assert (found.type, str(found)) == ("not_started", "TypeScript needs the program 'node', which is not in the PATH")
+
+
+def test_code_judges_an_answer_that_is_not_there():
+    body = "return output is None"
+    assert judged("python_code", {"code": HEAD + body}, Scripted(says()), on=trace(None)).passed

@@ -1,0 +1,121 @@
+"""Regular expressions of users end within their limit, wherever they are given and whichever thread searches."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from evaluators.judging import Scripted, case, fails, judged, problems, says, trace
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.arguments import matches_subset
+from evalwright.evaluators.build import build_extractor
+from evalwright.evaluators.patterns import find_all, search
+
+ENDLESS = "(a+)+$"
+TEXT = "a" * 40 + "b"
+CATASTROPHIC = [
+    (ENDLESS, TEXT),
+    ("(a|a)*$", TEXT),
+    ("(a|aa)+$", TEXT * 2),
+    ("(.*a){25}$", "a" * 60 + "b"),
+    (r"^(\w+\s?)*$", "word " * 30 + "!"),
+    (r"(x+x+)+y", "x" * 40),
+    (r"\s+$", " " * 200_000 + "x"),
+    (r"^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 60),
+]
+
+
+def elsewhere(work, *arguments):
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work, *arguments).result()
+
+
+@pytest.mark.parametrize(("pattern", "text"), CATASTROPHIC)
+def test_catastrophic_patterns_are_ended(pattern, text):
+    with pytest.raises(EvaluatorError, match="took more than 1 s") as caught:
+        search(re.compile(pattern), text)
+    assert caught.value.type == "timeout"
+
+
+def test_catastrophic_patterns_are_ended_in_other_threads():
+    with pytest.raises(EvaluatorError, match="took more than 1 s"):
+        elsewhere(search, re.compile(ENDLESS), TEXT)
+
+
+def test_finding_all_is_ended_too():
+    with pytest.raises(EvaluatorError, match="took more than 1 s"):
+        find_all(re.compile(ENDLESS), TEXT)
+
+
+@pytest.mark.parametrize("where", [lambda work, *given: work(*given), elsewhere], ids=["main", "other"])
+def test_good_patterns_find_what_re_finds(where):
+    pattern = re.compile(r"(\d+)€", re.IGNORECASE)
+    found = where(search, pattern, "12€ and 30€")
+    assert found is not None
+    assert (found.span(), found[1]) == ((0, 3), "12")
+    assert where(find_all, pattern, "12€ and 30€") == ["12", "30"]
+
+
+def test_the_next_search_has_its_own_time():
+    with pytest.raises(EvaluatorError):
+        search(re.compile(ENDLESS), TEXT)
+    assert search(re.compile("b+"), TEXT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        ("text_check", {"check": "regex", "value": ENDLESS}),
+        ("field_check", {"field": "output.final_answer", "matches": ENDLESS}),
+        ("ground_truth_matches", {"ground_truth": ENDLESS}),
+        ("regex", {"pattern": ENDLESS}),
+        ("thinking_does_not_leak", {"forbidden_patterns": [f"re:{ENDLESS}"]}),
+    ],
+)
+def test_evaluators_with_a_catastrophic_pattern_are_errors(kind, config):
+    assert fails(kind, config, Scripted(says()), on=trace(TEXT, TEXT)).type == "timeout"
+
+
+def test_catastrophic_arguments_are_errors():
+    with pytest.raises(EvaluatorError, match="took more"):
+        matches_subset({"q": f"~={ENDLESS}"}, {"q": TEXT})
+
+
+@pytest.mark.parametrize("search_all", [False, True])
+def test_catastrophic_extractors_are_errors(search_all):
+    extractor = build_extractor("pattern", {"pattern": ENDLESS, "search_all": search_all})
+    with pytest.raises(EvaluatorError, match="took more"):
+        extractor.extract([[{"message_type": "assistant_message", "content": TEXT}]], None)
+
+
+@pytest.mark.parametrize(
+    ("config", "passed", "match"),
+    [
+        ({"pattern": "on"}, False, None),
+        ({"pattern": "ON", "flags": ["IgnoreCase"]}, True, "On"),
+        ({"pattern": "^its", "target": "output"}, False, None),
+        ({"pattern": "^c1$", "target": "case.id"}, True, "c1"),
+        ({"pattern": "gold", "target": "case.metadata.tier"}, True, "gold"),
+        ({"pattern": "^1$", "target": "case.metadata.count"}, True, "1"),
+        ({"pattern": '"count": 1', "target": "case.metadata"}, True, '"count": 1'),
+        ({"pattern": ".*", "target": "case.metadata.none"}, False, None),
+        ({"pattern": ".*", "target": "case.metadata.list.0"}, False, None),
+        ({"pattern": ".*", "target": "elsewhere"}, False, None),
+        ({"pattern": "way", "target": "run.final_response"}, True, "way"),
+    ],
+)
+def test_regex_searches_its_target(config, passed, match):
+    given = case(metadata={"tier": "gold", "count": 1, "none": None, "list": [1]})
+    said = judged("regex", config, Scripted(says()), of=given)
+    assert (said.passed, said.score, said.detail["match"]) == (passed, float(passed), match)
+
+
+def test_an_answer_that_is_not_there_does_not_match():
+    assert judged("regex", {"pattern": ""}, Scripted(says()), on=trace(None)).reason.startswith("there is nothing")
+
+
+def test_mistakes_of_regex_are_told_at_once():
+    found = problems("regex", {"pattern": "(", "flags": ["verbose"]})
+    assert found.keys() == {"pattern", "flags"}
