@@ -34,7 +34,7 @@ def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
     if ":" not in place:
         if place not in BUILT_IN:
             raise InputError(
-                f"Unknown evaluator {place!r}{did_you_mean(place, BUILT_IN)}: pre-made evaluators have bare names "
+                f"Unknown evaluator {place!r}{did_you_mean(place, BUILT_IN)} Pre-made evaluators have bare names "
                 f"(Factuality), your own are named by filepath:name (pixie_qa/evaluators.py:check)"
             )
         from evalwright.pixie import evals

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from evalwright.capture.recording import listening
+from evalwright.capture.traces import metrics_of, spans_of
 from evalwright.capture.wrapping import WrapRegistryMissError, WrapTypeMismatchError, init_eval_output, set_eval_input
 from evalwright.errors import InputError
 from evalwright.model.plan import Variant
@@ -38,15 +40,19 @@ class PixieApp:
     async def run(self, case: Case, trial: int) -> Answer:
         app = self._apps[case.extra["dataset"]]
         await app.set_up()
-        context = contextvars.copy_context()
+        with listening() as heard:
+            context = contextvars.copy_context()
         context.run(set_eval_input, _registry(case.extra))
         outputs = context.run(init_eval_output)
         try:
             result = await asyncio.create_task(app.drive(case.input), context=context)
         except (WrapRegistryMissError, WrapTypeMismatchError) as error:
-            return _answer(case.extra, outputs, TraceError("wrap_error", str(error)))
-        captured = outputs or [{"name": "output", "value": _plain(result), "purpose": "output"}]
-        return _answer(case.extra, captured)
+            answer = _answer(case.extra, outputs, TraceError("wrap_error", str(error)))
+        else:
+            captured = outputs or [{"name": "output", "value": _plain(result), "purpose": "output"}]
+            answer = _answer(case.extra, captured)
+        answer.spans, answer.metrics = spans_of(heard.spans), metrics_of(heard.spans)
+        return answer
 
     async def close(self) -> None:
         for app in self._apps.values():

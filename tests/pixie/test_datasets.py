@@ -1,0 +1,140 @@
+"""Datasets of instrumented applications: runs from beginning to end, and what is wrong with files."""
+
+import json
+
+import pytest
+
+from evalwright.dialects import load_suite
+from evalwright.dialects.pixie import datasets_in
+from evalwright.errors import InputError
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.api import RunOptions, open_run, run_suite
+
+APP = """
+import pixie
+from pydantic import BaseModel
+
+class Args(BaseModel):
+    text: str
+
+class App(pixie.Runnable[Args]):
+    async def run(self, args):
+        raise NotImplementedError
+
+class Echo(pixie.Runnable[Args]):
+    async def run(self, args: Args):
+        if args.text == "crash":
+            raise RuntimeError("the application crashed")
+        with pixie.start_observation(input=args.text, name="step"):
+            who = pixie.wrap("nobody", purpose="input", name="who")
+        pixie.wrap(f"{args.text} {who}", purpose="output", name="reply")
+
+def long_enough(evaluable):
+    return pixie.Evaluation(score=0.5, reasoning="just so")
+"""
+
+
+def entry(text="hello", **changes):
+    given = {
+        "description": text,
+        "entry_kwargs": {"text": text},
+        "eval_input": [{"name": "who", "value": "you"}],
+        "expectation": "hello you",
+    }
+    return {key: value for key, value in (given | changes).items() if value is not ...}
+
+
+@pytest.fixture
+def written(tmp_path):
+    (tmp_path / "app.py").write_text(APP)
+
+    def write(*entries, **keys):
+        document = {"runnable": "app.py:Echo", "evaluators": ["ExactMatch"], "entries": list(entries)} | keys
+        path = tmp_path / "dataset.json"
+        path.write_text(json.dumps(document))
+        return path
+
+    return write
+
+
+def ran(path, tmp_path):
+    outcome = run_suite(load_suite(path, "pixie"), RunOptions(tmp_path / "out"))
+    reader, _ = open_run(outcome.run_dir)
+    try:
+        verdicts = {one.case_id: one.status for one in reader.verdicts(CaseVerdict)}
+        results = {(one.case_id, one.evaluator): one for one in reader.results(EvaluationResult)}
+        return outcome, verdicts, results, {one.case_id: one for one in reader.traces(Trace)}
+    finally:
+        reader.close()
+
+
+def test_an_application_is_served_captured_and_judged(written, tmp_path):
+    path = written(entry(), entry("bye"), entry(evaluators=["...", "app.py:long_enough"]))
+    outcome, verdicts, results, traces = ran(path, tmp_path)
+    assert verdicts == {"entry-1": "pass", "entry-2": "fail", "entry-3": "pass"}
+    assert outcome.summary.native == {"passed": 2, "total": 3}
+    assert results["entry-3", "long_enough"].score == 0.5
+    assert traces["entry-1"].extra["observed"] == {"input": "you", "output": "hello you"}
+
+
+def test_the_spans_of_an_entry_are_in_its_trace(written, tmp_path):
+    _, _, _, traces = ran(written(entry()), tmp_path)
+    assert [(span.name, span.input) for span in traces["entry-1"].spans] == [("step", "hello")]
+
+
+def test_an_application_that_raises_spoils_its_own_entry_only(written, tmp_path):
+    _, verdicts, results, _ = ran(written(entry("crash"), entry()), tmp_path)
+    assert verdicts == {"entry-1": "error", "entry-2": "pass"}
+    assert "the application crashed" in results["entry-1", "ExactMatch"].error.message
+
+
+def test_an_input_that_the_entry_lacks_is_told(written, tmp_path):
+    path = written(entry(eval_input=[{"name": "other", "value": 1}]))
+    _, verdicts, results, _ = ran(path, tmp_path)
+    assert verdicts == {"entry-1": "error"}
+    assert "'who'" in results["entry-1", "WrapError"].reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"entry_kwargs": ...}, "entries.0.entry_kwargs"),
+        ({"eval_input": []}, "at least 1"),
+        ({"eval_input": [{"name": "x"}]}, "entries.0.eval_input.0.value"),
+        ({"description": " "}, "description"),
+        ({"evaluators": ["ExactMtach"]}, 'did you mean "ExactMatch"'),
+        ({"evaluators": [1]}, "evaluator #1"),
+        ({"evaluators": ["gone.py:check"]}, "gone.py"),
+        ({"eval_metadata": []}, "entries.0.eval_metadata"),
+    ],
+)
+def test_mistakes_of_an_entry_are_named(written, changes, said):
+    with pytest.raises(InputError) as refused:
+        load_suite(written(entry(**changes)), "pixie")
+    (problem,) = refused.value.problems
+    assert said in problem.message
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"runnable": "app.go"}, "filepath:name"),
+        ({"runnable": "app.py:gone"}, "gone"),
+        ({"runnable": "app.py:App"}, "annotated with a pydantic model"),
+        ({"evaluators": ["..."]}, "row-level"),
+        ({"evaluators": "ExactMatch"}, "list of strings"),
+        ({"items": []}, "expected one of them"),
+    ],
+)
+def test_mistakes_of_a_file_are_named(written, keys, said):
+    with pytest.raises(InputError) as refused:
+        load_suite(written(**keys), "pixie")
+    assert any(said in problem.message for problem in refused.value.problems)
+
+
+def test_a_folder_leaves_out_results_and_other_json(tmp_path):
+    for name, content in (("a.json", {"entries": []}), ("b.json", {"meta": 1}), ("results/c.json", {"entries": []})):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    assert [path.name for path in datasets_in(tmp_path)] == ["a.json"]
