@@ -1,0 +1,73 @@
+"""`evalwright pixie` as a user calls it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def called(tmp_path):
+    (tmp_path / "app.py").write_text("def double(kwargs):\n    return kwargs['x'] * 2\n")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PIXIE_")}
+
+    def call(*words, stdin=""):
+        return subprocess.run(
+            [sys.executable, "-m", *words], cwd=tmp_path, env=environment, input=stdin, capture_output=True, text=True,
+            encoding="utf-8", timeout=60, check=False,
+        )  # fmt: skip
+
+    return call
+
+
+def entry(x, expected):
+    return {
+        "description": f"double {x}",
+        "entry_kwargs": {"x": x},
+        "eval_input": [{"name": "x", "value": x}],
+        "expectation": expected,
+    }
+
+
+def dataset(*entries):
+    return json.dumps(
+        {"name": "doubles", "runnable": "app.py:double", "evaluators": ["ExactMatch"], "entries": entries}
+    )
+
+
+def test_a_broken_dataset_does_not_stop_the_others(called, tmp_path):
+    (tmp_path / "a.json").write_text("{broken")
+    (tmp_path / "b.json").write_text(dataset(entry(1, 2), entry(2, 5)))
+    (tmp_path / "other.json").write_text("{}")
+    done = called("evalwright", "pixie", "test", ".")
+    (path,) = (tmp_path / "pixie_qa/results").glob("*/result.json")
+    (stored,) = json.loads(path.read_text())["datasets"]
+    assert (done.returncode, "a.json" in done.stdout, "1/2 passed" in done.stdout) == (1, True, True)
+    assert [one["evaluations"][0]["score"] for one in stored["entries"]] == [1.0, 0.0]
+
+
+def test_recorded_steps_become_items_of_a_dataset(called, tmp_path):
+    (tmp_path / "record.py").write_text(
+        "import pixie\npixie.enable_storage()\n"
+        "with pixie.start_observation(input='q', name='agent') as step:\n    step.set_output('a')\n"
+    )
+    codes = [
+        called("evalwright.pixie", "record.py").returncode,
+        called("evalwright", "pixie", "dataset", "create", "My Set").returncode,
+        called("evalwright", "pixie", "dataset", "save", "my set", "--expected-output", stdin='"a"').returncode,
+        called("evalwright", "pixie", "dataset", "save", "my set", "--select", "last_llm_call").returncode,
+    ]
+    (item,) = json.loads((tmp_path / "pixie_qa/datasets/my-set.json").read_text())["items"]
+    assert codes == [0, 0, 0, 1]
+    assert (item["eval_output"], item["expectation"]) == ([{"name": "output", "value": "a"}], "a")
+
+
+def test_validate_names_what_is_wrong(called, tmp_path):
+    (tmp_path / "good.json").write_text(dataset(entry(1, 2)))
+    (tmp_path / "bad.json").write_text(dataset({**entry(1, 2), "description": ""}))
+    done = called("evalwright", "pixie", "dataset", "validate", ".")
+    assert done.returncode == 1
+    assert "good.json: OK" in done.stdout
+    assert "description must be a non-empty string" in done.stdout

@@ -1,0 +1,101 @@
+"""Evaluators that ask models, with a client that the user brings."""
+
+import asyncio
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from evalwright.errors import EvaluatorError
+from evalwright.pixie import (
+    AnswerCorrectness,
+    ClosedQA,
+    EmbeddingSimilarity,
+    Evaluable,
+    Factuality,
+    Faithfulness,
+    Moderation,
+    create_llm_evaluator,
+)
+
+
+class Client:
+    """Says what it is told to say, one reply after another."""
+
+    def __init__(self, *replies, vectors=None):
+        self.asked = []
+        left = iter(replies)
+
+        def create(**given):
+            self.asked.append(given)
+            said = next(left)
+            text = said if isinstance(said, str) else json.dumps(said)
+            return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=text))])
+
+        def embed(*, model, input):
+            return SimpleNamespace(data=[SimpleNamespace(embedding=vectors[text]) for text in input])
+
+        def moderate(*, input):
+            return SimpleNamespace(results=[SimpleNamespace(flagged=True, category_scores={"violence": 0.4})])
+
+        self.chat = SimpleNamespace(completions=SimpleNamespace(create=create))
+        self.embeddings = SimpleNamespace(create=embed)
+        self.moderations = SimpleNamespace(create=moderate)
+
+
+def judged(evaluator, **metadata):
+    given = Evaluable(eval_input="the question", eval_output="the answer", expectation="the truth")
+    return asyncio.run(evaluator(given.model_copy(update={"eval_metadata": metadata})))
+
+
+@pytest.mark.parametrize(("choice", "score"), [("A", 0.4), ("B", 0.6), (" C ", 1.0), ("D", 0.0)])
+def test_a_choice_has_its_score(choice, score):
+    said = judged(Factuality(client=Client({"reasons": ["one", "two"], "choice": choice})))
+    assert (said.score, said.reasoning) == (score, "one\ntwo")
+
+
+@pytest.mark.parametrize("reply", [{"reasons": "r", "choice": "c"}, {"reasons": "r"}, "I think C", ""])
+def test_what_is_no_choice_is_an_error(reply):
+    assert "error" in judged(Factuality(client=Client(reply))).details
+
+
+def test_a_closed_question_is_judged_by_its_criteria_without_the_expectation():
+    client = Client({"reasons": "", "choice": "Y"})
+    judged(ClosedQA(client=client), criteria="is polite")
+    shown = json.dumps(client.asked[0]["messages"])
+    assert ("is polite" in shown, "the truth" in shown) == (True, False)
+
+
+@pytest.mark.parametrize(("threshold", "score"), [(None, 0.0), (0.4, 1.0), (0.3, 0.0)])
+def test_moderation_goes_by_flag_or_threshold(threshold, score):
+    assert judged(Moderation(threshold=threshold, client=Client())).score == score
+
+
+def test_similarity_begins_at_a_cosine_of_seven_tenths():
+    vectors = {"the answer": [1.0, 0.0], "the truth": [0.8, 0.6]}
+    assert judged(EmbeddingSimilarity(client=Client(vectors=vectors))).score == pytest.approx(1 / 3)
+
+
+def test_faithfulness_is_the_share_of_statements_borne_out():
+    verdicts = [{"statement": "s", "reason": "", "verdict": bit} for bit in (1, 0)]
+    client = Client({"statements": ["s", "t"]}, {"faithfulness": verdicts})
+    assert judged(Faithfulness(client=client), context=["c"]).score == 0.5
+
+
+def test_correctness_weighs_statements_and_similarity():
+    vectors = {"the answer": [1.0, 0.0], "the truth": [1.0, 0.0]}
+    client = Client({"TP": ["a"], "FP": ["b"], "FN": ["c"]}, vectors=vectors)
+    assert judged(AnswerCorrectness(client=client)).score == pytest.approx(0.75 * 0.5 + 0.25)
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"), [("Score: 0.8\nfine", 0.8), ("Score: 1.5", 1.0), ("0.5 / 1", 0.5), ("words\n0.3\n", 0.3)]
+)
+def test_a_score_is_read_out_of_a_reply(reply, score):
+    assert judged(create_llm_evaluator("T", "{eval_output}", client=Client(reply))).score == score
+
+
+@pytest.mark.parametrize("reply", ["Score: 8/10", "Score: 10", "Score: 85", "Score: -0.4", "**Score:** 0.8", "good"])
+def test_no_score_is_guessed(reply):
+    with pytest.raises(EvaluatorError, match="parse score"):
+        judged(create_llm_evaluator("T", "{eval_output}", client=Client(reply)))
