@@ -138,3 +138,13 @@ def test_a_folder_leaves_out_results_and_other_json(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
     assert [path.name for path in datasets_in(tmp_path)] == ["a.json"]
+
+
+def test_what_is_odd_is_warned_of(written):
+    twice = [{"name": "who", "value": 1}, {"name": "who", "value": 2}]
+    suite = load_suite(written(entry(expectations=1, eval_input=twice), evaluator=[]), "pixie")
+    assert [problem.key for problem in suite.cases.unknown_keys()] == [
+        "evaluator",
+        "entries.0.expectations",
+        "entries.0.eval_input",
+    ]

@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.dialects.pixie_datasets import Dataset, read_dataset
 from evalwright.errors import InputError, Problem
+from evalwright.model.case import ForeignCase
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 
@@ -15,6 +16,16 @@ __all__ = ["Pixie", "datasets_in"]
 
 _CONCURRENT = 4
 _TIMEOUT = 600.0
+
+
+class _Cases(list[ForeignCase]):
+    """The entries of all datasets, and what is odd about them without being wrong."""
+
+    warnings: list[Problem]
+
+    def unknown_keys(self) -> list[Problem]:
+        """What `evalwright validate` warns of."""
+        return self.warnings
 
 
 class Pixie:
@@ -64,11 +75,12 @@ def _suite(path: Path, datasets: list[Dataset]) -> Suite:
     folders = list(dict.fromkeys(folder for dataset in datasets for folder in dataset.folders))
     runnables = {dataset.key: dataset.runnable for dataset in datasets if dataset.runnable is not None}
     several = len(datasets) > 1
-    cases = [
+    cases = _Cases(
         case.model_copy(update={"id": f"{dataset.key}/{case.id}"}) if several else case
         for dataset in datasets
         for case in dataset.cases
-    ]
+    )
+    cases.warnings = [warning for dataset in datasets for warning in dataset.warnings]
     return Suite(
         name=datasets[0].name if not several else path.resolve().name,
         dialect="pixie",

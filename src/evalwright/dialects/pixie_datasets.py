@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright import registry
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.case import ForeignCase
 from evalwright.model.plan import Variant
 
@@ -17,6 +17,11 @@ __all__ = ["Dataset", "read_dataset"]
 
 _MISSING = object()
 _RESERVED = "input_data"
+_KEYS = ("name", "runnable", "evaluators", "entries", "items")
+_ENTRY_KEYS = (
+    "entry_kwargs", "input_data", "eval_input", "eval_output", "description", "expectation", "expected_output",
+    "eval_metadata", "evaluators",
+)  # fmt: skip
 
 
 @dataclass
@@ -29,6 +34,7 @@ class Dataset:
     folders: list[str]
     document: dict[str, Any]
     cases: list[ForeignCase] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
 
 
 def read_dataset(path: Path, *, to_run: bool = True) -> Dataset:
@@ -83,7 +89,24 @@ class _Reading:
                 dataset.cases.append(case)
         if self._problems:
             raise InputError(self._problems, f"Invalid dataset {self._path}")
+        dataset.warnings = self._oddities(raw.get("items" if older else "entries") or [])
         return dataset
+
+    def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
+        """Keys that are nearly known ones, and names that an entry says twice."""
+        found = [("", key, nearest) for key in self._raw if (nearest := _near(key, _KEYS))]
+        for number, entry in enumerate(entries):
+            base = f"entries.{number}."
+            found += [(base, key, nearest) for key in entry if (nearest := _near(key, _ENTRY_KEYS))]
+        odd = [Problem(str(self._path), f"unknown key {key!r}{near}", key=base + key) for base, key, near in found]
+        for number, entry in enumerate(entries):
+            given = entry.get("eval_input")
+            named = [one.get("name") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+            for key, names in (("eval_input", named), ("evaluators", entry.get("evaluators") or [])):
+                for name in sorted({str(name) for name in names if name is not None and names.count(name) > 1}):
+                    message = f"Entry #{number + 1}: {name!r} is there more than once"
+                    odd.append(Problem(str(self._path), message, key=f"entries.{number}.{key}"))
+        return odd
 
     def _tell(self, key: str, message: str) -> None:
         self._problems.append(Problem(str(self._path), message, key=key))
@@ -241,6 +264,10 @@ class _Reading:
             shown = label if count == 1 else f"{label}#{count}"
             specs.append({"name": shown, "type": "pixie", "config": self._config(name)})
         return specs
+
+
+def _near(key: str, known: tuple[str, ...]) -> str:
+    return "" if key in known else did_you_mean(key, known)
 
 
 def _expectation(entry: dict[str, Any]) -> dict[str, Any]:
