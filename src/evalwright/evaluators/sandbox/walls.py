@@ -31,7 +31,13 @@ _PRIVATE, _RECURSIVE = 0x40000, 0x4000
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _READ_ONLY = 442, -100, 0x8000, 1
 _DIE_WITH_PARENT, _DUMPABLE, _KEEP_CAPABILITIES, _REAPER, _NO_NEW_PRIVILEGES = 1, 4, 8, 36, 38
 _CAPABILITIES_VERSION, _READ_ALL = 0x20080522, 1 << 2
-_NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo")
+_REFUSED = frozenset({
+    "socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "os.kill", "os.killpg",
+    "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen", "os.remove",
+    "os.rename", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate",
+})  # fmt: skip
+"""What Python itself refuses to code where the system has no walls: events of its audit hooks."""
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class Walls:
@@ -68,7 +74,7 @@ class Walls:
             (resource.RLIMIT_CPU, int(seconds) + 2),
         )
         if not self._apart:
-            sys.addaudithook(_refuse_network)
+            sys.addaudithook(_refuse)
 
     def enter_to_stay(self) -> None:
         """For good, in a process that becomes a program which bounds time and memory itself and keeps no files."""
@@ -121,11 +127,12 @@ class Walls:
         kept = 0
         if self._root:
             kept = _READ_ALL if self._needs_reading else 0
-            with suppress(OSError):
-                os.setgroups([])
             self._prctl(_KEEP_CAPABILITIES, 1)
-            os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-            os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+            with suppress(OSError):  # some containers have root only, without the right to become another
+                os.setgroups([])
+            with suppress(OSError):
+                os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+                os.setresuid(_NOBODY, _NOBODY, _NOBODY)
         self._prctl(_NO_NEW_PRIVILEGES, 1)
         header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
         self._libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0))
@@ -164,6 +171,12 @@ def _open_to_all(folder: Path) -> bool:
     return False
 
 
-def _refuse_network(event: str, _arguments: Any) -> None:
-    if event in _NETWORK_EVENTS:
-        raise PermissionError("checks have no network")
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in _REFUSED or (event == "open" and _is_refused(*arguments)):
+        raise PermissionError(f"checks may not do this: {event}")
+
+
+def _is_refused(path: Any, _mode: str | None, flags: int) -> bool:
+    if flags & _WRITING:
+        return bool(path != os.devnull)
+    return isinstance(path, str | bytes) and Path(os.fsdecode(path)).name in ("environ", "mem")
