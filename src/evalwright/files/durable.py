@@ -55,6 +55,16 @@ class AppendFile:
         self._length += written
         self._unsynced = True
 
+    def follow(self) -> None:
+        """Another process has written, whose turn is over: go on from where the file ends now. Raises StorageError."""
+        if self._descriptor is None:
+            raise StorageError(f"{self.path} is closed")
+        try:
+            self._length = os.fstat(self._descriptor).st_size
+        except OSError as error:
+            raise storage_error("look at", self.path, error) from error
+        self._unsynced = True
+
     def sync(self) -> None:
         """Make everything appended so far durable. Raises StorageError; the failure is final."""
         if self._failure is not None:

@@ -84,7 +84,7 @@ class BinaryJudgeOutput(_JudgeOutput):
 def numeric_judge_output_model(min_score: float | JudgeScoringConfig = 0.0, max_score: float = 1.0) -> type[BaseModel]:
     """The reply of a judge with a scale, given by its ends or as a configuration."""
     if isinstance(min_score, JudgeScoringConfig):
-        min_score, max_score = min_score.min_score, min_score.max_score
+        return numeric_judge_output_model(min_score.min_score, min_score.max_score)
     return create_model("NumericJudgeOutput", __base__=_JudgeOutput, score=(float, Field(ge=min_score, le=max_score)))
 
 

@@ -21,6 +21,7 @@ from evalwright.run.judging import Judge
 from evalwright.run.limits import Watchdog, exits_refused
 from evalwright.run.mirroring import Mirroring
 from evalwright.run.prints import prints_to_stderr
+from evalwright.run.replaying import processes_for, replay_in_processes
 from evalwright.run.runner import Runner
 from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
@@ -64,6 +65,11 @@ def work(
     """
     clock, watchdog = Clock(), Watchdog()
     judge = Judge(plan, watchdog, clock)
+    processes = processes_for(plan, writer) if history is None and not again else 1
+    if processes > 1:
+        with watch(state) if watch else contextlib.nullcontext(), _stopping(state):
+            replay_in_processes(plan, writer, targets_of(plan), tally, state, processes)
+        return state.done < state.total
     runner = Runner(plan, writer, targets_of(plan), judge, watchdog, clock, state, tally, mirrors)
     display = watch(state) if watch else contextlib.nullcontext()
     interruptible = _interruptible(runner, watchdog, state)
@@ -86,6 +92,24 @@ def _run_loop(runner: Runner, asked: InUse, history: History | None, again: froz
                 task.cancel()
             loop.run_until_complete(asyncio.wait(leftover, timeout=_LAST_SECONDS))
         loop.close()
+
+
+@contextlib.contextmanager
+def _stopping(state: RunState) -> Iterator[None]:
+    """Ctrl-C and SIGTERM ask for the end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_number: int, _frame: object) -> None:
+        state.stopping = True
+
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

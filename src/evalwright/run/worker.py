@@ -29,7 +29,7 @@ class _Hello(msgspec.Struct):
 
 
 def main(descriptor: int) -> None:
-    _end_with_parent()
+    end_with_parent(os.getppid())
     with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests, prints_to_stderr():
         connection.set_inheritable(False)
         hello = msgspec.json.decode(_frame(requests), type=_Hello)
@@ -53,9 +53,8 @@ def _frame(requests: BinaryIO) -> bytes:
     return requests.read(int.from_bytes(size, "big")) if len(size) == 8 else b""
 
 
-def _end_with_parent() -> None:
+def end_with_parent(parent: int) -> None:
     """Not to outlive a run that was killed: only Linux offers this, elsewhere idle workers see the end of file."""
-    parent = os.getppid()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:

@@ -254,6 +254,23 @@ class LocalWriter(LocalReader):
     def append_verdict(self, verdict: CaseVerdict) -> None:
         self._verdicts.append(self._encoder.line(verdict))
 
+    @property
+    def encoder(self) -> LineEncoder:
+        """Makes the lines that `append_lines` takes, also in another process."""
+        return self._encoder
+
+    def append_lines(self, traces: bytes, results: bytes, verdicts: bytes) -> None:
+        """Append what many cells have left behind, as lines of `encoder`; processes do so in turns."""
+        self.follow()
+        for file, lines in zip(self._files, (traces, results, verdicts), strict=True):
+            if lines:
+                file.append(lines)
+
+    def follow(self) -> None:
+        """Take note of what other processes have appended in their turns, so that `sync` is for that too."""
+        for file in self._files:
+            file.follow()
+
     def sync(self) -> None:
         for file in self._files:
             file.sync()

@@ -1,0 +1,241 @@
+"""A large run of recordings: replayed and judged in several processes that write in turns.
+
+Each process takes a share of the cases and appends the lines of its cells in batches, holding a lock. Of a batch the
+traces are written first, then the results, then the verdicts, so that a crash leaves what a crash of any run leaves:
+cells without a verdict, which `resume` completes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from multiprocessing.connection import Connection, wait
+from multiprocessing.synchronize import Lock
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import EvalwrightError, StorageError
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunWriter, Target
+from evalwright.model.trace import Answer, TraceError
+from evalwright.run.cells import Cell, Grid
+from evalwright.run.clock import Clock
+from evalwright.run.failures import target_failure
+from evalwright.run.judging import Judge, append, ask_models
+from evalwright.run.limits import Watchdog, exits_refused
+from evalwright.run.pricing import Pricing
+from evalwright.run.prints import prints_to_stderr
+from evalwright.run.reevaluate import processors
+from evalwright.run.state import RunState
+from evalwright.run.tracing import trace_of
+from evalwright.run.worker import end_with_parent
+from evalwright.scoring.tally import Tally
+from evalwright.stores.local_run import LocalWriter
+
+__all__ = ["processes_for", "replay_in_processes"]
+
+_FEWEST = 5_000
+"""Cells below which starting processes is not worth it."""
+_BATCH = 200
+"""Cells of one message."""
+_SYNC_PERIOD = 0.25
+
+
+class _Batch(msgspec.Struct):
+    """Lines of cells that are through."""
+
+    traces: list[bytes] = []
+    results: list[bytes] = []
+    verdicts: list[bytes] = []
+    statuses: list[str] = []
+    cost_usd: float = 0.0
+
+
+def processes_for(plan: Plan, writer: RunWriter) -> int:
+    """How many processes may share a fresh run: one unless all it does is to judge recordings without models."""
+    recorded = all(
+        variant.adapter == "replay" and variant.isolation == "none" and not variant.enrich_trace_from
+        for variant in plan.variants
+    )
+    alone = plan.mirrors or plan.workspace or plan.evaluators_by_case or plan.run.cost_limit_usd is not None
+    if not recorded or alone or not isinstance(writer, LocalWriter) or Grid(plan).total < _FEWEST or ask_models(plan):
+        return 1
+    if sys.platform != "linux":  # nowhere else do processes end with their parent, whatever ends that
+        return 1
+    return min(processors(), plan.run.max_concurrency)
+
+
+def replay_in_processes(
+    plan: Plan, writer: RunWriter, targets: dict[str, Target], tally: Tally, state: RunState, processes: int
+) -> None:
+    """Run every cell of a fresh run. Raises StorageError; `state.stopping` ends it early.
+
+    What has not been written when it ends early is left for a later session.
+    """
+    assert isinstance(writer, LocalWriter)
+    context = multiprocessing.get_context("fork")
+    gc.freeze()  # what is there now stays: no collection in the children need look at it
+    turn = context.Lock()
+    children, receivers = [], []
+    for number in range(processes):
+        cut = (plan.cases_total * number // processes, plan.cases_total * (number + 1) // processes)
+        receiver, sender = context.Pipe(duplex=False)
+        child = context.Process(
+            target=_child, args=(os.getpid(), plan, writer, targets, cut, turn, sender), daemon=True
+        )
+        child.start()
+        sender.close()
+        children.append(child)
+        receivers.append(receiver)
+    try:
+        with _kept_durable(writer) as failed:
+            _collect(receivers, tally, state, failed)
+    finally:
+        for child in children:
+            child.kill()
+            child.join()
+        gc.unfreeze()
+    writer.follow()
+    writer.sync()
+
+
+def _collect(receivers: list[Connection], tally: Tally, state: RunState, failed: list[StorageError]) -> None:
+    waiting = list(receivers)
+    while waiting and not state.stopping:
+        for receiver in wait(waiting, timeout=_SYNC_PERIOD):
+            if failed:
+                raise failed[0]
+            assert isinstance(receiver, Connection)
+            if _take(receiver, tally, state):
+                waiting.remove(receiver)
+
+
+def _take(receiver: Connection, tally: Tally, state: RunState) -> bool:
+    """Take one message; whether it was the last one."""
+    try:
+        message = receiver.recv()
+    except EOFError:
+        raise EvalwrightError("a process that judged recordings ended without its result") from None
+    if isinstance(message, EvalwrightError):
+        raise message
+    if isinstance(message, Tally):
+        tally.merge(message)
+        return True
+    statuses, cost_usd = message
+    for status, number in statuses.items():
+        for _ in range(number):
+            state.count(status, None)
+    state.cost_usd += cost_usd
+    return False
+
+
+@contextlib.contextmanager
+def _kept_durable(writer: LocalWriter) -> Iterator[list[StorageError]]:
+    """Sync now and then in a thread; what fails there is handed over."""
+    over, failed = threading.Event(), list[StorageError]()
+
+    def keep() -> None:
+        while not over.wait(_SYNC_PERIOD):
+            try:
+                writer.follow()
+                writer.sync()
+            except StorageError as error:
+                failed.append(error)
+                return
+
+    thread = threading.Thread(target=keep, daemon=True)
+    thread.start()
+    try:
+        yield failed
+    finally:
+        over.set()
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def _child(
+    parent: int,
+    plan: Plan,
+    writer: LocalWriter,
+    targets: dict[str, Target],
+    cut: tuple[int, int],
+    turn: Lock,
+    sender: Connection,
+) -> None:
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    gc.set_threshold(50_000)  # records make no cycles
+    watchdog = Watchdog()
+    share = _Share(plan, writer, targets, watchdog)
+    try:
+        with watchdog, exits_refused(), prints_to_stderr(), closing(asyncio.new_event_loop()) as loop:
+            loop.run_until_complete(share.run(cut, turn, sender))
+        sender.send(share.tally)
+    except EvalwrightError as error:
+        sender.send(StorageError(str(error)) if isinstance(error, StorageError) else EvalwrightError(str(error)))
+    sender.close()
+
+
+class _Share:
+    """The cells of some of the cases."""
+
+    def __init__(self, plan: Plan, writer: LocalWriter, targets: dict[str, Target], watchdog: Watchdog) -> None:
+        self._plan, self._writer, self._targets = plan, writer, targets
+        self._clock = Clock()
+        self._judge, self._pricing = Judge(plan, watchdog, self._clock), Pricing(plan)
+        self._batch = _Batch()
+        self.tally = Tally.of(plan)
+
+    async def run(self, cut: tuple[int, int], turn: Lock, sender: Connection) -> None:
+        start, end = cut
+        for cell in Grid(self._plan).cells(self._writer, self._plan.variants, lambda _: 1, start):
+            if cell.case_index >= end:
+                break
+            await self._cell(cell)
+            if len(self._batch.statuses) >= _BATCH:
+                self._write(turn, sender)
+        self._write(turn, sender)
+
+    def _write(self, turn: Lock, sender: Connection) -> None:
+        batch, self._batch = self._batch, _Batch()
+        lines = [b"".join(part) for part in (batch.traces, batch.results, batch.verdicts)]
+        with turn:
+            self._writer.append_lines(*lines)
+        sender.send((Counter(batch.statuses), batch.cost_usd))
+
+    async def _cell(self, cell: Cell) -> None:
+        now = self._clock.now()
+        trace = trace_of(self._plan.run_id, cell, await self._answer(cell), now, now, 0)
+        self._pricing.fill(trace)
+        results, pending = self._judge.evaluate(cell.case, trace)
+        if pending:
+            await self._judge.finish(results, pending)
+        self._judge.spoil(results)
+        encoder, batch = self._writer.encoder, self._batch
+        batch.traces.append(encoder.line(trace))
+        append(results, lambda rows: batch.results.append(encoder.lines(rows)))
+        verdict = self._judge.verdict(cell.case, trace, results)
+        verdict.case_index = cell.case_index
+        batch.verdicts.append(encoder.line(verdict))
+        batch.statuses.append(verdict.status)
+        batch.cost_usd += trace.metrics.cost_usd or 0.0
+        self.tally.add(trace, results, verdict)
+
+    async def _answer(self, cell: Cell) -> Answer | TraceError:
+        try:
+            answer: Any = await self._targets[cell.variant.name].run(cell.case, cell.trial)
+        except Exception as error:
+            return target_failure(error)
+        return answer if isinstance(answer, Answer) else TraceError("adapter_error", "no recording")
