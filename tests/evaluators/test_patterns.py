@@ -78,6 +78,26 @@ def test_evaluators_with_a_catastrophic_pattern_are_errors(kind, config):
     assert fails(kind, config, Scripted(says()), on=trace(TEXT, TEXT)).type == "timeout"
 
 
+@pytest.mark.parametrize(
+    "schema", [{"pattern": ENDLESS}, {"patternProperties": {ENDLESS: False}}], ids=["pattern", "patternProperties"]
+)
+def test_catastrophic_schemas_are_errors(schema):
+    given = trace(TEXT)
+    given.output.structured = {TEXT: TEXT}
+    config = {"schema": schema, "field": "output.structured"}
+    if "pattern" in schema:
+        config["field"] = "output.final_answer"
+    assert fails("schema_match", config, Scripted(says()), on=given).type == "timeout"
+
+
+def test_schemas_with_patterns_judge_as_before():
+    given = trace()
+    given.output.structured = {"x_1": 1, "y": "no"}
+    schema = {"patternProperties": {"^x_": {"type": "string"}}, "properties": {"y": {"pattern": "^yes"}}}
+    said = judged("schema_match", {"schema": schema}, Scripted(says()), on=given)
+    assert sorted(said.detail["errors"]) == ["'no' does not match '^yes'", "1 is not of type 'string'"]
+
+
 def test_catastrophic_arguments_are_errors():
     with pytest.raises(EvaluatorError, match="took more"):
         matches_subset({"q": f"~={ENDLESS}"}, {"q": TEXT})
