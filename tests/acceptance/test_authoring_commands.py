@@ -45,6 +45,17 @@ def test_validate_warns_of_keys_that_nothing_reads(tmp_path: Path) -> None:
     ]
 
 
+def test_entries_of_a_response_mapping_that_nothing_reads_are_warned_of_before_a_run_too(tmp_path: Path) -> None:
+    system = '{name: v, adapter: http, endpoint: "http://127.0.0.1:1/", response_mapping: {final_anser: $.a}}'
+    made = project(
+        tmp_path, {"a": "thanks"}, EVAL.replace('{name: v, adapter: python_function, target: "agent:run"}', system)
+    )
+    for command in ("validate", "run"):
+        warning = made.evalwright(command, "eval.yaml").err
+        assert warning.startswith("warning: eval.yaml:5  systems.0.response_mapping.final_anser  ")
+        assert 'did you mean "final_answer"?' in warning
+
+
 def test_a_warning_has_its_line_in_yaml(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks"}, EVAL.replace("jsonl, path: cases.jsonl", "yaml, path: cases.yaml"))
     (tmp_path / "cases.yaml").write_text("cases:\n  - id: a\n    input: {do: thanks}\n    notes: hm\n")

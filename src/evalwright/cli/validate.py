@@ -22,7 +22,7 @@ __all__ = ["command"]
 def command(path: Path, dialect: str | None, as_json: bool, **of_format: Any) -> int:
     """Read the suite at PATH and every case of its dataset, and name everything that is wrong with them.
 
-    Keys of cases that nothing reads are allowed; they are named on stderr as warnings.
+    Keys that nothing reads, where they are allowed, and the like are named on stderr as warnings.
     """
     from evalwright.cli.screen import say, warn
     from evalwright.dialects import load_suite

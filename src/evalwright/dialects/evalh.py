@@ -51,6 +51,7 @@ class _Reading:
     def __init__(self, path: Path, document: yaml.Document, environment: Mapping[str, str] | None) -> None:
         self._path, self._document = path, document
         self._problems: list[Problem] = []
+        self._warnings: list[Problem] = []
         self._expansion = Expansion(environment)
 
     def suite(self, to_run: bool) -> Suite:
@@ -86,6 +87,7 @@ class _Reading:
             document=document,
             secrets=self._expansion.secrets(document),
             metadata=document["metadata"],
+            warnings=self._warnings,
         )
 
     def _complain(self, place: Place, message: str) -> None:
@@ -127,9 +129,12 @@ class _Reading:
         return False
 
     def _take(self, place: Place, build: Callable[[], object]) -> None:
-        """Build something; its problems become problems of this file at `place`."""
+        """Build something; its problems and `warnings` become those of this file at `place`."""
         try:
-            build()
+            for warning in getattr(build(), "warnings", ()):
+                where = (*place, *steps_of(warning.key))
+                line = self._document.line(where)
+                self._warnings.append(Problem(str(self._path), warning.message, line, dotted(where)))
         except InputError as error:
             for problem in error.problems or [Problem("", error.headline)]:
                 self._complain((*place, *steps_of(problem.key)), problem.message)
