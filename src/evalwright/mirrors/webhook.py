@@ -36,22 +36,32 @@ class Webhook:
         import httpx
 
         try:
-            response = httpx.post(self._url, json=self._body(summary), headers=self._headers, timeout=self._timeout)
+            status = self._post(self._body(summary))
         except httpx.HTTPError as error:
             raise RuntimeError(f"{type(error).__name__}: the webhook could not be reached") from None
-        if not response.is_success:
-            raise RuntimeError(f"the webhook answered with HTTP status {response.status_code}")
+        if not 200 <= status < 300:
+            raise RuntimeError(f"the webhook answered with HTTP status {status}")
+
+    def _post(self, body: dict[str, Any]) -> int:
+        """The status; what else the platform says is not read, however long it is."""
+        import httpx
+
+        with httpx.stream("POST", self._url, json=body, headers=self._headers, timeout=self._timeout) as response:
+            return response.status_code
 
 
 def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    if config.get("platform") not in _BODIES:
-        found = config.get("platform")
+    found = config.get("platform")
+    if not isinstance(found, str) or found not in _BODIES:
         yield "platform", f"'platform' must be one of {', '.join(_BODIES)}, found {found!r}"
     url = config.get("url")
     if not isinstance(url, str):
         yield "url", "'url' must be a text; an empty one turns the webhook off"
     elif url:
         yield from (("url", message.replace("'endpoint'", "'url'")) for _, message in endpoint_mistakes(url))
+    headers = config.get("headers") or {}
+    if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
+        yield "headers", f"'headers' must be a mapping of texts, found {type(headers).__name__}"
     limit = config.get("timeout_seconds", _TIMEOUT)
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
         yield "timeout_seconds", f"'timeout_seconds' must be a number above 0, found {limit!r}"

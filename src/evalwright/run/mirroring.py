@@ -66,7 +66,7 @@ class Mirroring:
                 self._failed(teller.name, "close", f"not done {_FAREWELL:g} seconds after the end of the run")
         summary.sink_errors = [
             {"sink": sink, "op": _OPS.get(op, op), "error": error} | ({"count": count} if count > 1 else {})
-            for (sink, op, error), count in self._errors.items()
+            for (sink, op, error), count in list(self._errors.items())  # a mirror that is left behind may still fail
         ]
 
     def _failed(self, sink: str, op: str, error: str) -> None:
