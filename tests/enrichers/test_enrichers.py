@@ -1,12 +1,15 @@
 """Traces are completed by what a platform saw; what fails is noted and the cell goes on."""
 
+import asyncio
+import gzip
 import json
+from datetime import UTC, datetime
 
 import pytest
 
 from evalwright.errors import InputError
 from evalwright.model.plan import Plugin, Variant
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Output, Trace
 from evalwright.registry import load
 from evalwright.run.api import open_run, run_suite
 from mirrors.receiving import receiving
@@ -63,6 +66,34 @@ def test_a_platform_that_fails_is_asked_as_often_as_allowed(tmp_path):
     assert "503" in trace.extra["enrichment_errors"][0]["error"]
 
 
+@pytest.mark.parametrize(
+    "body", [b"", b"no JSON hush", b"[" * 100_000, gzip.compress(b" " * 20 * 2**20), b" " * 11 * 2**20]
+)
+def test_a_reply_that_is_no_record_is_noted_without_its_text(tmp_path, body):
+    headers = {"Content-Encoding": "gzip"} if body[:2] == b"\x1f\x8b" else {}
+    with receiving(body=body, headers=headers) as server:
+        trace = enriched(tmp_path, quick(server.url))
+    (error,) = trace.extra["enrichment_errors"]
+    assert len(server.requests) == 2
+    assert "response" in error["error"] or "JSON" in error["error"]
+    assert "hush" not in error["error"]
+
+
+@pytest.mark.parametrize(
+    ("trace_id", "path"),
+    [
+        ("../../admin?x=1#y", "/api/traces/..%2F..%2Fadmin%3Fx%3D1%23y"),
+        ("@evil.example/", "/api/traces/%40evil.example%2F"),
+    ],
+)
+def test_an_id_of_a_system_leads_to_no_other_address(trace_id, path):
+    with receiving(body=b"{}") as server:
+        now = datetime.now(UTC)
+        trace = Trace("c", "v", now, now, 0, {}, Output(), extra={"trace_id": trace_id})
+        asyncio.run(load("enrichers", "otel")(quick(server.url)).enrich(trace))
+    assert [request[0] for request in server.requests] == [path]
+
+
 def test_a_trace_without_an_id_cannot_be_found(tmp_path):
     trace = enriched(tmp_path, quick("http://127.0.0.1:9"), target="agents:echo")
     assert "trace_id" in trace.extra["enrichment_errors"][0]["error"]
@@ -75,6 +106,10 @@ def test_a_trace_without_an_id_cannot_be_found(tmp_path):
         {"endpoint": "nowhere"},
         {"endpoint": "http://x", "merge": {"case_id": "$.a"}},
         {"endpoint": "http://x", "merge": {"output": "$["}},
+        {"endpoint": "http://x", "max_attempts": "many"},
+        {"endpoint": "http://x", "max_attempts": 0},
+        {"endpoint": "http://x", "wait_for_ingestion_seconds": -1},
+        {"endpoint": "http://x", "headers": ["a"]},
     ],
 )
 def test_an_enricher_that_cannot_be_used_is_refused(config):

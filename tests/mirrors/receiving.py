@@ -6,15 +6,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Receiver:
-    def __init__(self, status, body):
-        self.status, self.body = status, body
+    def __init__(self, status, body, headers):
+        self.status, self.body, self.headers = status, body, headers
         self.requests = []
         self.url = ""
 
 
 @contextmanager
-def receiving(status=200, body=b"{}"):
-    received = Receiver(status, body)
+def receiving(status=200, body=b"{}", headers=None):
+    received = Receiver(status, body, headers or {})
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -29,6 +29,8 @@ def receiving(status=200, body=b"{}"):
         def answer(self):
             self.send_response(received.status)
             self.send_header("Content-Length", str(len(received.body)))
+            for header in received.headers.items():
+                self.send_header(*header)
             self.end_headers()
             self.wfile.write(received.body)
 

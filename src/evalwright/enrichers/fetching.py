@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from typing import Any
+from collections.abc import Iterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, TargetError
 from evalwright.model.trace import Trace
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["Langfuse", "OpenTelemetryBackend", "Phoenix"]
 
@@ -25,7 +31,7 @@ class _Platform:
     default_endpoint: str | None = None
 
     def __init__(self, config: dict[str, Any]) -> None:
-        problems = [Problem("", message, key=key) for key, message in self._mistakes(config)]
+        problems = [Problem("", message, key=key) for key, message in (*self._mistakes(config), *_limits(config))]
         if problems:
             raise InputError(problems)
         self._endpoint = str(config.get("endpoint") or config.get("host") or self.default_endpoint).rstrip("/")
@@ -55,14 +61,15 @@ class _Platform:
         return {}
 
     def url(self, trace_id: str) -> str:
+        """The address of the record; `trace_id` comes from the system under test and is quoted."""
         raise NotImplementedError
 
     async def enrich(self, trace: Trace) -> None:
         """Raises LookupError or ValueError, which the run notes in the trace."""
         trace_id = trace.extra.get("trace_id")
-        if not isinstance(trace_id, str) or not trace_id:
+        if not isinstance(trace_id, str) or not trace_id.strip("."):
             raise LookupError("the trace has no extra.trace_id")
-        found = await self._fetched(trace_id)
+        found = await self._fetched(self.url(quote(trace_id, safe="")))
         plain = msgspec.to_builtins(trace)
         for steps, query in self._merge:
             values = [match.value for match in query.find(found)]
@@ -72,24 +79,46 @@ class _Platform:
         for name in _MERGEABLE:
             setattr(trace, name, getattr(merged, name))
 
-    async def _fetched(self, trace_id: str) -> Any:
+    async def _fetched(self, url: str) -> Any:
         """The platform's record; it may take a while until it is there."""
         import httpx
 
         why = ""
-        async with httpx.AsyncClient(headers=self._headers, timeout=_TIMEOUT) as client:
+        headers = {"Accept-Encoding": "gzip", **self._headers}
+        async with httpx.AsyncClient(headers=headers, timeout=_TIMEOUT) as client:
             for attempt in range(self._attempts):
                 if attempt or self._wait:
                     await asyncio.sleep(self._wait)
                 try:
-                    response = await client.get(self.url(trace_id))
+                    async with client.stream("GET", url) as response:
+                        if response.is_success:
+                            return await _document(response)
+                        why = f"HTTP status {response.status_code}"
                 except httpx.HTTPError as error:
                     why = f"{type(error).__name__}: the platform could not be reached"
-                    continue
-                if response.is_success and len(response.content) <= _LARGEST:
-                    return msgspec.json.decode(response.content)
-                why = f"HTTP status {response.status_code}"
+                except TargetError as error:
+                    why = str(error)
         raise LookupError(f"no record of the trace after {self._attempts} attempts: {why}")
+
+
+async def _document(response: httpx.Response) -> Any:
+    """The JSON of a reply. Raises TargetError when it is none, too large, or not whole."""
+    from evalwright.targets.http_body import json_of, pieces
+
+    async with aclosing(pieces(response, _LARGEST)) as body:
+        received = b"".join([piece async for piece in body])
+    return json_of(received, response, lambda _: "(not shown)")
+
+
+def _limits(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    wait, attempts = config.get("wait_for_ingestion_seconds", 2), config.get("max_attempts", 5)
+    if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not 0 <= wait < float("inf"):
+        yield "wait_for_ingestion_seconds", f"expected seconds, 0 or more, found {wait!r}"
+    if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
+        yield "max_attempts", f"expected a whole number from 1, found {attempts!r}"
+    headers = config.get("headers") or {}
+    if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
+        yield "headers", f"'headers' must be a mapping of texts, found {type(headers).__name__}"
 
 
 def _compiled(query: str) -> Any:
