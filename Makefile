@@ -33,6 +33,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/judges.py
+	$(BIN)/python benchmarks/code_checks.py
 
 clean:
 	rm -rf .venv

@@ -63,6 +63,8 @@ class Walls:
 
     def enter(self, seconds: float) -> None:
         """For good, in a child that runs code next; the code has `seconds` of processor time."""
+        if sys.platform == "linux":
+            self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)
         if self._apart:
             self._enter_namespaces(self._scratch)
         if sys.platform == "linux":

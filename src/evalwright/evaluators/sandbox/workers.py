@@ -26,8 +26,10 @@ __all__ = ["Worker", "asked", "node_command", "python_command"]
 
 _HERE = Path(__file__).parent
 
-_GRACE = 5.0
-"""Seconds beyond the limit of the code in which its interpreter must have answered."""
+_GRACE = 30.0
+"""Seconds beyond the limit of the code in which its interpreter must have answered; our own loop may be held up."""
+_ENDING = 1.0
+"""Seconds that an interpreter has to end before it is killed."""
 _LARGEST = 2**20
 _idle: dict[tuple[int, str], list[Worker]] = {}
 """By process and by what they run: after a fork the workers of the parent are the parent's."""
@@ -77,7 +79,7 @@ class Worker:
         """Let it end, with what it runs."""
         self._socket.close()
         try:
-            self._process.wait(_GRACE)
+            self._process.wait(_ENDING)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
