@@ -44,6 +44,7 @@ def model_options(command: F) -> F:
             "no_network",
         )
         models = ModelChoices(**{name: given.pop(name) for name in names})
+        models.check()
         return command(*arguments, **given, models=models)
 
     decorated = update_wrapper(wrapped, command)

@@ -26,3 +26,17 @@ class ModelChoices:
     no_network: bool = False
     """Refuse every call that leaves this machine."""
     mask: Callable[[str], str] = field(default=lambda text: text)
+
+    def check(self) -> None:
+        """Open the files that are named, so that a mistake shows before a run. Raises InputError."""
+        if self.replay is not None or self.record is not None:
+            from evalwright.llm.recording import Recorder, Recording
+
+            if self.replay is not None:
+                Recording(self.replay)
+            if self.record is not None:
+                Recorder(self.record, self.mask).close()
+        if self.cache is not None and not self.no_cache:
+            from evalwright.llm.cache import Cache
+
+            Cache(self.cache).close()
