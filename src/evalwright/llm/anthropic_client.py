@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
+from evalwright.llm.replies import count_of, reading, sound
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
@@ -23,19 +25,22 @@ class AnthropicClient:
         import anthropic
 
         self._client = anthropic.AsyncAnthropic(
-            api_key=route.key or _NO_KEY, base_url=route.base_url, max_retries=0, timeout=None
+            api_key=route.key or _NO_KEY,
+            base_url=route.base_url,
+            max_retries=0,
+            timeout=None,
+            http_client=bounded(anthropic.DefaultAsyncHttpxClient),
         )
         self._errors: type[Exception] = anthropic.AnthropicError
 
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
         started = time.monotonic()
-        try:
-            said = await self._client.messages.create(**_asked(model, request))
-        except self._errors as error:
-            raise failure_of(error) from error
-        except (ValueError, TypeError) as error:
-            raise CallFailed("bad_reply", f"the reply cannot be read: {error}", again=True) from error
-        return _reply(said, model, int((time.monotonic() - started) * 1000))
+        with reading():
+            try:
+                said = await self._client.messages.create(**_asked(model, request))
+            except self._errors as error:
+                raise failure_of(error) from error
+            return _reply(said, model, int((time.monotonic() - started) * 1000))
 
     async def close(self) -> None:
         await self._client.close()
@@ -93,27 +98,23 @@ def _reply(said: Any, model: str, latency_ms: int) -> ChatReply:
     blocks = getattr(said, "content", None)
     if not isinstance(blocks, list):
         raise CallFailed("bad_reply", "the reply has no content", again=True)
-    texts = [b.text for b in blocks if getattr(b, "type", "") == "text"]
-    thinking = [b.thinking for b in blocks if getattr(b, "type", "") == "thinking"]
+    texts = [b.text for b in blocks if b.type == "text"]
+    thinking = [b.thinking for b in blocks if b.type == "thinking"]
     calls = [
         ToolCall(b.name, b.id, b.input if isinstance(b.input, dict) else {"_raw": b.input})
         for b in blocks
-        if getattr(b, "type", "") == "tool_use"
+        if b.type == "tool_use"
     ]
     usage = getattr(said, "usage", None)
     refused = said.stop_reason == "refusal"
-    return ChatReply(
+    reply = ChatReply(
         text="".join(texts),
         model=said.model or model,
         thinking="\n\n".join(thinking) or None,
         tool_calls=calls,
-        usage=Usage(_count(usage, "input_tokens"), _count(usage, "output_tokens")),
+        usage=Usage(count_of(usage, "input_tokens"), count_of(usage, "output_tokens")),
         latency_ms=latency_ms,
         finish_reason=said.stop_reason,
         refusal=("".join(texts) or "the model refused") if refused else None,
     )
-
-
-def _count(usage: Any, name: str) -> int | None:
-    value = getattr(usage, name, None)
-    return value if isinstance(value, int) else None
+    return sound(reply)

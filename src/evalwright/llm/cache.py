@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -25,10 +25,10 @@ def default_path() -> Path:
 
 
 class Cache:
-    """Replies by key. A file that cannot be used is told once, by InputError, when it is opened."""
+    """Replies by key, secrets masked. A file that cannot be used is told once, by InputError, when it is opened."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, mask: Callable[[str], str] = str) -> None:
+        self.path, self._mask = path, mask
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=10, isolation_level=None)
@@ -51,7 +51,7 @@ class Cache:
         with _quiet():
             self._database.execute(
                 "INSERT OR REPLACE INTO replies VALUES (?, ?, datetime('now'), ?)",
-                (key, reply.model, msgspec.json.encode(reply)),
+                (key, reply.model, self._mask(msgspec.json.encode(reply).decode()).encode()),
             )
 
     def counts(self) -> list[tuple[str, int, str]]:

@@ -16,6 +16,7 @@ import msgspec
 
 from evalwright.errors import EvalwrightError
 from evalwright.llm.failures import CallFailed
+from evalwright.llm.replies import reading, sound
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.registry import load
@@ -51,6 +52,8 @@ class CallableClient:
             said = ChatReply(said, model)
         if not isinstance(said, ChatReply):
             raise CallFailed("bad_reply", f"the provider gave {type(said).__name__}, expected a ChatReply or text")
+        with reading():
+            said = sound(said)
         return msgspec.structs.replace(said, latency_ms=int((time.monotonic() - started) * 1000))
 
     async def close(self) -> None: ...

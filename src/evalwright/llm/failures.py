@@ -29,6 +29,8 @@ def raised_for(purpose: Purpose, kind: str, message: str) -> EvaluatorError | Ta
 
 def failure_of(error: Exception) -> CallFailed:
     """The failure behind an exception of one of the official clients, which have the same names for the same things."""
+    if isinstance(error.__cause__, CallFailed):
+        return error.__cause__
     status = getattr(error, "status_code", None)
     name = type(error).__name__
     text = _text(error)

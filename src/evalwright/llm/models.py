@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalwright.errors import InputError
+from evalwright.files.masking import MASKED
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, raised_for
 from evalwright.llm.keys import key_of
 from evalwright.llm.recording import Recorder, Recording
+from evalwright.llm.replies import writable
 from evalwright.llm.retrying import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, route_of
 from evalwright.llm.spending import Spending
@@ -23,13 +25,19 @@ from evalwright.model.plan import Price
 __all__ = ["LiveModels"]
 
 T = TypeVar("T")
+P = TypeVar("P", ChatReply, Embedding)
 
 _WIDTH = 64
 _MODERATION = "omni-moderation-latest"
+_UNFINISHED = ("length", "max_tokens", "content_filter", "refusal")
+"""Why a reply may have ended too early to be kept: the same question may be answered another time."""
 
 
 class LiveModels:
-    """Asks real models. Clients are made when first needed; one event loop only."""
+    """Asks real models, each endpoint with at most `width` calls at a time, in one event loop.
+
+    Clients are made when first needed.
+    """
 
     def __init__(
         self,
@@ -37,21 +45,23 @@ class LiveModels:
         choices: ModelChoices | None = None,
         environment: Mapping[str, str] = os.environ,
         rules: Rules | None = None,
+        width: int = _WIDTH,
     ) -> None:
         self._choices, self._environment = choices or ModelChoices(), environment
         self._spending = Spending(prices or {}, self._choices.budget_usd, allow_unpriced=self._choices.allow_unpriced)
-        self._rules = rules or Rules()
+        self._rules, self._width = rules or Rules(), width
         self._pace = Pace(self._choices.requests_per_minute)
         self._clients: dict[Route, Any] = {}
-        self._gates: dict[str | None, Gate] = {}
+        self._gates: dict[tuple[str, str | None], Gate] = {}
         self._recording = Recording(self._choices.replay) if self._choices.replay else None
-        self._recorder = Recorder(self._choices.record, self._choices.mask) if self._choices.record else None
+        self._recorder = Recorder(self._choices.record, self._masked) if self._choices.record else None
         self._cache: Cache | None = None
 
     def price(self, model: str) -> Price | None:
         return self._spending.price(model)
 
     async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
+        request = writable(request)
         route = route_of(request, self._environment)
         asked = key_of(request, at=None)
         reply: ChatReply = await self._answered(
@@ -65,45 +75,50 @@ class LiveModels:
         known = None if cache is None else cache.find(key)
         if known is not None:
             return known
-        reserved = self._spending.reserve(request)
-        try:
-            reply = await self._asked(route, request)
-        except BaseException:
-            self._spending.release(reserved)
-            raise
-        cost = self._spending.cost(request.model, reply.usage)
-        self._spending.settle(reserved, cost)
-        reply = msgspec.structs.replace(reply, cost_usd=cost)
-        if cache is not None:
+        reply: ChatReply = await self._paid(
+            request, request.max_tokens, lambda: self._retried(route, lambda client: client.chat(route.model, request))
+        )
+        if cache is not None and reply.refusal is None and reply.finish_reason not in _UNFINISHED:
             cache.keep(key, reply)
         return reply
 
-    async def _asked(self, route: Route, request: ChatRequest) -> ChatReply:
-        reply: ChatReply = await self._retried(route, lambda client: client.chat(route.model, request))
-        return reply
+    async def _paid(self, request: ChatRequest, most_output: int | None, call: Callable[[], Awaitable[P]]) -> P:
+        """The reply with its cost, for which money was set aside before the call."""
+        reserved = self._spending.reserve(request, most_output)
+        try:
+            reply = await call()
+        except BaseException as failure:
+            self._spending.release(reserved, failure)
+            raise
+        cost = self._spending.cost(request.model, reply.usage)
+        self._spending.settle(reserved, cost)
+        return msgspec.structs.replace(reply, cost_usd=cost)
 
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
-        asked = ChatRequest(model, [ChatMessage("user", list(texts))], tool_choice="embed")
+        asked = writable(ChatRequest(model, [ChatMessage("user", list(texts))], tool_choice="embed"))
         route = route_of(asked, self._environment)
 
-        async def embedded() -> Embedding:
-            found: Embedding = await self._retried(route, lambda client: client.embed(route.model, texts))
-            cost = self._spending.cost(model, found.usage)
-            self._spending.settle(0.0, cost or 0.0)
-            return msgspec.structs.replace(found, cost_usd=cost)
+        def embedded() -> Awaitable[Embedding]:
+            return self._retried(
+                route, lambda client: _offered(client, "embed", route)(route.model, asked.messages[0].content)
+            )
 
-        found: Embedding = await self._answered(purpose, "embed", key_of(asked, at=None), asked, embedded)
+        found: Embedding = await self._answered(
+            purpose, "embed", key_of(asked, at=None), asked, lambda: self._paid(asked, 0, embedded)
+        )
         return found
 
     async def moderate(self, text: str, model: str | None = None) -> Moderation:
-        asked = ChatRequest(model or _MODERATION, [ChatMessage("user", text)], tool_choice="moderate")
+        asked = writable(ChatRequest(model or _MODERATION, [ChatMessage("user", text)], tool_choice="moderate"))
         route = route_of(asked, self._environment)
         found: Moderation = await self._answered(
             "judge",
             "moderate",
             key_of(asked, at=None),
             asked,
-            lambda: self._retried(route, lambda client: client.moderate(route.model, text)),
+            lambda: self._retried(
+                route, lambda client: _offered(client, "moderate", route)(route.model, asked.messages[0].content)
+            ),
         )
         return found
 
@@ -124,10 +139,16 @@ class LiveModels:
         try:
             reply = await live() if self._recording is None else self._recording.find(key, asked)
         except CallFailed as failure:
-            raise raised_for(purpose, failure.kind, self._choices.mask(str(failure))) from None
+            raise raised_for(purpose, failure.kind, self._masked(str(failure))) from None
         if self._recorder is not None:
             self._recorder.keep(key, kind, asked, reply)
         return reply
+
+    def _masked(self, text: str) -> str:
+        """Without the secrets of the run, and without the keys of models, whatever their variables are called."""
+        for key in {route.key for route in self._clients if route.key}:
+            text = text.replace(key, MASKED)
+        return self._choices.mask(text)
 
     async def _retried(self, route: Route, call: Callable[[Any], Awaitable[T]]) -> T:
         if self._choices.no_network and not route.is_loopback:
@@ -137,9 +158,10 @@ class LiveModels:
         if route.key is None and route.needs_key:
             raise CallFailed("authentication", f"{route.key_variable} is not set: {route.model!r} needs a key")
         client = self._client(route)
-        gate = self._gates.setdefault(route.base_url, Gate(_WIDTH))
-        await self._pace.turn()
-        return await retried(lambda: call(client), gate, self._rules)
+        where = (route.interface, route.base_url)
+        if where not in self._gates:
+            self._gates[where] = Gate(self._width)
+        return await retried(lambda: call(client), self._gates[where], self._pace, self._rules)
 
     def _client(self, route: Route) -> Any:
         where = route._replace(model="") if route.interface != "callable" else route
@@ -168,9 +190,17 @@ class LiveModels:
             return None
         if self._cache is None:
             try:
-                self._cache = Cache(self._choices.cache or default_path())
+                self._cache = Cache(self._choices.cache or default_path(), self._masked)
             except InputError:
                 if self._choices.cache is not None:
                     raise
                 return None
         return self._cache
+
+
+def _offered(client: Any, what: str, route: Route) -> Callable[..., Awaitable[Any]]:
+    method: Callable[..., Awaitable[Any]] | None = getattr(client, what, None)
+    if method is None:
+        found = "embeddings" if what == "embed" else "moderations"
+        raise CallFailed("bad_request", f"{route.model!r} has no {found}: its interface is {route.interface}")
+    return method

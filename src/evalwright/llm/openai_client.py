@@ -7,7 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
+from evalwright.llm.replies import count_of, reading, sound
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
 from evalwright.model.trace import ToolCall
@@ -24,40 +26,46 @@ class OpenAIClient:
         import openai
 
         self._client = openai.AsyncOpenAI(
-            api_key=route.key or _NO_KEY, base_url=route.base_url, max_retries=0, timeout=None
+            api_key=route.key or _NO_KEY,
+            base_url=route.base_url,
+            max_retries=0,
+            timeout=None,
+            http_client=bounded(openai.DefaultAsyncHttpxClient),
         )
         self._errors: type[Exception] = openai.OpenAIError
 
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
         started = time.monotonic()
-        try:
-            said = await self._client.chat.completions.create(**asked_of(model, request))
-        except self._errors as error:
-            raise failure_of(error) from error
-        except (ValueError, TypeError) as error:
-            raise CallFailed("bad_reply", f"the reply cannot be read: {error}", again=True) from error
+        with reading():
+            try:
+                said = await self._client.chat.completions.create(**asked_of(model, request))
+            except self._errors as error:
+                raise failure_of(error) from error
         return reply_of(said, model, int((time.monotonic() - started) * 1000))
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
-        try:
-            said = await self._client.embeddings.create(model=model, input=list(texts), encoding_format="float")
-        except self._errors as error:
-            raise failure_of(error) from error
-        vectors = [list(item.embedding) for item in sorted(said.data, key=lambda item: item.index)]
-        return Embedding(vectors, model, Usage(token_input=_count(said.usage, "prompt_tokens")))
+        with reading():
+            try:
+                said = await self._client.embeddings.create(model=model, input=list(texts), encoding_format="float")
+            except self._errors as error:
+                raise failure_of(error) from error
+            data = sorted(said.data, key=lambda item: item.index)
+            if [item.index for item in data] != list(range(len(texts))):
+                raise ValueError(f"expected {len(texts)} vectors, one for each text, found {len(data)}")
+            vectors = [list(item.embedding) for item in data]
+            return sound(Embedding(vectors, model, Usage(token_input=count_of(said.usage, "prompt_tokens"))))
 
     async def moderate(self, model: str, text: str) -> Moderation:
-        try:
-            said = await self._client.moderations.create(model=model, input=text)
-        except self._errors as error:
-            raise failure_of(error) from error
-        if not said.results:
-            raise CallFailed("bad_reply", "the moderation has no results")
-        found = said.results[0]
-        scores = {
-            name: float(score) for name, score in found.category_scores.model_dump(by_alias=True).items() if score
-        }
-        return Moderation(bool(found.flagged), scores, model)
+        with reading():
+            try:
+                said = await self._client.moderations.create(model=model, input=text)
+            except self._errors as error:
+                raise failure_of(error) from error
+            found = said.results[0]
+            scores = {
+                name: float(score) for name, score in found.category_scores.model_dump(by_alias=True).items() if score
+            }
+            return sound(Moderation(found.flagged, scores, model))
 
     async def close(self) -> None:
         await self._client.close()
@@ -116,24 +124,26 @@ def reply_of(said: Any, model: str, latency_ms: int) -> ChatReply:
     """The reply in what that interface gives. Raises CallFailed."""
     if not getattr(said, "choices", None):
         raise CallFailed("bad_reply", "the reply has no choices", again=True)
-    choice = said.choices[0]
-    message = choice.message
-    details = getattr(said.usage, "completion_tokens_details", None)
-    usage = Usage(
-        _count(said.usage, "prompt_tokens"),
-        _count(said.usage, "completion_tokens"),
-        _count(details, "reasoning_tokens"),
-    )
-    return ChatReply(
-        text=message.content if isinstance(message.content, str) else "",
-        model=said.model or model,
-        thinking=getattr(message, "reasoning_content", None),
-        tool_calls=[_call(call) for call in message.tool_calls or ()],
-        usage=usage,
-        latency_ms=latency_ms,
-        finish_reason=choice.finish_reason,
-        refusal=getattr(message, "refusal", None),
-    )
+    with reading():
+        choice = said.choices[0]
+        message = choice.message
+        details = getattr(said.usage, "completion_tokens_details", None)
+        usage = Usage(
+            count_of(said.usage, "prompt_tokens"),
+            count_of(said.usage, "completion_tokens"),
+            count_of(details, "reasoning_tokens"),
+        )
+        reply = ChatReply(
+            text="" if message.content is None else message.content,
+            model=said.model or model,
+            thinking=getattr(message, "reasoning_content", None),
+            tool_calls=[_call(call) for call in message.tool_calls or ()],
+            usage=usage,
+            latency_ms=latency_ms,
+            finish_reason=choice.finish_reason,
+            refusal=getattr(message, "refusal", None),
+        )
+        return sound(reply)
 
 
 def _call(call: Any) -> ToolCall:
@@ -143,8 +153,3 @@ def _call(call: Any) -> ToolCall:
     except ValueError:
         arguments = {"_raw": text}
     return ToolCall(call.function.name, call.id, arguments if isinstance(arguments, dict) else {"_raw": text})
-
-
-def _count(usage: Any, name: str) -> int | None:
-    value = getattr(usage, name, None)
-    return value if isinstance(value, int) else None

@@ -1,8 +1,8 @@
 """The one place where model calls are tried again, and where their number at a time is held down.
 
 Waits grow exponentially with full jitter (AWS architecture blog, "Exponential backoff and jitter"); a server's
-`Retry-After` is obeyed up to a cap. A 429 halves the number of calls at a time, each success lets it grow again
-(additive increase, multiplicative decrease).
+`Retry-After` is obeyed up to a cap. A 429 halves the number of calls at a time, once for all calls that were under way
+together, and each success lets it grow again (additive increase, multiplicative decrease).
 """
 
 from __future__ import annotations
@@ -36,21 +36,26 @@ class Gate:
 
     def __init__(self, width: int) -> None:
         self._most = self._width = float(max(1, width))
-        self._inside = 0
+        self._inside = self._waves = 0
         self._changed = asyncio.Condition()
 
-    async def __aenter__(self) -> None:
+    async def __aenter__(self) -> int:
+        """The number of the wave that the call belongs to, for `narrow`."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._inside < int(self._width))
             self._inside += 1
+        return self._waves
 
     async def __aexit__(self, *_error: object) -> None:
         async with self._changed:
             self._inside -= 1
             self._changed.notify_all()
 
-    def narrow(self) -> None:
-        self._width = max(1.0, self._width / 2)
+    def narrow(self, wave: int) -> None:
+        """A call of this wave met a 429; of one wave only the first counts."""
+        if wave == self._waves:
+            self._waves += 1
+            self._width = max(1.0, self._width / 2)
 
     def widen(self) -> None:
         self._width = min(self._most, self._width + 1 / self._width)
@@ -72,12 +77,14 @@ class Pace:
             await asyncio.sleep(mine - now)
 
 
-async def retried(call: Callable[[], Awaitable[T]], gate: Gate, rules: Rules) -> T:
+async def retried(call: Callable[[], Awaitable[T]], gate: Gate, pace: Pace, rules: Rules) -> T:
     """The result of `call`, tried again where that may help. Raises the last CallFailed."""
     until = time.monotonic() + rules.call_seconds
+    wave = 0
     for attempt in range(1, rules.attempts + 1):
+        await pace.turn()
         try:
-            async with gate:
+            async with gate as wave:
                 try:
                     async with asyncio.timeout(rules.attempt_seconds):
                         result = await call()
@@ -88,7 +95,7 @@ async def retried(call: Callable[[], Awaitable[T]], gate: Gate, rules: Rules) ->
             return result
         except CallFailed as failure:
             if failure.kind == "rate_limited":
-                gate.narrow()
+                gate.narrow(wave)
             wait = _wait(failure, attempt, rules)
             last = attempt == rules.attempts or time.monotonic() + wait > until
             if last or not failure.again:

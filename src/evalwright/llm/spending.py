@@ -11,8 +11,10 @@ from evalwright.model.plan import Price
 __all__ = ["Spending"]
 
 _MILLION = 1_000_000
-_CHARACTERS_A_TOKEN = 4
+_BYTES_A_TOKEN = 4
 _LIKELY_OUTPUT = 1024
+_MAY_BE_BILLED = ("timeout", "connection", "bad_reply")
+"""Failures after which the provider may have done its work all the same."""
 
 
 class Spending:
@@ -33,16 +35,17 @@ class Spending:
             return None
         return _dollars(price, usage.token_input or 0, usage.token_output or 0)
 
-    def reserve(self, request: ChatRequest) -> float:
-        """Set money aside for a call. Raises CallFailed `cost_limit` or `no_price`."""
+    def reserve(self, request: ChatRequest, most_output: int | None = None) -> float:
+        """Set money aside for a call, of at most so many tokens back. Raises CallFailed `cost_limit` or `no_price`."""
         price = self.price(request.model)
         if price is None:
             if self._cap is not None and not self._allow_unpriced:
                 message = f"{request.model!r} has no price, and money is capped: name its price, or allow it"
                 raise CallFailed("no_price", message)
             return 0.0
-        tokens = _characters(request.messages, request.system) // _CHARACTERS_A_TOKEN
-        estimate = _dollars(price, tokens, request.max_tokens or _LIKELY_OUTPUT)
+        tokens = -(-_bytes(request.messages, request.system) // _BYTES_A_TOKEN)
+        most_output = _LIKELY_OUTPUT if most_output is None else most_output
+        estimate = _dollars(price, tokens, most_output)
         if self._cap is not None and self.spent + self._reserved + estimate > self._cap:
             spent = f"${self.spent:.4f} are spent and ${self._reserved:.4f} set aside"
             raise CallFailed("cost_limit", f"{spent} of ${self._cap:.4f}: a call of about ${estimate:.4f} is too much")
@@ -54,13 +57,15 @@ class Spending:
         self._reserved -= reserved
         self.spent += reserved if cost is None else cost
 
-    def release(self, reserved: float) -> None:
-        """The call failed and cost nothing."""
-        self._reserved -= reserved
+    def release(self, reserved: float, failure: BaseException) -> None:
+        """The call failed: it cost nothing if it was refused, and counts as made where nobody can know."""
+        refused = isinstance(failure, CallFailed) and failure.kind not in _MAY_BE_BILLED
+        self.settle(reserved, 0.0 if refused else None)
 
 
-def _characters(messages: Sequence[ChatMessage], system: str | None) -> int:
-    return len(system or "") + sum(len(str(message.content)) for message in messages)
+def _bytes(messages: Sequence[ChatMessage], system: str | None) -> int:
+    texts = [system or "", *(str(message.content) for message in messages)]
+    return sum(len(text.encode(errors="replace")) for text in texts)
 
 
 def _dollars(price: Price, tokens_in: int, tokens_out: int) -> float:
