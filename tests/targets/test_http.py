@@ -185,10 +185,6 @@ def test_inline_thinking_follows_mapped_thinking():
     assert (output.final_answer, output.thinking) == ("c", "a\n\nb")
 
 
-def test_a_success_with_an_error_in_it_is_an_answer_like_any_other():
-    assert ask(reply({"error": {"message": "hidden"}})).output.final_answer is None
-
-
 @pytest.mark.parametrize(
     ("config", "key"),
     [

@@ -92,7 +92,35 @@ def test_a_body_that_is_not_json_is_an_error_that_says_so(body):
     assert len(str(error)) < 1_000
 
 
-@pytest.mark.parametrize("document", [None, 42, "text", [], {}, {"error": "x"}, {"answer": None}])
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({"error": "too busy"}, "too busy"),
+        ({"error": {"message": "too busy", "code": 7}}, "too busy"),
+        ({"error": {"code": 7}, "answer": None}, '{"code": 7}'),
+        ({"errors": [{"message": "too busy"}], "answer": ""}, "too busy"),
+        ({"error": "key sk-hush-hush is wrong\n" + "x" * 9_000}, "key ***MASKED*** is wrong"),
+    ],
+)
+def test_an_error_that_comes_with_status_200_is_one(document, reason):
+    error = failure(reply(document), headers={"Authorization": "Bearer sk-hush-hush"})
+    assert error.type == "adapter_error"
+    assert "HTTP 200 with an error for its body: " in str(error)
+    assert reason in str(error)
+    assert len(str(error)) < 1_000
+
+
+@pytest.mark.parametrize("error", [None, False, "", {}, [], True, "not the whole truth"])
+def test_an_answer_counts_whatever_is_beside_it(error):
+    assert ask(reply({**GOOD, "error": error})).output.final_answer == "fine"
+
+
+def test_a_mapped_error_is_an_answer():
+    answer = ask(reply({"error": "too busy"}), response_mapping={"final_answer": "$.error"})
+    assert answer.output.final_answer == "too busy"
+
+
+@pytest.mark.parametrize("document", [None, 42, "text", [], {}, {"error": None}, {"error": True}, {"answer": None}])
 def test_json_without_an_answer_has_none(document):
     assert ask(reply(document)).output.final_answer is None
 

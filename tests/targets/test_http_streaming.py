@@ -45,6 +45,19 @@ def test_the_done_marker_counts_as_a_chunk():
     assert facts(streamed(*sse({"t": "a"}, "[DONE]", {"t": "never"}))) == ("a", 2, 1, True)
 
 
+@pytest.mark.parametrize("after", [(), ("[DONE]",), ({"done": True},)])
+@pytest.mark.parametrize("form", ["sse", "json_lines"])
+def test_a_stream_of_nothing_but_an_error_is_one(form, after):
+    events = [event for event in ({"error": {"message": "too busy"}}, *after) if form == "sse" or event != "[DONE]"]
+    pieces = sse(*events) if form == "sse" else [json.dumps(event) + "\n" for event in events]
+    with pytest.raises(TargetError, match="too busy"):
+        streamed(*pieces, form=form)
+
+
+def test_text_before_an_error_is_kept():
+    assert facts(streamed(*sse({"t": "a"}, {"error": "too busy"}))) == ("a", 2, 1, False)
+
+
 def test_comments_names_and_ids_are_no_events():
     assert facts(streamed(": ping\n\nevent: m\nid: 1\nretry: 5\n", *sse({"t": "a"}))) == ("a", 1, 1, False)
 

@@ -16,7 +16,7 @@ from evalwright.files.masking import Masker, looks_secret
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
-from evalwright.targets.http_body import EXCERPT_BYTES, Interrupted, json_of, pieces, shortened
+from evalwright.targets.http_body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
 from evalwright.targets.http_config import mistakes, place_of, unknown_mapping_keys
 from evalwright.targets.http_mapping import ResponseMapping
 from evalwright.targets.http_presets import PRESETS
@@ -110,7 +110,16 @@ class Http:
             return await self._streamed(self._stream_format, response, started)
         async with aclosing(pieces(response, self._cap)) as body:
             received = b"".join([piece async for piece in body])
-        return self._mapping.answer(json_of(received, response, self._masker.mask_text))
+        document = json_of(received, response, self._masker.mask_text)
+        if not self._mapping.finds_in(document):
+            self._refuse_error(error_in(document), response)
+        return self._mapping.answer(document)
+
+    def _refuse_error(self, said: str | None, response: httpx.Response) -> None:
+        """Raise TargetError with what a service says that fails with the status of a success."""
+        if said is not None:
+            reason = shortened(self._masker.mask_text(said[:EXCERPT_BYTES]))
+            raise TargetError(f"HTTP {response.status_code} with an error for its body: {reason}")
 
     async def _streamed(self, form: str, response: httpx.Response, started: float) -> Answer:
         reader, whole, interruption = EventReader(form, self._event_paths), StreamedAnswer(), None
@@ -119,12 +128,17 @@ class Http:
                 async for piece in body:
                     now = time.monotonic() - started
                     if any(whole.add(event, now) for event in reader.feed(piece)):
-                        return whole.answer(self._strip_think, None)
+                        return self._streamed_answer(whole, response, None)
         except Interrupted as error:
             if not whole.chunks:
                 raise
             interruption = str(error)
         any(whole.add(event, time.monotonic() - started) for event in reader.end())
+        return self._streamed_answer(whole, response, interruption)
+
+    def _streamed_answer(self, whole: StreamedAnswer, response: httpx.Response, interruption: str | None) -> Answer:
+        if whole.empty:
+            self._refuse_error(whole.error, response)
         return whole.answer(self._strip_think, interruption)
 
 

@@ -14,7 +14,7 @@ import httpx
 
 from evalwright.errors import TargetError
 
-__all__ = ["EXCERPT_BYTES", "Interrupted", "json_of", "pieces", "shortened"]
+__all__ = ["EXCERPT_BYTES", "Interrupted", "error_in", "json_of", "pieces", "shortened"]
 
 _PIECE = 65_536
 """Bytes that are decompressed at a time: what a bomb can take beyond the cap."""
@@ -71,6 +71,15 @@ def json_of(body: bytes, response: httpx.Response, masked: Callable[[str], str])
     except ValueError as error:
         found = shortened(masked(body[:EXCERPT_BYTES].decode(errors="replace")))
         raise TargetError(f"the response is not valid JSON ({error}): {found}") from None
+
+
+def error_in(document: Any) -> str | None:
+    """What services that fail with status 200 say: the text of a top-level `error` (or `errors`), if there is one."""
+    found = (document.get("error") or document.get("errors")) if isinstance(document, dict) else None
+    if not found or isinstance(found, bool):
+        return None
+    message = found.get("message") if isinstance(found, dict) else found
+    return message if isinstance(message, str) and message else json.dumps(found, ensure_ascii=False)
 
 
 def _text(body: bytes, response: httpx.Response) -> str:

@@ -44,6 +44,10 @@ class ResponseMapping:
         self._strip_think = strip_think
         self.problems = [path.problem for path in self._paths.values() if path.problem]
 
+    def finds_in(self, document: Any) -> bool:
+        """Whether any path leads to anything."""
+        return any(path.find(document) not in (None, "", []) for path in self._paths.values())
+
     def answer(self, document: Any) -> Answer:
         """The Answer in a response; what has no match is null. Raises TargetError for a wrong shape."""
         found = {name: path.find(document) for name, path in self._paths.items()}

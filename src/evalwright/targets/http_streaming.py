@@ -10,6 +10,7 @@ from typing import Any
 
 from evalwright.errors import TargetError
 from evalwright.model.trace import Answer
+from evalwright.targets.http_body import error_in
 from evalwright.targets.http_mapping import answer_of_parts, text_of, tool_call_items
 from evalwright.targets.http_paths import JsonPath
 
@@ -26,6 +27,8 @@ class Event:
     done: bool = False
     tool_calls: Any = None
     """What `tool_call` found: an item, a list of them, or None."""
+    error: str | None = None
+    """What the service says went wrong."""
 
 
 def event_paths(config: Mapping[str, Any]) -> dict[str, JsonPath]:
@@ -121,6 +124,7 @@ class EventReader:
             token=text_of(found.get("token")),
             done=not (done is None or done is False or done == ""),
             tool_calls=found.get("tool_call"),
+            error=error_in(document),
         )
 
 
@@ -144,6 +148,7 @@ class StreamedAnswer:
 
     def __init__(self) -> None:
         self.chunks = 0
+        self.error: str | None = None
         self._tokens: list[str] = []
         self._calls: list[dict[str, Any]] = []
         self._indexed: dict[int, dict[str, Any]] = {}
@@ -153,6 +158,7 @@ class StreamedAnswer:
     def add(self, event: Event, seconds: float) -> bool:
         """Take one event; whether it was the last one."""
         self.chunks += 1
+        self.error = self.error or event.error
         self._ended = seconds
         if event.token:
             self._first = self._first if self._tokens else seconds
@@ -162,6 +168,11 @@ class StreamedAnswer:
             self._add_calls(event.tool_calls)
         self._completed = event.done
         return event.done
+
+    @property
+    def empty(self) -> bool:
+        """Whether neither text nor tool calls have come."""
+        return not self._tokens and not self._calls
 
     def _add_calls(self, found: Any) -> None:
         """Tool calls; those with an `index` come in fragments whose argument texts follow each other."""
