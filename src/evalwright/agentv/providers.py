@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.evaluators.patterns import search
 from evalwright.processes import Finished, run_command
 
 __all__ = ["KINDS", "Asked", "Provider", "Said", "provider_of"]
@@ -80,7 +81,7 @@ class _Mock:
 
     async def ask(self, asked: Asked, purpose: str) -> Said:
         for pattern, response in self._responses:
-            if re.search(pattern, asked.prompt):
+            if search(re.compile(pattern), asked.prompt):
                 return Said(response)
         return Said(self._response)
 

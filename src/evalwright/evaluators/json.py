@@ -13,7 +13,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
 from evalwright.evaluators.patterns import search
-from evalwright.evaluators.schema_patterns import validator_class
+from evalwright.evaluators.schema_patterns import bounded
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -105,10 +105,11 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _validator(self) -> Any:
+        from jsonschema import Draft202012Validator
         from jsonschema_specifications import REGISTRY
 
         # With a registry of our own, the library does not fetch references from the network.
-        return validator_class()(self.schema, registry=REGISTRY)
+        return bounded(Draft202012Validator)(self.schema, registry=REGISTRY)
 
 
 _Number = int | float

@@ -9,17 +9,16 @@ from typing import Any
 
 from evalwright.evaluators.patterns import search
 
-__all__ = ["validator_class"]
+__all__ = ["bounded"]
 
 
 @cache
-def validator_class() -> Any:
-    """Draft 2020-12; validating raises EvaluatorError (timeout) at a pattern that takes too long."""
-    from jsonschema import Draft202012Validator
+def bounded(validator_class: Any) -> Any:
+    """The class of validators, but validating raises EvaluatorError (timeout) at a pattern that takes too long."""
     from jsonschema.validators import extend
 
     keywords = {"pattern": _pattern, "patternProperties": _pattern_properties}
-    return extend(Draft202012Validator, keywords)  # type: ignore[no-untyped-call]
+    return extend(validator_class, keywords)  # type: ignore[no-untyped-call]
 
 
 def _pattern(validator: Any, pattern: str, found: Any, _schema: Any) -> Iterator[Any]:

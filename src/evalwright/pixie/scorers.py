@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from evalwright.evaluators.schema_patterns import bounded
 from evalwright.pixie.assignment import best_pairs
 
 __all__ = [
@@ -190,7 +191,7 @@ class ValidJSON:
 
         kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         kind.check_schema(schema)
-        return Score(1 if kind(schema).is_valid(output) else 0)
+        return Score(1 if bounded(kind)(schema).is_valid(output) else 0)
 
 
 class ListContains:
