@@ -16,6 +16,8 @@ from evalwright.targets.http_paths import JsonPath
 
 __all__ = ["FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
 
+_STARTS_OF_OTHERS = tuple("tfn-0123456789")
+"""How JSON begins that is neither an object, nor a list, nor a text."""
 _FIELDS = {"token": "stream_event_field", "done": "stream_done_field", "tool_call": "stream_tool_call_field"}
 
 
@@ -68,7 +70,7 @@ class EventReader:
 
     def end(self) -> Iterator[Event]:
         """The event in a last line without its end, unless that was cut off in its middle."""
-        line = self._rest.decode(errors="ignore")
+        line = _utf8(bytes(self._rest), whole=False)
         if self._by_line is None or self._is_cut(line.removeprefix("data:").strip()):
             return
         if event := self._by_line(self, line):
@@ -80,8 +82,13 @@ class EventReader:
             return False
         try:
             json.loads(text)
-        except (ValueError, RecursionError):
-            return self._form == "json_lines" or text.startswith(("{", "[", '"'))
+        except json.JSONDecodeError as error:
+            begun = text.startswith(("{", "[", '"')) or (self._form == "json_lines" and text[:1] in _STARTS_OF_OTHERS)
+            return begun and not error.msg.startswith("Extra data")
+        except RecursionError:
+            return True
+        except ValueError:
+            pass  # too large a number
         return False
 
     def _decoded(self, piece: bytes) -> str:
@@ -136,9 +143,10 @@ FORMATS: dict[str, Callable[[EventReader, str], Event | None] | None] = {
 """How a line becomes an event; None where each piece is one, as it arrives."""
 
 
-def _utf8(line: bytes) -> str:
+def _utf8(line: bytes, *, whole: bool = True) -> str:
+    """The text of a line; one that is not `whole` may end inside a character."""
     try:
-        return line.decode()
+        return codecs.getincrementaldecoder("utf-8")().decode(line, final=whole)
     except UnicodeDecodeError:
         raise TargetError("the stream is not valid UTF-8") from None
 
