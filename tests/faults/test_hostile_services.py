@@ -49,8 +49,8 @@ def test_every_kind_of_misbehaviour_is_one_clear_error(tmp_path, streamed):
     with hostile_service() as service:
         done, traces = run_against(tmp_path, KINDS, service.port, **(STREAMED if streamed else {}))
     fine = NO_ERRORS_OF_A_STREAM if streamed else {"fine"}
-    expected = {kind: "timeout" for kind in LATE} | {kind: "http_5xx" for kind in BUSY}
-    expected |= {kind: "adapter_error" for kind in WRONG} | dict.fromkeys(fine)
+    expected = dict.fromkeys(LATE, "timeout") | dict.fromkeys(BUSY, "http_5xx")
+    expected |= dict.fromkeys(WRONG, "adapter_error") | dict.fromkeys(fine)
     assert {kind: (trace["error"] or {}).get("type") for kind, trace in traces.items()} == expected, done.stderr
     messages = [trace["error"]["message"] for trace in traces.values() if trace["error"]]
     assert [message for message in messages if not message or len(message) > 1_000 or "\n" in message] == []

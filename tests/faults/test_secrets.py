@@ -2,8 +2,12 @@
 
 import base64
 import json
+import threading
 import urllib.parse
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
 import yaml
 
 from faults.harness import Project
@@ -13,6 +17,12 @@ SECRETS = {
     for i in range(10)
     for kind in ("KEY", "TOKEN", "PASSWORD", "SECRET")
 }
+SENT = {
+    f"REMOTE_{i}_{kind}": f"s3cr3t-{i}-{kind}-hush"
+    for i in range(10)
+    for kind in ("KEY", "TOKEN", "PASSWORD", "SECRET")
+}
+"""Secrets that may stand in an address as they are."""
 AGENT = """
 import base64, json, os, urllib.parse
 
@@ -129,3 +139,70 @@ def test_a_run_with_a_literal_credential_goes_on_while_its_suite_is_the_same(tmp
     assert project.command("resume", str(project.run_dir())).returncode == 0
     files = [path for path in project.run_dir().rglob("*") if path.is_file()]
     assert [path.name for path in files if b"abcdefghijk" in path.read_bytes()] == []
+
+
+@contextmanager
+def echoing(status):
+    """A service that repeats all that it was sent: address, headers and body, in text and in JSON."""
+
+    class Service(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            seen.append(f"{self.path} {self.headers} {body}")
+            said = {"output": seen[-1], "error": None if status == 200 else seen[-1]}
+            answer = json.dumps(said).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *arguments):
+            pass
+
+    seen = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        try:
+            yield server.server_port, seen
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize("status", [200, 401, 500])
+def test_forty_secrets_that_a_service_repeats_are_found_nowhere(tmp_path, status):
+    names = sorted(SENT)
+    in_url, in_query, in_headers, in_body = names[:10], names[10:20], names[20:30], names[30:]
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {"q": 1}}\n')
+    with echoing(status) as (port, seen):
+        path = "/".join(f"${{{name}}}" for name in in_url)
+        suite = {
+            "eval": {"name": "secrets"},
+            "dataset": {"type": "jsonl", "path": "cases.jsonl"},
+            "systems": [
+                {
+                    "name": "main",
+                    "adapter": "http",
+                    "provider": "simple",
+                    "endpoint": f"http://127.0.0.1:{port}/{path}",
+                    "query_params": {f"q{i}": f"${{{name}}}" for i, name in enumerate(in_query)},
+                    "headers": {f"X-H{i}": f"Bearer ${{{name}}}" for i, name in enumerate(in_headers)},
+                    "body": {f"b{i}": f"<${{{name}}}>" for i, name in enumerate(in_body)},
+                    "request_template": '{"q": {{ input.q | json }}}',
+                }
+            ],
+            "evaluators": [{"name": "says", "type": "contains_text", "config": {"all_of": ["fine"]}}],
+            "output": [
+                {"type": "local_files", "path": "runs"},
+                {"type": "webhook", "platform": "slack", "url": f"http://127.0.0.1:1/${{{names[0]}}}"},
+            ],
+        }
+        (tmp_path / "eval.yaml").write_text(yaml.safe_dump(suite))
+        project = Project(tmp_path, dict(SENT))
+        done = project.command("run", "eval.yaml")
+        inspected = project.command("inspect", str(project.run_dir()), "--no-truncate")
+    assert [name for name in names if SENT[name] not in seen[0]] == [], done.stderr
+    texts = {p.name: p.read_bytes() for p in project.run_dir().rglob("*") if p.is_file()}
+    texts |= {"screen": (done.stdout + done.stderr + inspected.stdout + inspected.stderr).encode()}
+    assert [(file, name) for file, text in texts.items() for name in names if SENT[name].encode() in text] == []
+    assert b"MASKED" in texts["traces.jsonl"]
+    assert b"webhook" in texts["summary.yaml"]
