@@ -38,7 +38,7 @@ class OpenAIClient:
         started = time.monotonic()
         with reading():
             try:
-                said = await self._client.chat.completions.create(**asked_of(model, request))
+                said = await self._client.chat.completions.create(**_as_body(asked_of(model, request)))
             except self._errors as error:
                 raise failure_of(error) from error
         return reply_of(said, model, int((time.monotonic() - started) * 1000))
@@ -93,6 +93,12 @@ def asked_of(model: str, request: ChatRequest) -> dict[str, Any]:
             {"type": "function", "function": {"name": request.tool_choice}} if named else request.tool_choice
         )
     return asked
+
+
+def _as_body(asked: dict[str, Any]) -> dict[str, Any]:
+    """The messages as a part of the body: the client would try every kind of message on each of them first."""
+    said = asked.pop("messages")
+    return {**asked, "messages": [], "extra_body": {**asked.get("extra_body", {}), "messages": said}}
 
 
 def _reasons(model: str) -> bool:
