@@ -136,7 +136,8 @@ class Service:
             head = await reader.readuntil(b"\r\n\r\n")
             length = re.search(rb"content-length: (\d+)", head.lower())
             body = await reader.readexactly(int(length[1]) if length else 0)
-            kind = json.loads(body)["input"]["kind"]
+            asked = json.loads(body)
+            kind = asked["input"]["kind"] if "input" in asked else asked["messages"][-1]["content"]
             self.asked[kind] += 1
             answering = asyncio.ensure_future(KINDS[kind](writer))
             left = asyncio.ensure_future(reader.read())

@@ -12,29 +12,27 @@ from faults.hostile_service import BUSY, CAP, KINDS, LATE, WRONG, hostile_servic
 
 ATTEMPTS = 3
 CONCURRENCY = 6
+MOST_TRIES = 5
+"""Of one call of a model."""
+HTTP = {"adapter": "http", "provider": "simple", "max_response_bytes": CAP}
 STREAMED = {"stream": True, "stream_format": "json_lines", "stream_event_field": "$.output"}
 NO_ERRORS_OF_A_STREAM = {"cut JSON", "deep JSON", "empty body", "no content", "fine"}
 """A stream that ends early is no error, says the format."""
 
 
-def run_against(folder, kinds, port, **system):
+def run_against(folder, kinds, **system):
     cases = [{"id": kind, "input": {"kind": kind}} for kind in kinds]
     (folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
     suite = {
         "eval": {"name": "hostile"},
         "dataset": {"type": "jsonl", "path": "cases.jsonl"},
-        "systems": [
-            {
-                "name": "v", "adapter": "http", "provider": "simple", "endpoint": f"http://127.0.0.1:{port}/ask",
-                "timeout_seconds": 2, "max_response_bytes": CAP, **system,
-            }
-        ],
+        "systems": [{"name": "v", "timeout_seconds": 2, **system}],
         "run": {"max_concurrency": CONCURRENCY, "retry": {"max_attempts": ATTEMPTS, "on": ["http_5xx"]}},
         "evaluators": [{"name": "fine", "type": "contains_text", "config": {"all_of": ["fine"]}}],
         "output": [{"type": "local_files", "path": "runs"}],
-    }  # fmt: skip
+    }
     (folder / "eval.yaml").write_text(yaml.safe_dump(suite))
-    project = Project(folder)
+    project = Project(folder, {"CHAT_KEY": "sk-hush-hush-hush"})
     done = project.command("run", "eval.yaml", timeout=100)
     traces = {trace["case_id"]: trace for trace in lines(project.run_dir() / "traces.jsonl")}
     return done, traces
@@ -47,7 +45,8 @@ def test_there_are_forty_kinds_of_misbehaviour_and_more():
 @pytest.mark.parametrize("streamed", [False, True])
 def test_every_kind_of_misbehaviour_is_one_clear_error(tmp_path, streamed):
     with hostile_service() as service:
-        done, traces = run_against(tmp_path, KINDS, service.port, **(STREAMED if streamed else {}))
+        system = {**HTTP, "endpoint": f"http://127.0.0.1:{service.port}/ask", **(STREAMED if streamed else {})}
+        done, traces = run_against(tmp_path, KINDS, **system)
     fine = NO_ERRORS_OF_A_STREAM if streamed else {"fine"}
     expected = dict.fromkeys(LATE, "timeout") | dict.fromkeys(BUSY, "http_5xx")
     expected |= dict.fromkeys(WRONG, "adapter_error") | dict.fromkeys(fine)
@@ -58,3 +57,34 @@ def test_every_kind_of_misbehaviour_is_one_clear_error(tmp_path, streamed):
     assert service.most_open <= CONCURRENCY
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
+
+
+AT_ONCE = [
+    *(f"status {status}" for status in (400, 401, 403, 404, 413, 422)), "redirect 302", "redirect 307",
+    "redirect to metadata", "redirect to a file", "redirect to nothing", "body without end", "compressed bomb",
+    "cut compression", "unknown compression",
+]  # fmt: skip
+IN_TIME = [
+    "silent",
+    "half a body",
+    "slow bytes of headers",
+    "status 503",
+    "reset",
+    "success with an error",
+    "deep JSON",
+]
+
+
+@pytest.mark.parametrize("adapter", ["openai_chat", "anthropic"])
+def test_models_that_misbehave_are_clear_errors_too(tmp_path, adapter):
+    kinds = [*AT_ONCE, *IN_TIME]
+    with hostile_service() as service:
+        address = f"http://127.0.0.1:{service.port}/v1"
+        chat = {"model": "m", "base_url": address, "api_key_env": "CHAT_KEY", "user_template": "{{ input.kind }}"}
+        done, traces = run_against(tmp_path, kinds, adapter=adapter, **chat)
+    assert {kind for kind, trace in traces.items() if trace["error"]} == set(kinds), done.stderr
+    assert [kind for kind in AT_ONCE if service.asked[kind] != 1] == []
+    assert max(service.asked.values()) <= MOST_TRIES
+    assert service.most_open <= CONCURRENCY
+    assert "Traceback" not in done.stderr
+    assert "sk-hush" not in json.dumps(traces) + done.stdout + done.stderr
