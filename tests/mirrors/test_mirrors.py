@@ -72,6 +72,8 @@ def test_a_mirror_that_is_not_there_never_stops_a_run(tmp_path):
     ("config", "key"),
     [
         ({"platform": "teams", "url": ""}, "platform"),
+        ({"platform": ["slack"], "url": ""}, "platform"),
+        ({"platform": "slack", "url": "", "headers": "a"}, "headers"),
         ({"platform": "slack"}, "url"),
         ({"platform": "slack", "url": "http://hooks.example/x"}, "url"),
         ({"platform": "slack", "url": "ftp://x"}, "url"),
@@ -107,6 +109,23 @@ def test_a_run_is_exported_as_spans(tmp_path):
     assert stored["c0"] == root.span_id.hex()
 
 
+@pytest.mark.parametrize("status", [400, 401])
+def test_what_a_collector_says_to_refuse_spans_is_not_shown(tmp_path, caplog, status):
+    with receiving(status, b"bad key hush \x1b[31m") as server:
+        outcome = mirrored(tmp_path, ("otel", {"endpoint": f"{server.url}/v1/traces", "headers": {"key": "hush"}}))
+    assert server.requests[0][1]["key"] == "hush"
+    assert [error["op"] for error in outcome.summary.sink_errors] == ["save_summary"]
+    assert "hush" not in json.dumps(outcome.summary.sink_errors)
+    assert caplog.records == []
+
+
+def test_spans_are_not_taken_along_a_redirect(tmp_path):
+    with receiving() as other, receiving(307, headers={"Location": f"{other.url}/v1/traces"}) as server:
+        outcome = mirrored(tmp_path, ("otel", {"endpoint": f"{server.url}/v1/traces", "headers": {"key": "hush"}}))
+    assert other.requests == []
+    assert [error["sink"] for error in outcome.summary.sink_errors] == ["otel"]
+
+
 def test_the_applications_own_tracing_is_left_alone(tmp_path):
     from opentelemetry import trace as api
 
@@ -116,7 +135,16 @@ def test_the_applications_own_tracing_is_left_alone(tmp_path):
     assert api.get_tracer_provider() is before
 
 
-@pytest.mark.parametrize("config", [{"protocol": "smoke"}, {"endpoint": 5}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"protocol": "smoke"},
+        {"endpoint": 5},
+        {"headers": ["a"]},
+        {"headers": {"a": 1}},
+        {"timeout_seconds": "soon"},
+    ],
+)
 def test_an_exporter_that_cannot_be_made_is_refused(config):
     with pytest.raises(InputError):
         load("mirrors", "otel")(config)

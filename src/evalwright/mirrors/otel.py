@@ -6,8 +6,11 @@ provider is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import threading
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from evalwright.errors import InputError, Problem
@@ -41,6 +44,13 @@ class OpenTelemetry:
         endpoint = config.get("endpoint")
         if endpoint is not None and not isinstance(endpoint, str):
             raise InputError(Problem("", f"'endpoint' must be a URL, found {endpoint!r}", key="endpoint"))
+        headers = config.get("headers") or {}
+        if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
+            found = type(headers).__name__
+            raise InputError(Problem("", f"'headers' must be a mapping of texts, found {found}", key="headers"))
+        limit = config.get("timeout_seconds", _TIMEOUT)
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
+            raise InputError(Problem("", f"expected a number above 0, found {limit!r}", key="timeout_seconds"))
         self._exporter = _exporter(protocol, endpoint, config)
         self._started: dict[tuple[str, str, int, int], Any] = {}
         self._failures = self._unflushed = 0
@@ -116,24 +126,40 @@ class OpenTelemetry:
 
 
 class _Watched:
-    """The exporter, which tells its failures: the SDK itself only logs them."""
+    """The exporter, which tells its failures: the SDK only logs them, with what a server says, to whoever listens."""
 
     def __init__(self, exporter: Any, mirror: OpenTelemetry) -> None:
         self._exporter, self._mirror = exporter, mirror
+        self._thread: int | None = None
+        for logger in self._loggers():
+            logger.addFilter(self._is_of_others)
 
     def export(self, spans: Any) -> Any:
         from opentelemetry.sdk.trace.export import SpanExportResult
 
+        self._thread = threading.get_ident()
         try:
             result = self._exporter.export(spans)
         except Exception:
             result = SpanExportResult.FAILURE
+        finally:
+            self._thread = None
         if result is not SpanExportResult.SUCCESS:
             self._mirror.failed()
         return result
 
     def shutdown(self) -> None:
         self._exporter.shutdown()
+        for logger in self._loggers():
+            logger.removeFilter(self._is_of_others)
+
+    def _loggers(self) -> Iterator[logging.Logger]:
+        for kind in type(self._exporter).__mro__:
+            if kind.__module__.startswith("opentelemetry."):
+                yield logging.getLogger(kind.__module__)
+
+    def _is_of_others(self, record: logging.LogRecord) -> bool:
+        return record.thread != self._thread
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         return bool(self._exporter.force_flush(timeout_millis))
@@ -144,12 +170,12 @@ def _exporter(protocol: str, endpoint: str | None, config: dict[str, Any]) -> An
     settings = {key: value for key, value in given.items() if value is not None}
     try:
         if protocol == "grpc":
-            from importlib import import_module
-
             return import_module("opentelemetry.exporter.otlp.proto.grpc.trace_exporter").OTLPSpanExporter(**settings)
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-        return OTLPSpanExporter(**settings)
+        session = import_module("requests").Session()
+        session.max_redirects = 0  # the headers are for this address
+        return OTLPSpanExporter(session=session, **settings)
     except ImportError as error:
         raise InputError(f"the output 'otel' needs {error.name}: pip install 'evalwright[otel]'") from error
 
