@@ -4,7 +4,14 @@ import re
 
 import pytest
 
-from evalwright.model.summary import ComparisonReport, EvaluatorRate, EvaluatorRollup, VariantDelta
+from evalwright.model.summary import (
+    ComparisonReport,
+    EvaluatorRate,
+    EvaluatorRollup,
+    GateOutcome,
+    GatePart,
+    VariantDelta,
+)
 from evalwright.reports.markdown import Markdown, code
 from evalwright.testing import a_verdict
 from reports.runs import ERRORED, FAILED, HOSTILE, stored, summary, variant
@@ -74,3 +81,10 @@ def test_every_row_of_a_table_has_the_same_cells() -> None:
     text = rendered(variants=[variant(HOSTILE)], by_evaluator=[], comparison=None)
     rows = [line for line in text.partition("## Trials")[0].splitlines() if line.startswith("|")]
     assert len({row.count("|") for row in rows}) == 1
+
+
+def test_a_gate_says_what_it_measured_and_keeps_its_reason_in_a_code_span() -> None:
+    text = rendered(gate=GateOutcome(False, [GatePart("avg", False, 0.82, "gte", 0.9, 24)], HOSTILE))
+    assert "- missed: `avg 0.82 gte 0.9 (n=24)`" in text
+    heading = next(line for line in text.splitlines() if line.startswith("## Gate"))
+    assert outside_code(heading).split() == ["##", "Gate:", "failed:"]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from evalwright.model.summary import ComparisonReport, VariantDelta
+from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, VariantDelta
 from evalwright.reports.shortfalls import Shortfalls, shortfalls
 from evalwright.reports.terminal import run_lines, shortfall_lines
 from evalwright.reports.text import Paint
@@ -118,3 +118,11 @@ def test_colours_say_nothing_that_the_text_does_not() -> None:
     for code in ("0", "1", "2", "31", "32", "33", "35"):
         painted = painted.replace(f"\x1b[{code}m", "")
     assert painted == shown()
+
+
+def test_a_gate_says_what_it_measured_and_what_it_was_held_against() -> None:
+    parts = [GatePart("avg_score", False, 0.82, "gte", 0.9, 24), GatePart("pass_rate", True, None)]
+    text = shown(gate=GateOutcome(False, parts, "2 of 3 errored"))
+    assert line_with(text, "gate").split() == ["gate", "failed", "2", "of", "3", "errored"]
+    assert line_with(text, "avg_score").split() == ["missed", "avg_score", "0.82", "gte", "0.9", "(n=24)"]
+    assert "not measured" in line_with(text, "pass_rate")

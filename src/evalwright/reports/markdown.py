@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import ComparisonReport, RunSummary, VariantSummary
+from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
 from evalwright.reports.calibration import calibration_mark
 from evalwright.reports.shortfalls import shortfalls
@@ -33,6 +33,7 @@ class Markdown:
             _evaluators(summary),
             _trials(summary.variants),
             _comparison(summary.comparison) if summary.comparison else [],
+            _gate(summary.gate) if summary.gate else [],
             _verdicts("Failures", found.failed, found.failed_total),
             _verdicts("Errors (no verdict)", found.errored, found.errored_total),
         ]
@@ -144,6 +145,12 @@ def _comparison(comparison: ComparisonReport) -> list[str]:
     ]
     header = ["variant", "pass rate, 95% interval", "p", "cases", "latency", "regressions", "improvements"]
     return [f"## Against {code(comparison.baseline)}", "", *_table(header, rows)]
+
+
+def _gate(gate: GateOutcome) -> list[str]:
+    reason = f": {code(gate.reason, 200)}" if gate.reason else ""
+    conditions = [f"- {'held' if p.passed else 'missed'}: {code(numbers.condition(p), 200)}" for p in gate.parts]
+    return [f"## Gate: {'passed' if gate.passed else 'failed'}{reason}", "", *conditions]
 
 
 def _ids(ids: Sequence[str]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from evalwright.model.summary import EvaluatorRate
+from evalwright.model.summary import EvaluatorRate, GatePart
 
 __all__ = [
+    "condition",
     "counted",
     "duration",
     "interval",
@@ -30,6 +31,13 @@ def interval(ends: tuple[float, float] | None) -> str:
 def results(rate: EvaluatorRate) -> str:
     """How many results there are, and of how many cases where those ran several times."""
     return f"{rate.n:,}" if rate.cases in (0, rate.n) else f"{rate.n:,} of {rate.cases:,} cases"
+
+
+def condition(part: GatePart) -> str:
+    """What a part of a gate measured and was held against: `avg_score 0.82 >= 0.9 (n=24)`."""
+    measured = "not measured" if part.value is None else f"{part.value:g}"
+    held = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
+    return f"{part.name} {measured}{held} (n={part.n:,})"
 
 
 def points(delta: float, ends: tuple[float, float] | None = None) -> str:

@@ -10,6 +10,7 @@ from evalwright.model.summary import (
     ComparisonReport,
     EvaluatorRate,
     EvaluatorRollup,
+    GateOutcome,
     RunSummary,
     TrialStatistics,
     VariantSummary,
@@ -36,8 +37,16 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         _evaluators(summary.by_evaluator, paint),
         _trials(summary.variants, paint),
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
+        _gate(summary.gate, paint) if summary.gate else [],
     ]
     return [line for part in parts if part for line in ["", *part]][1:]
+
+
+def _gate(gate: GateOutcome, paint: Paint) -> list[str]:
+    outcome = paint("passed", "pass") if gate.passed else paint("failed", "fail")
+    reason = f"  {one_line(gate.reason, _LONGEST_REASON)}" if gate.reason else ""
+    held = {True: "held", False: "missed"}
+    return [f"gate {outcome}{reason}", *(f"  {held[p.passed]:6}  {numbers.condition(p)}" for p in gate.parts)]
 
 
 def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
