@@ -256,6 +256,12 @@ def test_secrets_are_masked_in_the_cache(tmp_path):
     assert b"s3cret" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
 
 
+def test_secrets_of_the_environment_are_masked_where_nobody_says_how(tmp_path):
+    file = tmp_path / "cache"
+    asked([openai("it is swordfish")], cache=file, environment={"SOME_API_KEY": "swordfish"})
+    assert b"swordfish" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
 def test_thinking_and_text_survive_the_bounded_connection():
     (said,), _ = asked([anthropic("x" * 1_000_000)], request(model="claude-test"), rules=Patient())
     assert (len(said.text), said.thinking) == (1_000_000, "hm")

@@ -71,3 +71,14 @@ def test_validate_names_what_is_wrong(called, tmp_path):
     assert done.returncode == 1
     assert "good.json: OK" in done.stdout
     assert "description must be a non-empty string" in done.stdout
+
+
+def test_secrets_of_the_environment_are_masked_in_recorded_steps(called, tmp_path):
+    (tmp_path / "record.py").write_text(
+        "import os, pixie\nos.environ['SERVICE_TOKEN'] = 'swordfish'\npixie.enable_storage()\n"
+        "with pixie.start_observation(input='the token is swordfish', name='agent') as step:\n"
+        "    step.set_output({'token': 'swordfish'})\n"
+    )
+    called("evalwright.pixie", "record.py")
+    stored = (tmp_path / "pixie_qa/traces.jsonl").read_text()
+    assert ("swordfish" in stored, "the token is" in stored) == (False, True)

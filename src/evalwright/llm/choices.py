@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["ModelChoices"]
@@ -25,7 +25,8 @@ class ModelChoices:
     replay: Path | None = None
     no_network: bool = False
     """Refuse every call that leaves this machine."""
-    mask: Callable[[str], str] = field(default=lambda text: text)
+    mask: Callable[[str], str] | None = None
+    """Takes secrets out of what is written; None: those of the environment."""
 
     def check(self) -> None:
         """Open the files that are named, so that a mistake shows before a run. Raises InputError."""
@@ -35,7 +36,7 @@ class ModelChoices:
             if self.replay is not None:
                 Recording(self.replay)
             if self.record is not None:
-                Recorder(self.record, self.mask).close()
+                Recorder(self.record, str).close()
         if self.cache is not None and not self.no_cache:
             from evalwright.llm.cache import Cache
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.files.masking import MASKED
+from evalwright.files.masking import MASKED, Masker
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, raised_for
@@ -48,6 +48,7 @@ class LiveModels:
         width: int = _WIDTH,
     ) -> None:
         self._choices, self._environment = choices or ModelChoices(), environment
+        self._mask = self._choices.mask or Masker.of({}, environment).mask_text
         self._spending = Spending(prices or {}, self._choices.budget_usd, allow_unpriced=self._choices.allow_unpriced)
         self._rules, self._width = rules or Rules(), width
         self._pace = Pace(self._choices.requests_per_minute)
@@ -148,7 +149,7 @@ class LiveModels:
         """Without the secrets of the run, and without the keys of models, whatever their variables are called."""
         for key in {route.key for route in self._clients if route.key}:
             text = text.replace(key, MASKED)
-        return self._choices.mask(text)
+        return self._mask(text)
 
     async def _retried(self, route: Route, call: Callable[[Any], Awaitable[T]]) -> T:
         if self._choices.no_network and not route.is_loopback:

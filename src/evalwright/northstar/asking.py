@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -35,8 +34,6 @@ async def _with_models(waiting: Awaitable[T]) -> T:
 
 
 def _models() -> Models:
-    from evalwright.files.masking import Masker
-    from evalwright.llm.choices import ModelChoices
     from evalwright.llm.models import LiveModels
 
-    return LiveModels(choices=ModelChoices(mask=Masker.of({}, os.environ).mask_text))
+    return LiveModels()

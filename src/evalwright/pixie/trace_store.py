@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from dataclasses import asdict
 from datetime import datetime
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.capture.recording import add_handler, init
 from evalwright.capture.spans import LLMSpan
 from evalwright.capture.values import stored
+from evalwright.files.masking import Masker
 from evalwright.pixie.config import get_config
 
 if TYPE_CHECKING:
@@ -23,10 +25,11 @@ Span = dict[str, Any]
 
 
 class TraceFile:
-    """Appends every finished span."""
+    """Appends every finished span, without the secrets of the environment."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
+        self._masker = Masker.of({}, os.environ)
 
     def collect(self, span: Any) -> None:
         """Write one span as a line."""
@@ -35,10 +38,11 @@ class TraceFile:
         record = asdict(span) | {"kind": "llm" if isinstance(span, LLMSpan) else "observe"}
         record["evaluable"] = as_evaluable(span).model_dump(mode="json")
         record |= {key: record[key].isoformat() for key in ("started_at", "ended_at")}
+        line = self._masker.mask_text(json.dumps(stored(record), ensure_ascii=False))
         with self._lock:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(stored(record), ensure_ascii=False) + "\n")
+                file.write(line + "\n")
 
 
 _enabled: set[Path] = set()
