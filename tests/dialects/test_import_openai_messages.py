@@ -312,6 +312,12 @@ def test_a_part_mapped_by_hand_must_be_there(tmp_path: Path) -> None:
     assert found[0].startswith("recorded.json  [0].info.id  ")
 
 
+def test_a_mapping_with_a_catastrophic_pattern_is_ended(tmp_path: Path) -> None:
+    mapping = {"metadata.name": "$.tools[?(@.name =~ '(a+)+$')].name"}
+    with pytest.raises(InputError, match="took more than 1 s"):
+        imported(tmp_path, [{"id": "c", "messages": HELLO, "tools": [{"name": "a" * 40 + "b"}]}], mapping)
+
+
 def test_a_mistaken_mapping_names_the_nearest_part(tmp_path: Path) -> None:
     with pytest.raises(InputError, match='did you mean "messages"') as caught:
         imported(tmp_path, [], {"mesages": "a", "id": "a..b"})

@@ -59,6 +59,13 @@ def test_what_does_not_fit_is_noted_and_changes_nothing(tmp_path, merge):
     assert (trace.output.final_answer, trace.metrics.token_input, trace.tool_calls) == ("done", None, [])
 
 
+def test_a_filter_with_a_catastrophic_pattern_is_ended_and_noted(tmp_path):
+    seen = {"spans": [{"name": "a" * 40 + "b", "cost": 1}]}
+    with receiving(body=json.dumps(seen).encode()) as server:
+        trace = enriched(tmp_path, quick(server.url, **{"metrics.cost_usd": "$.spans[?(@.name =~ '(a+)+$')].cost"}))
+    assert "took more than 1 s" in trace.extra["enrichment_errors"][0]["error"]
+
+
 def test_a_platform_that_fails_is_asked_as_often_as_allowed(tmp_path):
     with receiving(503) as server:
         trace = enriched(tmp_path, quick(server.url))

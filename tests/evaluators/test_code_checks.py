@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.judging import Scripted, case, fails, judged, says, trace
-from evalwright.evaluators.sandbox.workers import asked, python_command
+from evalwright.sandbox.workers import asked, python_command
 
 HEAD = "def validate(output, case, run):\n    "
 
@@ -212,8 +212,8 @@ def test_one_interpreter_serves_many_cases():
 )
 def test_where_nothing_can_be_taken_away_that_is_told_and_python_refuses(body, event):
     script = (
-        "import sys; from evalwright.evaluators.sandbox.walls import Walls; Walls._leave = lambda self: False; "
-        "from evalwright.evaluators.sandbox.serving import main; main(int(sys.argv[1]))"
+        "import sys; from evalwright.sandbox.walls import Walls; Walls._leave = lambda self: False; "
+        "from evalwright.sandbox.serving import main; main(int(sys.argv[1]))"
     )
     command = [sys.executable, "-c", script]
     request = {"code": HEAD + body, "arguments": ["", {}, {}], "seconds": 5.0}

@@ -11,7 +11,7 @@ from evaluators.judging import Scripted, case, fails, judged, problems, says, tr
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.arguments import matches_subset
 from evalwright.evaluators.build import build_extractor
-from evalwright.evaluators.patterns import find_all, search
+from evalwright.sandbox.patterns import find_all, search
 
 ENDLESS = "(a+)+$"
 TEXT = "a" * 40 + "b"
@@ -67,6 +67,7 @@ def test_the_next_search_has_its_own_time():
 @pytest.mark.parametrize(
     ("kind", "config"),
     [
+        ("field_check", {"field": f"$.output[?(@ =~ '{ENDLESS}')]", "equals": "x"}),
         ("text_check", {"check": "regex", "value": ENDLESS}),
         ("field_check", {"field": "output.final_answer", "matches": ENDLESS}),
         ("ground_truth_matches", {"ground_truth": ENDLESS}),
@@ -78,15 +79,25 @@ def test_evaluators_with_a_catastrophic_pattern_are_errors(kind, config):
     assert fails(kind, config, Scripted(says()), on=trace(TEXT, TEXT)).type == "timeout"
 
 
+PATTERNED = {"patternProperties": {ENDLESS: True}}
+
+
 @pytest.mark.parametrize(
-    "schema", [{"pattern": ENDLESS}, {"patternProperties": {ENDLESS: False}}], ids=["pattern", "patternProperties"]
+    "schema",
+    [
+        {"pattern": ENDLESS},
+        PATTERNED,
+        {"additionalProperties": False, **PATTERNED},
+        {"unevaluatedProperties": False, **PATTERNED},
+        {"unevaluatedProperties": False, "allOf": [PATTERNED]},
+        {"unevaluatedProperties": False, "$ref": "#/$defs/named", "$defs": {"named": PATTERNED}},
+    ],
 )
 def test_catastrophic_schemas_are_errors(schema):
     given = trace(TEXT)
     given.output.structured = {TEXT: TEXT}
-    config = {"schema": schema, "field": "output.structured"}
-    if "pattern" in schema:
-        config["field"] = "output.final_answer"
+    field = "output.final_answer" if "pattern" in schema else "output.structured"
+    config = {"schema": schema, "field": field}
     assert fails("schema_match", config, Scripted(says()), on=given).type == "timeout"
 
 
@@ -96,6 +107,15 @@ def test_schemas_with_patterns_judge_as_before():
     schema = {"patternProperties": {"^x_": {"type": "string"}}, "properties": {"y": {"pattern": "^yes"}}}
     said = judged("schema_match", {"schema": schema}, Scripted(says()), on=given)
     assert sorted(said.detail["errors"]) == ["'no' does not match '^yes'", "1 is not of type 'string'"]
+
+
+@pytest.mark.parametrize("keyword", ["additionalProperties", "unevaluatedProperties"])
+@pytest.mark.parametrize(("pattern", "passed"), [("^[xy]", True), ("^x_+", False)])
+def test_properties_beyond_patterns_are_judged_as_before(keyword, pattern, passed):
+    given = trace()
+    given.output.structured = {"x_1": 1, "y": "no"}
+    config = {"schema": {"patternProperties": {pattern: True}, keyword: False}}
+    assert judged("schema_match", config, Scripted(says()), on=given).passed is passed
 
 
 def test_catastrophic_arguments_are_errors():

@@ -43,6 +43,13 @@ def test_a_refusal_is_an_adapter_error_with_its_reason(status):
     assert "too long" in str(error)
 
 
+def test_a_filter_with_a_catastrophic_pattern_is_ended():
+    items = {"items": [{"name": "a" * 40 + "b", "text": "fine"}]}
+    error = failure(reply(items), response_mapping={"final_answer": "$.items[?(@.name =~ '(a+)+$')].text"})
+    assert error.type == "timeout"
+    assert "response_mapping.final_answer: searching for '(a+)+$' took more than 1 s" in str(error)
+
+
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 529, 599])
 def test_a_failure_of_the_server_has_its_own_type(status):
     error = failure(reply(b"<html>\x1b[31m\nBad \x00 gateway</html>", status))

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.evaluators.patterns import search
 from evalwright.processes import Finished, run_command
+from evalwright.sandbox.patterns import search
 
 __all__ = ["KINDS", "Asked", "Provider", "Said", "provider_of"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 
 __all__ = ["DEFAULTS", "MISSING", "PARTS", "RecordMapping", "compile_mapping", "pairs_to_mapping", "read_mapping"]
 
@@ -145,16 +145,18 @@ def _walk(value: Any, steps: list[str | int]) -> Any:
 
 
 def _json_path(path: str) -> _Find:
-    from jsonpath_ng.ext.parser import parse
+    from evalwright.sandbox.jsonpaths import parsed
 
     try:
-        expression = parse(path)
-    except Exception as error:  # the parser has no exception class of its own for all of its refusals
+        expression = parsed(path)
+    except Exception as error:
         raise ValueError(f"{path!r} is no JSONPath: {error}") from None
 
     def find(record: Any) -> Any:
         try:
             found = [match.value for match in expression.find(record)]
+        except EvaluatorError as error:
+            raise InputError(f"{path!r} cannot be followed: {error}") from None
         except Exception:  # a filter that does not fit the record's types, for instance
             return MISSING
         return MISSING if not found else found[0] if len(found) == 1 else found

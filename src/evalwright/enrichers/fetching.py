@@ -122,9 +122,9 @@ def _limits(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _compiled(query: str) -> Any:
-    from jsonpath_ng import ext
+    from evalwright.sandbox.jsonpaths import parsed
 
-    return ext.parser.parse(query if query.startswith("$") else f"$.{query}")
+    return parsed(query if query.startswith("$") else f"$.{query}")
 
 
 def _put(plain: dict[str, Any], steps: list[str], value: Any) -> None:

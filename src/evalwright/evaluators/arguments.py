@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.patterns import search
+from evalwright.sandbox.patterns import search
 
 __all__ = ["matches_subset"]
 

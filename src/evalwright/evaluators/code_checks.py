@@ -16,11 +16,11 @@ import msgspec
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.conversations import conversation_of
 from evalwright.evaluators.documents import case_document, run_document
-from evalwright.evaluators.sandbox.workers import asked, node_command, python_command
 from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.sandbox.workers import asked, node_command, python_command
 
 __all__ = ["PythonCode", "TypeScriptCode"]
 

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.patterns import find_all, search
 from evalwright.evaluators.turns import Turn, assistant_texts
+from evalwright.sandbox.patterns import find_all, search
 
 __all__ = [
     "AfterMarker",

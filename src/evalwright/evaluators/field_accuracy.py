@@ -13,10 +13,10 @@ import msgspec
 
 from evalwright.evaluators.banded import banded
 from evalwright.evaluators.equality import deeply_equal
-from evalwright.evaluators.patterns import search
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.sandbox.patterns import search
 
 __all__ = ["Field", "FieldAccuracy", "json_in", "same_day"]
 

@@ -86,6 +86,8 @@ def _jsonpath(path: str) -> Callable[[Any], Any]:
             raise EvaluatorError(str(parsed), parsed.type)
         try:
             matches = parsed.find(plain(record))
+        except EvaluatorError:
+            raise
         except Exception as error:
             raise _failure(path, "cannot be followed", error) from error
         return matches[0].value if matches else ABSENT
@@ -96,10 +98,10 @@ def _jsonpath(path: str) -> Callable[[Any], Any]:
 @cache
 def _parsed(path: str) -> Any:
     """The parsed path, or why there is none: building the parser again for every trace is what costs."""
-    from jsonpath_ng.ext import parse  # type: ignore[attr-defined]
+    from evalwright.sandbox.jsonpaths import parsed
 
     try:
-        return parse(path)
+        return parsed(path)
     except Exception as error:
         return _failure(path, "is malformed", error)
 

@@ -10,11 +10,11 @@ import re
 
 import msgspec
 
-from evalwright.evaluators.patterns import search
 from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.sandbox.patterns import search
 
 __all__ = ["AsciiPrintableOnly", "Contained", "Equals", "Matches"]
 

@@ -12,12 +12,12 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
-from evalwright.evaluators.patterns import search
 from evalwright.evaluators.schema_patterns import bounded
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.sandbox.patterns import search
 
 __all__ = ["ExactMatch", "FieldCheck", "SchemaMatch"]
 
@@ -109,7 +109,7 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
         from jsonschema_specifications import REGISTRY
 
         # With a registry of our own, the library does not fetch references from the network.
-        return bounded(Draft202012Validator)(self.schema, registry=REGISTRY)
+        return bounded(Draft202012Validator, self.schema)(self.schema, registry=REGISTRY)
 
 
 _Number = int | float

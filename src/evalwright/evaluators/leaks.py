@@ -13,11 +13,11 @@ from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.asking import Asking, Prompt, Word, ask, cost, failure, model_problems, spending
 from evalwright.evaluators.judges.reading import BadReply, only_object, text_in, truth_in
 from evalwright.evaluators.judges.showing import DATA_RULE, data_blocks
-from evalwright.evaluators.patterns import search
 from evalwright.evaluators.wording import listed
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.sandbox.patterns import search
 
 __all__ = ["ThinkingDoesNotLeak"]
 

@@ -12,11 +12,11 @@ import msgspec
 from evalwright.errors import Problem
 from evalwright.evaluators.conversations import conversation_of, json_text
 from evalwright.evaluators.documents import case_document, run_document
-from evalwright.evaluators.patterns import search
 from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.sandbox.patterns import search
 
 __all__ = ["Regex"]
 

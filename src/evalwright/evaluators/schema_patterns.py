@@ -3,22 +3,58 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from evalwright.evaluators.patterns import search
+from evalwright.sandbox.patterns import search
 
 __all__ = ["bounded"]
 
+_Keyword = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
+
+_SEARCHING_AGAIN = ("additionalProperties", "unevaluatedProperties")
+"""Keywords that search again for the patterns of `patternProperties`, their own or those of schemas beside them."""
+
+
+def bounded(validator_class: Any, schema: Any) -> Any:
+    """The class of validators, but validating raises EvaluatorError (timeout) at a pattern that takes too long."""
+    from jsonschema.validators import extend
+
+    patterns = tuple(dict.fromkeys(_patterns(schema)))
+    known = validator_class.VALIDATORS
+    keywords = {name: _trying(patterns, known[name]) for name in _SEARCHING_AGAIN if patterns and name in known}
+    return extend(_own(validator_class), keywords) if keywords else _own(validator_class)  # type: ignore[no-untyped-call]
+
 
 @cache
-def bounded(validator_class: Any) -> Any:
-    """The class of validators, but validating raises EvaluatorError (timeout) at a pattern that takes too long."""
+def _own(validator_class: Any) -> Any:
     from jsonschema.validators import extend
 
     keywords = {"pattern": _pattern, "patternProperties": _pattern_properties}
     return extend(validator_class, keywords)  # type: ignore[no-untyped-call]
+
+
+def _patterns(schema: Any) -> Iterator[str]:
+    """Every pattern of a schema that names of properties may be searched for."""
+    if isinstance(schema, Mapping):
+        stated = schema.get("patternProperties")
+        yield from stated if isinstance(stated, Mapping) else ()
+    for inner in schema.values() if isinstance(schema, Mapping) else schema if isinstance(schema, list) else ():
+        yield from _patterns(inner)
+
+
+def _trying(patterns: tuple[str, ...], keyword: _Keyword) -> _Keyword:
+    """The keyword, which jsonschema alone can judge, once every pattern it may search for has ended in time."""
+
+    def judge(validator: Any, value: Any, found: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(found, "object"):
+            for name in found:
+                for pattern in patterns:
+                    search(re.compile(pattern), name)
+        yield from keyword(validator, value, found, schema) or ()
+
+    return judge
 
 
 def _pattern(validator: Any, pattern: str, found: Any, _schema: Any) -> Iterator[Any]:

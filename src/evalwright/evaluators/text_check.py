@@ -11,10 +11,10 @@ import msgspec
 
 from evalwright.errors import Problem
 from evalwright.evaluators.banded import banded
-from evalwright.evaluators.patterns import search
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.sandbox.patterns import search
 
 __all__ = ["TextCheck"]
 

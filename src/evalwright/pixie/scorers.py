@@ -191,7 +191,7 @@ class ValidJSON:
 
         kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         kind.check_schema(schema)
-        return Score(1 if bounded(kind)(schema).is_valid(output) else 0)
+        return Score(1 if bounded(kind, schema)(schema).is_valid(output) else 0)
 
 
 class ListContains:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from evalwright.errors import TargetError
+from evalwright.errors import EvaluatorError, TargetError
 
 __all__ = ["JsonPath"]
 
@@ -27,6 +27,8 @@ class JsonPath:
         """None without a match, the value of a single one, a list of several."""
         try:
             values = [match.value for match in self._parsed.find(document)]
+        except EvaluatorError as error:
+            raise TargetError(f"{self._key}: {error}", error.type) from None
         except (Exception, RecursionError) as error:
             raise TargetError(f"{self._key} cannot be followed: {type(error).__name__}: {error}") from None
         return values if len(values) > 1 else next(iter(values), None)
@@ -35,9 +37,9 @@ class JsonPath:
 @cache
 def _parsed(path: str) -> Any:
     """The parsed path, or what is wrong with it."""
-    from jsonpath_ng.ext import parse  # type: ignore[attr-defined]
+    from evalwright.sandbox.jsonpaths import parsed
 
     try:
-        return parse(path)
+        return parsed(path)
     except Exception as error:
         return str(error) or type(error).__name__

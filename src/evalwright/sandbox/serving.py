@@ -22,7 +22,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from evalwright.evaluators.sandbox.walls import Walls
+from evalwright.sandbox.walls import Walls
 
 __all__ = ["main"]
 

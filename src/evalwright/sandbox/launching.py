@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from evalwright.evaluators.sandbox.walls import Walls
+from evalwright.sandbox.walls import Walls
 
 __all__ = ["main"]
 

@@ -100,7 +100,7 @@ def node_command() -> list[str]:
 
 def _python(module: str, argument: str) -> list[str]:
     start = f"import sys; sys.path.append({str(_HERE.parents[2])!r})"
-    start += f"; from evalwright.evaluators.sandbox.{module} import main; main({argument})"
+    start += f"; from evalwright.sandbox.{module} import main; main({argument})"
     return [sys.executable, "-I", "-X", "utf8", "-c", start]
 
 

@@ -7,7 +7,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.sandbox.workers import asked, python_command
+from evalwright.sandbox.workers import asked, python_command
 
 __all__ = ["ends_in_time"]
 

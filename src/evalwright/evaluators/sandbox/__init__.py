@@ -1,1 +1,0 @@
-"""Processes in which code and patterns of others run apart."""
