@@ -51,6 +51,7 @@ ROOMS = {
         "llm", "run", "reports",
     },
     "reports": {"errors", "model", "scoring"},
+    "convert": {"errors", "model", "files", "registry", "dialects", "evaluators", "run"},
     "demo": {"errors"},
     "testing": {"errors", "model", "stores"},
 }  # fmt: skip

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "validate": ("evalwright.cli.validate:command", "Check a suite and its dataset without running anything."),
     "list": ("evalwright.cli.listing:command", "List evaluators, targets, dialects, ... or stored runs."),
     "import": ("evalwright.cli.import_file:command", "Make a suite of recorded conversations."),
+    "convert": ("evalwright.cli.convert:command", "Write a suite anew in another format."),
     "pixie": ("evalwright.cli.pixie:command", "Run, make and check datasets of instrumented applications."),
     "demo": ("evalwright.cli.demo:command", "Write the built-in example to a folder and run it."),
     "init": ("evalwright.cli.init:command", "Write a small suite to start from."),

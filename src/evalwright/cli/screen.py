@@ -10,7 +10,7 @@ from typing import TextIO
 from evalwright.errors import Problem
 from evalwright.reports.text import Paint, harmless
 
-__all__ = ["is_terminal", "paint_for", "say", "warn"]
+__all__ = ["is_terminal", "paint_for", "say", "tell", "warn"]
 
 _MOST_WARNINGS = 50
 
@@ -30,10 +30,15 @@ def paint_for(stream: TextIO) -> Paint:
 def warn(problems: Iterable[Problem]) -> None:
     """One line on stderr for each of the first fifty."""
     shown = list(problems)
-    for problem in shown[:_MOST_WARNINGS]:
-        print(harmless(f"warning: {problem}"), file=sys.stderr)
+    tell(f"warning: {problem}" for problem in shown[:_MOST_WARNINGS])
     if len(shown) > _MOST_WARNINGS:
         print(f"... and {len(shown) - _MOST_WARNINGS:,} more warnings", file=sys.stderr)
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Lines to stderr, without what would change the terminal."""
+    for line in lines:
+        print(harmless(line), file=sys.stderr)
 
 
 def say(lines: Iterable[str]) -> None:

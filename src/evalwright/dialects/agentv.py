@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.dialects.agentv_cases import Cases, Defaults
 from evalwright.dialects.agentv_evaluators import Evaluators
-from evalwright.dialects.agentv_file import read_file
+from evalwright.dialects.agentv_file import first_line, is_case, read_file
 from evalwright.dialects.agentv_messages import Files
 from evalwright.dialects.agentv_targets import Targets, load_dotenv, targets_file
 from evalwright.errors import InputError, Problem
@@ -30,6 +30,8 @@ class Agentv:
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
         if path.name in ("targets.yaml", "targets.yml"):
             return isinstance(head.get("targets"), list)
+        if path.suffix.lower() == ".jsonl":
+            return is_case(first_line(path))
         named = any(isinstance(head.get(key), list) for key in ("evalcases", "eval_cases", "tests"))
         return named and "eval" not in head
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from evalwright.dialects.agentv_evaluators import LEFT_OUT, Evaluators, Spec, unique
-from evalwright.dialects.agentv_file import EvalFile
+from evalwright.dialects.agentv_file import OUTCOMES, EvalFile
 from evalwright.dialects.agentv_messages import (
     Files,
     chat_of,
@@ -30,7 +30,6 @@ _KEYS = {
     "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
     "tags",
 }  # fmt: skip
-_OUTCOMES = ("expected_outcome", "criteria", "outcome")
 _GUIDELINES = "guidelines"
 
 
@@ -106,7 +105,7 @@ class Cases:
             return ForeignCase(id=case_id, input="")
         if not isinstance(raw.get("id"), str) or not raw["id"].strip():
             tell("id", f"id: expected a text that is not empty, found {raw.get('id')!r}")
-        outcome = next((raw[key] for key in _OUTCOMES if key in raw), None)
+        outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
         if not isinstance(outcome, str) or not outcome.strip():
             tell("expected_outcome", f"expected_outcome: expected a text that is not empty, found {outcome!r}")
         messages, expected = self._messages(raw, tell), self._expected(raw, tell)

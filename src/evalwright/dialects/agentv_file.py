@@ -12,8 +12,9 @@ from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
 
-__all__ = ["EvalFile", "read_file"]
+__all__ = ["OUTCOMES", "EvalFile", "first_line", "is_case", "read_file"]
 
+OUTCOMES = ("expected_outcome", "criteria", "outcome")
 _CASES = ("evalcases", "eval_cases", "cases", "tests")
 
 
@@ -77,6 +78,19 @@ def read_file(path: Path) -> EvalFile:
         return _json_lines(path) if path.suffix.lower() == ".jsonl" else _yaml(path)
     except InputError as error:
         raise InputError([_with_line(problem) for problem in error.problems], error.headline) from error
+
+
+def first_line(path: Path) -> Any:
+    """The first line of a file of JSON Lines, None when there is none or it is no JSON."""
+    try:
+        return next((json.loads(line) for _, line in lines_of(path)), None)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_case(record: Any) -> bool:
+    """Whether a line is a case: one with mistakes in it is told those."""
+    return isinstance(record, dict) and "id" in record and any(key in record for key in OUTCOMES)
 
 
 def _with_line(problem: Problem) -> Problem:

@@ -276,11 +276,36 @@ def _misread(node: yaml.Node, flavour: Flavour) -> Iterator[yaml.Node]:
 
 
 def dump(value: Any) -> str:
-    """Plain data as YAML for people; what YAML cannot hold is replaced by U+FFFD."""
-    text: str = yaml.dump(
-        _writable(value), Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=110
-    )
+    """Plain data as YAML for people, the same in every flavour; what YAML cannot hold is replaced by U+FFFD.
+
+    Raises InputError for what is nested too deeply.
+    """
+    try:
+        text: str = yaml.dump(
+            _writable(value), Dumper=_dumper(), sort_keys=False, allow_unicode=True, default_flow_style=False, width=110
+        )
+    except RecursionError:
+        raise InputError("nested too deeply to be written as YAML") from None
     return text
+
+
+@cache
+def _dumper() -> Any:
+    """Quotes texts that any flavour would take for something else, and writes those of several lines as blocks."""
+
+    class Dumper(_Dumper):  # type: ignore[misc]
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    for tag, (pattern, first) in _CORE.items():
+        Dumper.add_implicit_resolver(_TAG + tag, re.compile(pattern), first)
+
+    def text(dumper: Any, value: str) -> yaml.Node:
+        node: yaml.Node = dumper.represent_scalar(_TAG + "str", value, style="|" if "\n" in value else None)
+        return node
+
+    Dumper.add_representer(str, text)
+    return Dumper
 
 
 def _writable(value: Any) -> Any:

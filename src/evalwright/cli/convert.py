@@ -1,0 +1,39 @@
+"""`evalwright convert`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalwright.cli.options import dialect, format_options, suite_argument
+
+__all__ = ["command"]
+
+_FORMATS = ("agentv",)
+
+
+@click.command("convert", short_help="Write a suite anew in another format.")
+@suite_argument()
+@click.option("--to", type=click.Choice(_FORMATS), help="The format to write.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="PATH", help="The new file, or the folder for several.")
+@click.option("--allow-loss", is_flag=True, help="Write it even if it does not say all that PATH says.")
+@dialect
+@format_options
+def command(
+    path: Path, to: str | None, out: Path | None, allow_loss: bool, dialect: str | None, **of_format: Any
+) -> int:
+    """Write the suite at PATH anew: AgentEvals cases as JSON Lines become YAML, and YAML becomes JSON Lines.
+
+    What the new files would not say is listed, one line each, and then nothing is written without --allow-loss.
+    No file is ever written over.
+    """
+    from evalwright.cli.screen import say, tell
+    from evalwright.convert.converting import convert
+    from evalwright.reports.text import harmless
+
+    done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options=of_format)
+    tell(f"lost: {loss}" for loss in done.losses)
+    say(f"wrote {harmless(str(file))}" for file in done.files)
+    return 0

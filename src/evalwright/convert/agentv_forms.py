@@ -1,0 +1,161 @@
+"""AgentEvals cases as JSON Lines and as YAML: the same cases, in the other form (specification agentv, 2.2 and 7)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from evalwright.convert.output import Output
+from evalwright.dialects.agentv_file import read_file
+from evalwright.errors import InputError, Problem
+from evalwright.files import yaml
+from evalwright.files.jsonl import lines_of
+
+__all__ = ["holds_cases", "is_lines", "other_place", "to_lines", "to_yaml"]
+
+Tell = Callable[[Problem], None]
+"""Tells what is lost: the case as `file`, the place in it as `key`, and why."""
+
+_MOST_PROBLEMS = 100
+
+
+def is_lines(path: Path) -> bool:
+    return path.suffix.lower() == ".jsonl"
+
+
+def holds_cases(path: Path) -> bool:
+    """Whether the lines of a file are cases; those of a file of results have no `id`."""
+    first = next(_rows(path), None)
+    return first is None or "id" in first[1]
+
+
+def other_place(path: Path) -> Path:
+    """Where the other form goes when nobody says it: beside the file, and never where its sidecar is looked for."""
+    if not is_lines(path):
+        return path.with_suffix(".cases.jsonl")
+    plain = path.with_suffix(".yaml")
+    return path.with_suffix(".eval.yaml") if plain.exists() else plain
+
+
+def to_yaml(source: Path, target: Path, output: Output, tell: Tell) -> None:
+    """One YAML file with the cases of `source` and what its sidecar says; results become one document each."""
+    file = output.text(target)
+    if not holds_cases(source):
+        for number, row in _rows(source):
+            file.write("---\n" + _faithful(row, row, f"line {number}", tell))
+        return
+    sidecar = source.with_suffix(".yaml")
+    head: Any = yaml.load(sidecar, "yaml12").value if sidecar.is_file() else {}
+    head = {key: value for key, value in head.items() if key != "evalcases"} if isinstance(head, dict) else {}
+    named = _named(head, source, target)
+    if named:
+        file.write(_faithful(named, named, "sidecar", tell))
+    file.write("evalcases:\n")
+    empty = True
+    for number, row in _rows(source):
+        empty = False
+        file.write(_faithful([row], row, _case(row, number), tell))
+    if empty:
+        file.write("[]\n")
+
+
+def to_lines(source: Path, target: Path, output: Output, tell: Tell) -> None:
+    """JSON Lines with the cases of `source`, and a sidecar with all else that it says."""
+    read = read_file(source)
+    named = _named(read.head, source, target)
+    with_sidecar = target.with_suffix(".yaml")
+    if named:
+        output.text(with_sidecar).write(_faithful(named, named, "sidecar", tell))
+    _write_lines(output.text(target), read.cases, tell)
+
+
+def _write_lines(file: IO[str], cases: list[Any], tell: Tell) -> None:
+    for number, case in enumerate(cases, 1):
+        place = _case(case, number)
+        if not isinstance(case, dict):
+            tell(Problem(place, f"expected a mapping, found {type(case).__name__}"))
+        file.write(json.dumps(_jsonable(case, place, "", tell), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _named(head: dict[str, Any], source: Path, target: Path) -> dict[str, Any]:
+    """What stands beside the cases, with the name that the file's own would be."""
+    if head.get("name") or head.get("dataset") or _stem(source) == _stem(target):
+        return head
+    return {"name": _stem(source), **head}
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(path.suffix)
+
+
+def _case(row: Any, number: int) -> str:
+    named = row.get("id") if isinstance(row, dict) else None
+    return f"case {named}" if isinstance(named, str) and named else f"case {number}"
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line with its number. Raises InputError with every line that is no object, at the end."""
+    problems = []
+    for number, line in lines_of(path):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            problems.append(Problem(str(path), f"malformed JSON: {error}", number))
+            continue
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            problems.append(Problem(str(path), f"expected an object, found {type(row).__name__}", number))
+        if len(problems) >= _MOST_PROBLEMS:
+            break
+    if problems:
+        raise InputError(problems)
+
+
+def _faithful(written: Any, value: Any, place: str, tell: Tell) -> str:
+    """A value as YAML; where that reads otherwise, for YAML cannot hold every character, it is told."""
+    text = yaml.dump(written)
+    try:
+        read = yaml.parse(text.encode(), place, "yaml12").value
+    except InputError as error:
+        raise InputError([Problem(place, problem.message) for problem in error.problems]) from error
+    for key in _unlike(value, read[0] if isinstance(written, list) else read, ""):
+        tell(Problem(place, "YAML cannot hold this text as it is", key=key))
+    return text
+
+
+def _unlike(given: Any, read: Any, key: str) -> Iterator[str]:
+    if isinstance(given, dict) and isinstance(read, dict) and given.keys() == read.keys():
+        for name, value in given.items():
+            yield from _unlike(value, read[name], f"{key}.{name}".lstrip("."))
+    elif isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
+        for i, value in enumerate(given):
+            yield from _unlike(value, read[i], f"{key}[{i}]")
+    elif type(given) is not type(read) or (given != read and given == given):
+        yield key
+
+
+def _jsonable(value: Any, place: str, key: str, tell: Tell) -> Any:
+    """The value as JSON holds it; what JSON has no word for is told and becomes text."""
+    if isinstance(value, dict):
+        found = {}
+        for name, item in value.items():
+            text = name if isinstance(name, str) else json.dumps(name) if _plain(name) else str(name)
+            if text in found:
+                tell(Problem(place, f"two keys are {text!r} in JSON", key=key))
+            found[text] = _jsonable(item, place, f"{key}.{text}".lstrip("."), tell)
+        return found
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item, place, f"{key}[{i}]", tell) for i, item in enumerate(value)]
+    if _plain(value):
+        return value
+    tell(Problem(place, f"JSON has no {type(value).__name__}: {str(value)[:60]!r} becomes text", key=key))
+    return str(value)
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, float):
+        return value - value == 0
+    return value is None or isinstance(value, (str, int, bool))

@@ -1,0 +1,74 @@
+"""One conversion from beginning to end: read, write, read what was written, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalwright.convert import agentv_forms
+from evalwright.convert.losses import differences
+from evalwright.convert.output import Output
+from evalwright.dialects import load_suite
+from evalwright.errors import InputError, Problem
+
+__all__ = ["Conversion", "convert"]
+
+_MOST_TOLD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What was written, and what of the original it does not say."""
+
+    files: list[Path]
+    """The file to run first."""
+    losses: list[Problem] = field(default_factory=list)
+    """The case, or `suite`, as the file of each; the path of what is lost as its key."""
+
+
+def convert(
+    source: Path,
+    to: str | None = None,
+    out: Path | None = None,
+    *,
+    dialect: str | None = None,
+    allow_loss: bool = False,
+    options: Mapping[str, Any] | None = None,
+) -> Conversion:
+    """Write the suite in `source` anew. Raises InputError, and then nothing is written; StorageError.
+
+    Unless `allow_loss`, anything that the new files would not say is such an error.
+    """
+    return _other_form(source, out, allow_loss, options or {})
+
+
+def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any]) -> Conversion:
+    """AgentEvals cases from JSON Lines to YAML, and back."""
+    lines = agentv_forms.is_lines(source)
+    target = out or agentv_forms.other_place(source)
+    if agentv_forms.is_lines(target) == lines:
+        expected = ".yaml" if lines else ".jsonl"
+        raise InputError(Problem(str(target), f"expected a file that ends in {expected}"))
+    losses: list[Problem] = []
+    with Output() as output:
+        if lines:
+            agentv_forms.to_yaml(source, target, output, losses.append)
+        else:
+            agentv_forms.to_lines(source, target, output, losses.append)
+        output.finish()
+        if not lines or agentv_forms.holds_cases(source):
+            original, written = (load_suite(path, "agentv", to_run=False, options=options) for path in (source, target))
+            known = {(loss.file, loss.key) for loss in losses}
+            losses += [loss for loss in differences(original, written) if (loss.file, loss.key) not in known]
+        _refuse(losses, allow_loss)
+    files = sorted(output.files, key=lambda path: path != target)
+    return Conversion(files, losses)
+
+
+def _refuse(losses: list[Problem], allow_loss: bool) -> None:
+    if losses and not allow_loss:
+        shown = f", the first {_MOST_TOLD}" if len(losses) > _MOST_TOLD else ""
+        headline = f"{len(losses)} things would be lost{shown}; nothing is written without --allow-loss"
+        raise InputError(losses[:_MOST_TOLD], headline)

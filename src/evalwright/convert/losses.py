@@ -1,0 +1,86 @@
+"""What one suite says and another does not: both as they were read, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import Problem
+from evalwright.model.case import EvalCase
+from evalwright.model.snapshot import Case
+from evalwright.model.suite import Suite
+from evalwright.run.planning import snapshot
+
+__all__ = ["differences"]
+
+_PARTS = (
+    "name", "variants", "evaluators", "pass_criteria", "run", "gate", "workspace", "prices", "mirrors", "metadata",
+)  # fmt: skip
+_MISSING: Any = object()
+_MOST_SHOWN = 60
+
+
+def differences(original: Suite, written: Suite, leaving_out: Collection[str] = ()) -> Iterator[Problem]:
+    """One problem for each value that differs: the case, or `suite`, as its file, and the path of the value as its key.
+
+    Parts named in `leaving_out` are not looked at. The cases of both are gone through once, side by side.
+    """
+    for part in _PARTS:
+        if part not in leaving_out:
+            given, read = (msgspec.to_builtins(_plain(getattr(suite, part))) for suite in (original, written))
+            yield from _unlike("suite", part, given, read)
+    for given_case, read_case in zip_longest(original.cases, written.cases):
+        yield from _case(given_case, read_case)
+
+
+def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterator[Problem]:
+    if given is None or read is None:
+        there = given or read
+        assert there is not None
+        yield Problem(f"case {there.id}", "is not written" if read is None else "is written, but was not there")
+        return
+    before, after = _values(given), _values(read)
+    for key in before:
+        yield from _unlike(f"case {given.id}", key, before[key], after[key])
+
+
+def _values(case: EvalCase | Case) -> dict[str, Any]:
+    """The case as it is stored, its recorded trace without the times of its reading."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(snapshot(case)))
+    recorded = found["recorded"]
+    for trace in recorded if isinstance(recorded, list) else [recorded]:
+        if isinstance(trace, dict):
+            trace.pop("started_at", None)
+            trace.pop("finished_at", None)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, Iterable) else value
+
+
+def _unlike(place: str, key: str, given: Any, read: Any) -> Iterator[Problem]:
+    if isinstance(given, dict) and isinstance(read, dict):
+        for name in [*given, *(name for name in read if name not in given)]:
+            inner = f"{key}.{name}" if key else str(name)
+            yield from _unlike(place, inner, given.get(name, _MISSING), read.get(name, _MISSING))
+    elif isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
+        for i, (one, other) in enumerate(zip(given, read, strict=True)):
+            yield from _unlike(place, f"{key}[{i}]", one, other)
+    elif not _same(given, read):
+        yield Problem(place, f"{_shown(given)} becomes {_shown(read)}", key=key)
+
+
+def _same(given: Any, read: Any) -> bool:
+    nan = given != given and read != read
+    return nan or (given == read and isinstance(given, bool) == isinstance(read, bool))
+
+
+def _shown(value: Any) -> str:
+    if value is _MISSING:
+        return "nothing"
+    text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
+    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."

@@ -1,0 +1,62 @@
+"""New files of a conversion: never over one that is there, and gone again when it fails."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import IO
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.durable import storage_error
+
+__all__ = ["Output"]
+
+
+class Output(AbstractContextManager["Output"]):
+    """Files that are written now; all of them go away when the block ends with an exception."""
+
+    def __init__(self) -> None:
+        self.files: list[Path] = []
+        self._folders: list[Path] = []
+        self._open: list[IO[str]] = []
+
+    def text(self, path: Path) -> IO[str]:
+        """A new text file. Raises InputError when there is one of that name, StorageError when it cannot be made."""
+        try:
+            self._make_folder(path.parent)
+            file = path.open("x", encoding="utf-8", newline="\n")
+        except FileExistsError:
+            raise InputError(Problem(str(path), "exists already; name another place with --out")) from None
+        except OSError as error:
+            raise storage_error("write", path, error) from error
+        self.files.append(path)
+        self._open.append(file)
+        return file
+
+    def finish(self) -> None:
+        """Everything is with the operating system. Raises StorageError."""
+        for file in self._open:
+            try:
+                file.close()
+            except OSError as error:
+                raise storage_error("write", Path(file.name), error) from error
+        self._open.clear()
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        for file in self._open:
+            with suppress(OSError):
+                file.close()
+        if error is None:
+            return
+        for path in self.files:
+            with suppress(OSError):
+                path.unlink()
+        for folder in reversed(self._folders):
+            with suppress(OSError):
+                folder.rmdir()
+
+    def _make_folder(self, folder: Path) -> None:
+        missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+        for parent in reversed(missing):
+            parent.mkdir()
+            self._folders.append(parent)
