@@ -29,6 +29,8 @@ class AutoevalsAdapter:
     ) -> None:
         self._scorer, self._expected, self._expected_key = scorer, expected, expected_key
         self._input_key, self._extra, self._keywords = input_key, tuple(extra_metadata_keys), scorer_kwargs
+        self.made_by: tuple[str, dict[str, Any]] | None = None
+        """The name of the pre-made evaluator that this is, and the options that it was made with."""
 
     @property
     def name(self) -> str:

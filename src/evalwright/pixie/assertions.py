@@ -11,7 +11,8 @@ from typing import Any
 from evalwright.capture.recording import listening
 from evalwright.capture.tree import ObservationNode, tree_of
 from evalwright.pixie.evaluable import UNSET, Evaluable, collapse_named_data
-from evalwright.pixie.evaluation import Evaluation, evaluate
+from evalwright.pixie.evaluation import Evaluation, could_not_judge, label_of, said_by
+from evalwright.pixie.noting import PASSES, Note, noted
 from evalwright.pixie.recorded import root
 from evalwright.targets.threads import Threads
 
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 _AT_ONCE = 4
+_MOST_SHOWN = 20
+_LONGEST = 200
 Matrix = list[list[Evaluation]]
 
 
@@ -42,8 +45,12 @@ class ScoreThreshold:
     threshold: float = 0.5
     pct: float = 1.0
 
+    def passes(self, said: Evaluation) -> bool:
+        """Whether a score is high enough; that of an evaluator that could not judge is none."""
+        return said.score >= self.threshold and not could_not_judge(said)
+
     def __call__(self, results: Matrix) -> tuple[bool, str]:
-        passing = sum(all(one.score >= self.threshold for one in row) for row in results)
+        passing = sum(all(self.passes(one) for one in row) for row in results)
         total = len(results)
         share = passing / total if total else 0.0
         passed = total > 0 and share >= self.pct
@@ -53,15 +60,16 @@ class ScoreThreshold:
         )
 
 
-async def _run(runnable: Callable[[Any], Any], given: Any) -> list[ObservationNode]:
+async def _run(runnable: Callable[[Any], Any], note: Note) -> list[ObservationNode]:
     """The spans of one call, and of no other. Raises ValueError when there are none."""
     with listening() as heard:
+        note.spans = heard.spans
         if inspect.iscoroutinefunction(runnable):
-            await runnable(given)
+            await runnable(note.given)
         else:
             threads = Threads()
             try:
-                result = await threads.call(_with_loop, runnable, given)
+                result = await threads.call(_with_loop, runnable, note.given)
             finally:
                 threads.close()
             if inspect.isawaitable(result):
@@ -97,8 +105,24 @@ async def run_and_evaluate(
     from_trace: Callable[..., Evaluable] | None = None,
 ) -> Evaluation:
     """Call the application once and judge its first step, or what `from_trace` makes of its spans."""
-    trace = await _run(runnable, eval_input)
-    return await evaluate(evaluator, _judged(trace, from_trace, expected_output), trace=trace)
+    with noted(eval_input, [evaluator]) as note:
+        trace = await _run(runnable, note)
+        note.evaluable = _judged(trace, from_trace, expected_output)
+        return (await _said(note, trace))[0]
+
+
+async def _said(note: Note, trace: list[ObservationNode] | None) -> list[Evaluation]:
+    """What all evaluators of a note say, heard to the last one. Raises what the first one raised that raised."""
+    asked = (said_by(one, note.evaluable, trace=trace) for one in note.evaluators)
+    note.outcomes = await asyncio.gather(*asked, return_exceptions=True)
+    return _without_exceptions(note.outcomes)
+
+
+def _without_exceptions(outcomes: Sequence[Any]) -> list[Any]:
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return list(outcomes)
 
 
 async def assert_pass(
@@ -118,22 +142,50 @@ async def assert_pass(
     if evaluables is not None and len(evaluables) != len(eval_inputs):
         raise ValueError(f"{len(evaluables)} evaluables for {len(eval_inputs)} inputs, expected as many")
     slots = asyncio.Semaphore(_AT_ONCE)
+    criteria = pass_criteria or ScoreThreshold()
+    threshold = criteria.threshold if isinstance(criteria, ScoreThreshold) else PASSES
 
     async def row(given: Any, item: Evaluable | None) -> list[Evaluation]:
         trace: list[ObservationNode] | None = None
-        if item is None or item.eval_output is None:
-            async with slots:
-                trace = await _run(runnable, given)
-            evaluable = _judged(trace, from_trace, UNSET if item is None else item.expectation)
-        else:
-            evaluable = item
-        return list(await asyncio.gather(*(evaluate(one, evaluable, trace=trace) for one in evaluators)))
+        with noted(given, evaluators, threshold) as note:
+            if item is None or item.eval_output is None:
+                async with slots:
+                    trace = await _run(runnable, note)
+                note.evaluable = _judged(trace, from_trace, UNSET if item is None else item.expectation)
+            else:
+                note.evaluable = item
+            return await _said(note, trace)
 
     items = evaluables if evaluables is not None else [None] * len(eval_inputs)
-    results = list(await asyncio.gather(*(row(*pair) for pair in zip(eval_inputs, items, strict=True))))
-    passed, message = (pass_criteria or ScoreThreshold())(results)
+    rows = (row(*pair) for pair in zip(eval_inputs, items, strict=True))
+    results: Matrix = _without_exceptions(await asyncio.gather(*rows, return_exceptions=True))
+    passed, message = criteria(results)
     if not passed:
-        raise EvalAssertionError(message, results)
+        raise _explained(EvalAssertionError(message, results), eval_inputs, evaluators, ScoreThreshold(threshold))
+
+
+def _explained(
+    error: EvalAssertionError, inputs: Sequence[Any], evaluators: Sequence[Any], threshold: ScoreThreshold
+) -> EvalAssertionError:
+    """The error with a note for each score that was too low or could not be given, and of what."""
+    lines = []
+    for number, (given, row) in enumerate(zip(inputs, error.results, strict=True), 1):
+        low = [(one, said) for one, said in zip(evaluators, row, strict=True) if not threshold.passes(said)]
+        lines += [f"input {number}, {_shown(given)}" for _ in low[:1]]
+        for one, said in low:
+            score = "error" if could_not_judge(said) else f"{said.score:.2f}"
+            reason = " ".join(str(said.reasoning).split())[:_LONGEST]
+            lines.append(f"  {label_of(one)} {score}: {reason}")
+    if len(lines) > _MOST_SHOWN:
+        lines[_MOST_SHOWN:] = [f"... and {len(lines) - _MOST_SHOWN} more lines"]
+    for line in lines:
+        error.add_note(line)
+    return error
+
+
+def _shown(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
 async def assert_dataset_pass(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
 
 from evalwright.capture.tree import MemoryTraceHandler, ObservationNode
 from evalwright.pixie import judges, retrieval, scorers
@@ -68,107 +70,142 @@ __all__ = [
     "save_dataset_scorecard",
 ]
 
+P = ParamSpec("P")
 
+
+def _pre_made(make: Callable[P, AutoevalsAdapter]) -> Callable[P, AutoevalsAdapter]:
+    """Lets what is made know its name and options, by which a stored run names it."""
+
+    @wraps(make)
+    def made(*arguments: P.args, **options: P.kwargs) -> AutoevalsAdapter:
+        adapter = make(*arguments, **options)
+        adapter.made_by = (make.__name__, options)
+        return adapter
+
+    return made
+
+
+@_pre_made
 def ExactMatch() -> AutoevalsAdapter:
     """Equality of texts; containers are compared as JSON."""
     return AutoevalsAdapter(scorers.ExactMatch())
 
 
+@_pre_made
 def LevenshteinMatch() -> AutoevalsAdapter:
     """One less the share of characters that must be edited."""
     return AutoevalsAdapter(scorers.Levenshtein())
 
 
+@_pre_made
 def NumericDiff() -> AutoevalsAdapter:
     """How near two numbers are, relative to their size."""
     return AutoevalsAdapter(scorers.NumericDiff())
 
 
+@_pre_made
 def JSONDiff(*, string_scorer: Any = None) -> AutoevalsAdapter:
     """How alike two JSON documents are, part by part."""
     return AutoevalsAdapter(scorers.JSONDiff(string_scorer))
 
 
+@_pre_made
 def ValidJSON(*, schema: Any = None) -> AutoevalsAdapter:
     """Whether the output is a JSON object or list, or fits a JSON Schema."""
     return AutoevalsAdapter(scorers.ValidJSON(schema))
 
 
+@_pre_made
 def ListContains(*, pairwise_scorer: Any = None, allow_extra_entities: bool = False) -> AutoevalsAdapter:
     """How much of an expected list is in the output, every item paired at most once."""
     return AutoevalsAdapter(scorers.ListContains(pairwise_scorer, allow_extra_entities))
 
 
+@_pre_made
 def EmbeddingSimilarity(*, prefix: str = "", model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """How near output and expectation are in meaning, by their embeddings."""
     return AutoevalsAdapter(retrieval.EmbeddingSimilarity(prefix, model, client))
 
 
+@_pre_made
 def Moderation(*, threshold: float | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether a moderation model takes no offence at the output."""
     return AutoevalsAdapter(judges.Moderation(threshold, client))
 
 
+@_pre_made
 def Factuality(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output's facts are those of the expectation."""
     return AutoevalsAdapter(judges.Choice("Factuality", model, client))
 
 
+@_pre_made
 def ClosedQA(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output answers the input by `eval_metadata.criteria`."""
     return AutoevalsAdapter(judges.Choice("ClosedQA", model, client), extra_metadata_keys=("criteria",))
 
 
+@_pre_made
 def Battle(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output follows the instructions better than the expectation does."""
     return AutoevalsAdapter(judges.Choice("Battle", model, client), input_key="instructions")
 
 
+@_pre_made
 def Humor(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output is funny."""
     return AutoevalsAdapter(judges.Choice("Humor", model, client), input_key=None)
 
 
+@_pre_made
 def Security(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output is free of malice."""
     return AutoevalsAdapter(judges.Choice("Security", model, client), input_key="instructions")
 
 
+@_pre_made
 def Sql(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output's SQL means what the expected SQL means."""
     return AutoevalsAdapter(judges.Choice("Sql", model, client))
 
 
+@_pre_made
 def Summary(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output is a better summary of the input than the expectation."""
     return AutoevalsAdapter(judges.Choice("Summary", model, client))
 
 
+@_pre_made
 def Translation(*, language: str | None = None, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output is as good a translation as the expectation."""
     return AutoevalsAdapter(judges.Choice("Translation", model, client), language=language or "")
 
 
+@_pre_made
 def Possible(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output offers a solution rather than saying that there is none."""
     return AutoevalsAdapter(judges.Choice("Possible", model, client))
 
 
+@_pre_made
 def ContextRelevancy(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """How much of `eval_metadata.context` is needed to answer the input."""
     return AutoevalsAdapter(retrieval.ContextRelevancy(model, client), extra_metadata_keys=("context",))
 
 
+@_pre_made
 def Faithfulness(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """How many statements of the output `eval_metadata.context` bears out."""
     return AutoevalsAdapter(retrieval.Faithfulness(model, client), extra_metadata_keys=("context",))
 
 
+@_pre_made
 def AnswerRelevancy(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """How near the questions that the output would answer are to the input."""
     return AutoevalsAdapter(retrieval.AnswerRelevancy(model, client), extra_metadata_keys=("context",))
 
 
+@_pre_made
 def AnswerCorrectness(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """How many statements of output and expectation agree, and how near both are in meaning."""
     return AutoevalsAdapter(retrieval.AnswerCorrectness(model, client))

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from evalwright.pixie.noting import noted
 from evalwright.targets.threads import Threads
 
-__all__ = ["Evaluation", "Evaluator", "evaluate"]
+__all__ = ["Evaluation", "Evaluator", "could_not_judge", "evaluate", "label_of", "said_by"]
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +37,31 @@ async def evaluate(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Eval
 
     What it raises comes out unchanged. Raises TypeError when it gives no score.
     """
+    with noted(getattr(evaluable, "eval_input", None), [evaluator]) as note:
+        note.evaluable = evaluable
+        try:
+            said = await said_by(evaluator, evaluable, trace=trace)
+        except BaseException as error:
+            note.outcomes = [error]
+            raise
+        note.outcomes = [said]
+        return said
+
+
+def label_of(evaluator: Any) -> str:
+    """What to call an evaluator: a pre-made one as datasets do, others by their name or that of their class."""
+    made: tuple[str, Any] | None = getattr(evaluator, "made_by", None)
+    name = made[0] if made else getattr(evaluator, "name", None) or getattr(evaluator, "__name__", None)
+    return name if isinstance(name, str) else type(evaluator).__name__
+
+
+def could_not_judge(said: Evaluation) -> bool:
+    """Whether a score of 0 stands for an exception inside a pre-made evaluator."""
+    return {"error", "traceback"} <= (said.details or {}).keys()
+
+
+async def said_by(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Evaluation:
+    """`evaluate` without a note of it."""
     keywords = {"trace": trace} if _takes_trace(evaluator) else {}
     if _is_asynchronous(evaluator):
         given = await evaluator(evaluable, **keywords)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, InputError
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.pixie.noting import PASSES
 
-__all__ = ["PixieEvaluator", "WrapCheck"]
+if TYPE_CHECKING:
+    from evalwright.pixie import evaluation
 
-_PASSES = 0.5
+__all__ = ["InTest", "PixieEvaluator", "WrapCheck", "judgement"]
 
 
 class PixieEvaluator:
@@ -27,17 +29,23 @@ class PixieEvaluator:
         self._evaluator = evaluator_at(reference, [Path(folder) for folder in folders])
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        from evalwright.pixie.evaluation import evaluate
+        from evalwright.pixie.evaluation import said_by
 
         if trace.error is not None:
             raise EvaluatorError(f"the application gave no output: {trace.error.message}", "no_output")
-        said = await evaluate(self._evaluator, _evaluable(case, trace))
-        details = dict(said.details or {})
-        if "error" in details and "traceback" in details:
-            raise EvaluatorError(said.reasoning or str(details["error"]), "evaluator_error", details)
-        if details.pop("skipped", False):
-            return Evaluation(False, None, said.reasoning, details, skipped=True)
-        return Evaluation(said.score >= _PASSES, float(said.score), said.reasoning, details)
+        return judgement(await said_by(self._evaluator, _evaluable(case, trace)))
+
+
+def judgement(said: evaluation.Evaluation, threshold: float = PASSES) -> Evaluation:
+    """What an evaluator said, as it is stored. Raises EvaluatorError where a score of 0 stands for an exception."""
+    from evalwright.pixie.evaluation import could_not_judge
+
+    details = dict(said.details or {})
+    if could_not_judge(said):
+        raise EvaluatorError(said.reasoning or str(details["error"]), "evaluator_error", details)
+    if details.pop("skipped", False):
+        return Evaluation(False, None, said.reasoning, details, skipped=True)
+    return Evaluation(said.score >= threshold, float(said.score), said.reasoning, details)
 
 
 def _evaluable(case: Case, trace: Trace) -> Any:
@@ -60,3 +68,13 @@ class WrapCheck:
         if trace.error is not None and trace.error.type == "wrap_error":
             return Evaluation(False, 0.0, trace.error.message)
         return Evaluation(False, None, "no input was missing", skipped=True)
+
+
+class InTest:
+    """An evaluator that lives in a test and can judge nowhere else."""
+
+    def __init__(self, name: str) -> None:
+        raise InputError(f"{name!r} lives in a test: to judge by it again, run the test again")
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        raise NotImplementedError

@@ -23,7 +23,7 @@ from evalwright.pixie.loading import runnable_at
 from evalwright.pixie.runnable import arguments_model, is_runnable
 from evalwright.targets.threads import Threads
 
-__all__ = ["PixieApp"]
+__all__ = ["PixieApp", "observed_answer"]
 
 
 class PixieApp:
@@ -47,10 +47,10 @@ class PixieApp:
         try:
             result = await asyncio.create_task(app.drive(case.input), context=context)
         except (WrapRegistryMissError, WrapTypeMismatchError) as error:
-            answer = _answer(case.extra, outputs, TraceError("wrap_error", str(error)))
+            answer = observed_answer(case.extra, outputs, TraceError("wrap_error", str(error)))
         else:
             captured = outputs or [{"name": "output", "value": _plain(result), "purpose": "output"}]
-            answer = _answer(case.extra, captured)
+            answer = observed_answer(case.extra, captured)
         answer.spans, answer.metrics = spans_of(heard.spans), metrics_of(heard.spans)
         return answer
 
@@ -124,7 +124,8 @@ def _collapsed(items: list[dict[str, Any]]) -> Any:
     return items[0]["value"] if len(items) == 1 else {item["name"]: item["value"] for item in items}
 
 
-def _answer(extra: dict[str, Any], captured: list[dict[str, Any]], error: TraceError | None = None) -> Answer:
+def observed_answer(extra: dict[str, Any], captured: list[dict[str, Any]], error: TraceError | None = None) -> Answer:
+    """The answer that named values make, for a case whose `extra` has the named values of its input."""
     value = _collapsed(captured)
     text = value if isinstance(value, str) or value is None else msgspec.json.encode(value).decode()
     output = Output(final_answer=text, structured=value if isinstance(value, dict) else None)

@@ -1,0 +1,68 @@
+"""What is judged in tests of one's own, told to whoever keeps it: pytest's plug-in, while its session goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+__all__ = ["PASSES", "Keeper", "Note", "keep_with", "noted"]
+
+PASSES = 0.5
+"""The score with which an evaluator passes where nobody says otherwise."""
+
+
+@dataclass(eq=False)
+class Note:
+    """One thing that was judged: an input, what the application made of it, what each evaluator said."""
+
+    given: Any
+    evaluators: Sequence[Any]
+    threshold: float
+    started_at: datetime
+    evaluable: Any = None
+    """None while, or because, the application has given nothing."""
+    spans: Sequence[Any] = ()
+    outcomes: Sequence[Any] = ()
+    """An Evaluation, or what was raised in its place, by position of the evaluator."""
+    error: BaseException | None = None
+    """What kept the evaluators from being asked."""
+    finished_at: datetime | None = None
+
+
+class Keeper(Protocol):
+    """Hears of every note when it begins and again when it is complete; raises nothing."""
+
+    def begin(self, note: Note) -> None: ...
+
+    def end(self, note: Note) -> None: ...
+
+
+_keeper: Keeper | None = None
+
+
+def keep_with(keeper: Keeper | None) -> None:
+    """From now on tell `keeper`; None for nobody."""
+    global _keeper
+    _keeper = keeper
+
+
+@contextmanager
+def noted(given: Any, evaluators: Sequence[Any], threshold: float = PASSES) -> Iterator[Note]:
+    """A note to be filled in the block; what the block raises before there are outcomes is its error."""
+    note = Note(given, evaluators, threshold, datetime.now(UTC))
+    keeper = _keeper
+    if keeper is not None:
+        keeper.begin(note)
+    try:
+        yield note
+    except BaseException as error:
+        if not note.outcomes:
+            note.error = error
+        raise
+    finally:
+        note.finished_at = datetime.now(UTC)
+        if keeper is not None:
+            keeper.end(note)

@@ -1,0 +1,61 @@
+"""What a failed `assert_pass` tells, and what it never lets through."""
+
+import asyncio
+
+import pytest
+
+from evalwright import pixie
+
+GIVEN = ["hi", "oh"]
+
+
+@pixie.observe(name="app")
+def echo(text):
+    if text == "raise":
+        raise RuntimeError("the application is down")
+    return text
+
+
+def judge_without_a_model(evaluable):
+    return pixie.Evaluation(0.0, "no route to host", {"error": "ConnectError", "traceback": "..."})
+
+
+def is_hi(evaluable):
+    return pixie.Evaluation(float(evaluable.eval_output[0].value == "hi"), "only hi will do")
+
+
+def failure(evaluators, inputs=GIVEN, **options):
+    pixie.init()
+    with pytest.raises(pixie.EvalAssertionError) as raised:
+        asyncio.run(pixie.assert_pass(echo, inputs, evaluators, **options))
+    return raised.value
+
+
+def test_each_input_with_a_low_score_is_named_with_evaluator_score_and_reason():
+    assert failure([is_hi]).__notes__ == ["input 2, 'oh'", "  is_hi 0.00: only hi will do"]
+
+
+def test_a_judge_that_could_not_judge_is_told_as_an_error():
+    assert failure([judge_without_a_model], ["hi"]).__notes__[1] == "  judge_without_a_model error: no route to host"
+
+
+def test_a_judge_that_could_not_judge_passes_no_threshold():
+    failure([judge_without_a_model], ["hi"], pass_criteria=pixie.ScoreThreshold(threshold=0.0))
+
+
+def test_pre_made_evaluators_are_named_as_datasets_name_them():
+    assert failure([pixie.LevenshteinMatch()], ["hi"]).__notes__[1].startswith("  LevenshteinMatch error")
+
+
+def test_the_other_inputs_are_judged_to_the_end_when_the_application_raises():
+    judged = []
+
+    async def slowly(evaluable):
+        await asyncio.sleep(0.01)
+        judged.append(evaluable.eval_output[0].value)
+        return 1.0
+
+    pixie.init()
+    with pytest.raises(RuntimeError, match="down"):
+        asyncio.run(pixie.assert_pass(echo, ["raise", *GIVEN], [slowly]))
+    assert sorted(judged) == GIVEN
