@@ -131,6 +131,39 @@ def test_ids_must_be_unique(project):
         run(project, json.dumps({"evalcases": twice}))
 
 
+def warnings(project, **more):
+    (project / "EVAL.yaml").write_text(case([], **more))
+    suite = load_suite(project / "EVAL.yaml", "agentv")
+    assert not suite.cases.problems
+    return {problem.key.removeprefix("evalcases[0]."): problem.message for problem in suite.warnings}
+
+
+def test_what_is_no_rubric_is_passed_over_with_a_warning(project):
+    assert "5" in warnings(project, rubrics=[5, "greets"])["rubrics[0]"]
+
+
+def test_an_unknown_aggregation_is_a_warning(project):
+    fields = {"name": "f", "type": "field_accuracy", "fields": [{"path": "a"}], "aggregation": "median"}
+    found = warnings(project, execution={"evaluators": [fields]})
+    assert "median" in found["execution.evaluators[0].aggregation"]
+
+
+def test_keys_that_nothing_reads_are_warnings(project):
+    found = warnings(project, idd="x", execution={"evaluators": [], "tmeout_seconds": 5})
+    assert 'did you mean "timeout_seconds"' in found["execution.tmeout_seconds"]
+    assert "idd" in found
+
+
+def test_expected_files_are_resolved(project):
+    (project / "answer.txt").write_text("42")
+    block = {"type": "file", "value": "answer.txt"}
+    text = case([], expected_output=[{"role": "assistant", "content": [block]}])
+    (project / "EVAL.yaml").write_text(text)
+    (loaded,) = load_suite(project / "EVAL.yaml", "agentv").cases
+    (found,) = loaded.extra["expected_messages"][0]["content"]
+    assert (found["text"], found["resolvedPath"]) == ("42", str(project / "answer.txt"))
+
+
 def test_json_lines_have_a_sidecar(project):
     (project / "d.yaml").write_text(
         "name: big\nexecution: {evaluators: [{name: l, type: latency, threshold: 60000}]}\n"
@@ -221,6 +254,7 @@ def judged(project, replies, evaluator, **more):
     return run(project, case([evaluator] if evaluator else [], **more))
 
 
+RUBRICS = [{"id": "a", "outcome": "does a"}, {"id": "b", "outcome": "does b"}]
 JUDGE = {"name": "j", "type": "llm_judge"}
 
 
@@ -238,6 +272,34 @@ JUDGE = {"name": "j", "type": "llm_judge"}
 def test_a_judge_is_asked_until_its_reply_can_be_read(project, replies, score, calls):
     row = results(judged(project, replies, JUDGE))["a", "j"]
     assert (row.score, len((project / "asked").read_text())) == (score, calls)
+
+
+def test_a_judge_that_crashes_once_is_asked_again(project):
+    row = results(judged(project, [{"no text": 1}, '{"score": 1}'], {**JUDGE, "prompt": "{{ output }}"}))["a", "j"]
+    assert row.score == 1.0
+
+
+def test_a_command_judges_one_question_at_a_time(project):
+    """Of questions at once, each would find the lock of another."""
+    code = (
+        "import os, time\n"
+        "lock = os.open('lock', os.O_CREAT | os.O_EXCL)\ntime.sleep(0.05)\n"
+        "open(sys.argv[2], 'w').write('{\"score\": 1}')\nos.remove('lock')\n"
+    )
+    (project / "judge.py").write_text("import sys\n" + code)
+    command = f"{sys.executable} judge.py {{EVAL_ID}} {{OUTPUT_FILE}}"
+    judge = {"name": "judge", "provider": "cli", "command_template": command}
+    targets = [{"name": "default", "provider": "mock", "judge_target": "judge"}, judge]
+    (project / "targets.yaml").write_text(json.dumps({"targets": targets}))
+    members = [{**JUDGE, "name": f"j{i}"} for i in range(4)]
+    outcome = run(project, case([{"name": "all", "type": "composite", "evaluators": members}]))
+    assert results(outcome)["a", "all"].score == 1.0
+
+
+def test_rubrics_without_a_word_of_the_judge_are_not_met_and_named(project):
+    outcome = judged(project, ['{"checks": [{"id": "a", "satisfied": true}]}'], None, rubrics=RUBRICS)
+    row = results(outcome)["a", "rubric"]
+    assert (row.score, row.reason) == (0.5, "no word of the judge on b")
 
 
 def test_a_case_without_evaluators_is_judged_by_its_criterion(project):

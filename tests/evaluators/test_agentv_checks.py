@@ -230,7 +230,15 @@ def test_a_program_is_told_in_both_spellings_and_users_data_is_left_alone(tmp_pa
 @pytest.mark.parametrize("said", ["no json", "[1]", '{"score": "0.9"}', '{"score": true}', "{}", "log\\n{}"])
 def test_what_a_program_says_unreadably_scores_nothing_and_is_told(tmp_path, said):
     found = judged("code_judge", judge(tmp_path, f"print('{said}')"), trace())
-    assert (found.score, len(found.misses)) == (0.0, 1)
+    assert found.score == 0.0
+    assert "the output of the code judge" in found.reason
+
+
+def test_a_program_gets_its_configuration_as_it_is_written(tmp_path):
+    config = {"labels": ["a"], "config": {"give": 1}}
+    code = "print(json.dumps({'score': 1, 'details': asked['config']}))"
+    found = judged("code_judge", {**judge(tmp_path, code), "config": config}, trace())
+    assert found.detail["details"] == config
 
 
 def test_a_program_that_fails_is_an_error(tmp_path):

@@ -5,10 +5,12 @@ A judge is a target like any other: the evaluator's own, the suite target's `jud
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -27,6 +29,8 @@ T = TypeVar("T")
 
 _MOST = 4
 _HIT = 7
+_MANY = 50
+_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], asyncio.Semaphore]] = WeakKeyDictionary()
 _TOP = 10
 _NAME = re.compile(r"\{\{\s*([A-Za-z_]+)\s*\}\}")
 _ALIASES = {
@@ -82,11 +86,14 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
     calls_models = True
 
     async def _asked(self, case: Case, prompt: str, system: str, read: Callable[[str], T]) -> T:
-        """The first reply that can be read. Raises _NoReply when none of them can, EvaluatorError without any."""
+        """The first reply that can be read; a call that fails counts as one that cannot.
+
+        Raises _NoReply when none can be read, EvaluatorError when no call was answered.
+        """
         provider = _provider(self.judges, case.extra.get("judge") if self.target is None else self.target)
         settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         given = {key: value for key, value in settings.items() if value is not None}
-        why = ""
+        why, failed = "", None
         for attempt in range(self.max_calls):
             asked = Asked(
                 prompt if provider.chats else f"{system}\n\n{prompt}",
@@ -97,12 +104,15 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
                 settings=given,
             )
             try:
-                said = await provider.ask(asked, "judge")
+                async with provider.turn:
+                    said = await provider.ask(asked, "judge")
                 return read(said.text)
             except _Unreadable as error:
                 why = str(error)
             except TargetError as error:
-                raise EvaluatorError(f"the judge did not answer: {error}", error.type) from error
+                failed = error
+        if not why and failed is not None:
+            raise EvaluatorError(f"the judge did not answer: {failed}", failed.type) from failed
         raise _NoReply(f"the judge's reply could not be read, asked {self.max_calls} times: {why}")
 
 
@@ -113,15 +123,24 @@ class _Unreadable(Exception):
 class _NoReply(Exception):
     """Every reply of the judge was unreadable: score 0, which the result says beside it."""
 
-    def evaluation(self) -> Evaluation:
-        return banded(0.0, misses=[str(self)], detail={"judge_error": str(self)})
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {"judge_error": str(self)}
 
 
 class _Asking:
-    """A provider, and whether it takes a system message apart from the prompt."""
+    """A provider, whether it takes a system message apart from the prompt, and the turn that each question waits for.
 
-    def __init__(self, provider: Provider, *, chats: bool) -> None:
-        self.ask, self.chats = provider.ask, chats
+    As many questions are asked at once as the target has `workers`, of a command without them one: programs may keep
+    files of their own, and two at once then spoil each other's.
+    """
+
+    def __init__(self, provider: Provider, target: dict[str, Any], folder: str) -> None:
+        kind = target["provider"]
+        self.ask, self.chats = provider.ask, kind not in ("cli", "mock")
+        turns = _TURNS.setdefault(asyncio.get_running_loop(), {})
+        workers = target.get("workers") or (1 if kind == "cli" else _MANY)
+        self.turn = turns.setdefault((folder, target["name"]), asyncio.Semaphore(workers))
 
 
 def _provider(judges: dict[str, Any], name: str | None) -> _Asking:
@@ -129,8 +148,8 @@ def _provider(judges: dict[str, Any], name: str | None) -> _Asking:
     chosen = name or judges.get("default") or ""
     if chosen not in targets:
         raise EvaluatorError(f"there is no target {chosen!r} to judge (there are: {', '.join(targets)})", "no_judge")
-    target = targets[chosen]
-    return _Asking(provider_of(target, judges.get("folder", ".")), chats=target["provider"] not in ("cli", "mock"))
+    target, folder = targets[chosen], judges.get("folder", ".")
+    return _Asking(provider_of(target, folder), target, folder)
 
 
 class CriteriaJudge(_Judge, frozen=True, kw_only=True):
@@ -143,8 +162,24 @@ class CriteriaJudge(_Judge, frozen=True, kw_only=True):
         try:
             score, hits, misses, reasoning = await self._asked(case, prompt, _FORMAT, _read_score)
         except _NoReply as error:
-            return error.evaluation()
+            return banded(0.0, reason=str(error), detail=error.detail)
         return banded(score, hits, misses, reasoning)
+
+
+class _Check(NamedTuple):
+    value: Any
+    """Whether a rubric is met, or its score from 0 to 10."""
+    reasoning: str
+
+
+class _Checks(NamedTuple):
+    """What a judge said of rubrics, by their ids."""
+
+    by_rubric: dict[str, _Check]
+    reasoning: str
+
+    def value(self, rubric: str, default: Any) -> Any:
+        return self.by_rubric[rubric].value if rubric in self.by_rubric else default
 
 
 class RubricChecks(_Judge, frozen=True, kw_only=True):
@@ -162,31 +197,32 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
         prompt = _filled(_DEFAULT, _values(case, trace)) + "\nRubrics:\n" + "\n".join(map(_told, self.rubrics))
         read = _read_scores if ranged else _read_checks
         known = {item["id"] for item in self.rubrics}
-        best: dict[str, tuple[Any, str]] = {}
+        heard: list[_Checks] = []
 
-        def complete(text: str) -> dict[str, tuple[Any, str]]:
-            found = {key: value for key, value in read(text).items() if key in known}
-            best.update(found)
-            if found.keys() != known:
-                raise _Unreadable(f"no word on {', '.join(sorted(known - found.keys()))}")
-            return found
+        def complete(text: str) -> _Checks:
+            said = read(text)
+            heard.append(said)
+            if missing := known - said.by_rubric.keys():
+                raise _Unreadable(f"no word on {', '.join(sorted(missing))}")
+            return said
 
         try:
             checks = await self._asked(case, prompt, _RANGES if ranged else _CHECKLIST, complete)
         except _NoReply as error:
-            if not best:
-                return error.evaluation()
-            checks = best
+            if not heard:
+                return banded(0.0, misses=[str(error)], detail=error.detail)
+            together = {key: check for said in heard for key, check in said.by_rubric.items()}
+            checks = _Checks(together, heard[-1].reasoning)
         return self._scored(checks) if ranged else self._checked(checks)
 
-    def _checked(self, checks: dict[str, tuple[Any, str]]) -> Evaluation:
-        met = {item["id"]: bool(checks.get(item["id"], (False, ""))[0]) for item in self.rubrics}
+    def _checked(self, checks: _Checks) -> Evaluation:
+        met = {item["id"]: bool(checks.value(item["id"], False)) for item in self.rubrics}
         score = _share([(item["weight"], float(met[item["id"]])) for item in self.rubrics])
         gated = any(item["required"] and not met[item["id"]] for item in self.rubrics)
         return self._evaluation(score, met, checks, gated, {})
 
-    def _scored(self, checks: dict[str, tuple[Any, str]]) -> Evaluation:
-        scores = {item["id"]: checks.get(item["id"], (0, ""))[0] for item in self.rubrics}
+    def _scored(self, checks: _Checks) -> Evaluation:
+        scores = {item["id"]: checks.value(item["id"], 0) for item in self.rubrics}
         score = _share([(item["weight"], scores[item["id"]] / _TOP) for item in self.rubrics])
         short = {item["id"]: _gates(item, scores[item["id"]]) for item in self.rubrics}
         met = {key: not short[key] and scores[key] >= _HIT for key in scores}
@@ -196,19 +232,23 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
         self,
         score: float,
         met: dict[str, bool],
-        checks: dict[str, tuple[Any, str]],
+        checks: _Checks,
         gated: bool,
         detail: dict[str, Any],
     ) -> Evaluation:
         hits: list[str] = []
         misses: list[str] = []
+        silent = [item["id"] for item in self.rubrics if item["id"] not in checks.by_rubric]
         for item in self.rubrics:
-            why = checks.get(item["id"], (None, "no word of the judge"))[1]
-            (hits if met[item["id"]] else misses).append(f"[{item['id']}] {item['text']}: {why}")
+            if item["id"] in checks.by_rubric:
+                said = f"[{item['id']}] {item['text']}: {checks.by_rubric[item['id']].reasoning}"
+                (hits if met[item["id"]] else misses).append(said)
+        untold = f"no word of the judge on {', '.join(silent)}" if silent else ""
         return banded(
             score,
             hits,
             misses,
+            "; ".join(filter(None, [checks.reasoning, untold])),
             detail={**detail, **({"gated": True} if gated else {})},
             verdict="fail" if gated else None,
         )
@@ -277,26 +317,27 @@ def _texts(said: dict[str, Any], key: str) -> list[str]:
     return [text for text in value if text.strip()][:_MOST]
 
 
-def _read_checks(text: str) -> dict[str, tuple[Any, str]]:
+def _read_checks(text: str) -> _Checks:
     return _checks(text, "satisfied", lambda value: isinstance(value, bool))
 
 
-def _read_scores(text: str) -> dict[str, tuple[Any, str]]:
+def _read_scores(text: str) -> _Checks:
     return _checks(text, "score", lambda value: type(value) is int and 0 <= value <= _TOP)
 
 
-def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> dict[str, tuple[Any, str]]:
+def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:
     """What is said of each rubric; the first word on it counts."""
-    checks = _object(text).get("checks")
-    if not isinstance(checks, list) or not checks:
+    reply = _object(text)
+    checks, overall = reply.get("checks"), reply.get("overall_reasoning")
+    if not isinstance(checks, list):
         raise _Unreadable("checks: expected a list with one for each rubric")
-    found: dict[str, tuple[Any, str]] = {}
+    found: dict[str, _Check] = {}
     for check in checks:
         if not isinstance(check, dict) or not isinstance(check.get("id"), str) or not sound(check.get(key)):
             raise _Unreadable(f"checks: expected an id and {key} in each, found {str(check)[:120]}")
         reasoning = check.get("reasoning", "")
-        found.setdefault(check["id"], (check[key], reasoning if isinstance(reasoning, str) else ""))
-    return found
+        found.setdefault(check["id"], _Check(check[key], reasoning if isinstance(reasoning, str) else ""))
+    return _Checks(found, overall if isinstance(overall, str) else "")
 
 
 def _object(text: str) -> dict[str, Any]:

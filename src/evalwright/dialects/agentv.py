@@ -93,6 +93,7 @@ class Agentv:
             document=file.document,
             target_chosen=True,
             metadata=file.metadata,
+            warnings=cases.warnings,
         )
 
 

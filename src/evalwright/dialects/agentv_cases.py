@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from evalwright.dialects.agentv_evaluators import LEFT_OUT, Evaluators, Spec, unique
+from evalwright.dialects.agentv_evaluators import Evaluators, Spec, unique
 from evalwright.dialects.agentv_file import OUTCOMES, EvalFile
 from evalwright.dialects.agentv_messages import (
     Files,
@@ -19,8 +19,9 @@ from evalwright.dialects.agentv_messages import (
     question_of,
     reference_of,
 )
+from evalwright.dialects.agentv_notes import Notes
 from evalwright.dialects.agentv_targets import Targets
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem
 from evalwright.model.case import ForeignCase
 
 __all__ = ["Cases", "Defaults"]
@@ -30,7 +31,7 @@ _KEYS = {
     "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
     "tags",
 }  # fmt: skip
-_GUIDELINES = "guidelines"
+_EXECUTION = {"target", "timeout_seconds", "evaluators", "skip_defaults"}
 
 
 class Defaults(NamedTuple):
@@ -49,6 +50,7 @@ class Cases:
     def __init__(self, file: EvalFile, defaults: Defaults, evaluators: Evaluators) -> None:
         self._file, self._defaults, self._evaluators = file, defaults, evaluators
         self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
         self._read: list[ForeignCase] | None = None
 
     def __len__(self) -> int:
@@ -59,14 +61,6 @@ class Cases:
             self._read = [self._case(raw, i) for i, raw in enumerate(self._file.cases)]
             self._refuse_duplicates()
         return iter(self._read)
-
-    def unknown_keys(self) -> Iterator[Problem]:
-        """Keys that nothing reads."""
-        for i, raw in enumerate(self._file.cases):
-            for key in raw if isinstance(raw, dict) else ():
-                if key not in _KEYS:
-                    message = f"nothing reads the key {key!r}{did_you_mean(str(key), _KEYS)}"
-                    yield self._file.problem(i, str(raw.get("id") or ""), str(key), message)
 
     def _refuse_duplicates(self) -> None:
         first: dict[str, int] = {}
@@ -81,25 +75,19 @@ class Cases:
             raise InputError(problems + self.problems)
 
     def _case(self, raw: Any, index: int) -> ForeignCase:
-        found: list[Problem] = []
+        notes = Notes()
         case_id = raw.get("id") if isinstance(raw, dict) else None
         named = case_id if isinstance(case_id, str) and case_id.strip() else ""
-
-        def tell(path: str, message: str) -> None:
-            found.append(self._file.problem(index, named, path, message))
-
-        def warn(path: str, message: str) -> None:
-            self.problems.append(self._file.problem(index, named, path, message))
-
-        case = self._sound(raw, named or f"{self._file.key}[{index}]", tell, warn)
-        if found:
-            self.problems += found
-            told = "; ".join(problem.message for problem in found)
+        case = self._sound(raw, named or f"{self._file.key}[{index}]", notes)
+        self.problems += [self._file.problem(index, named, *note) for note in notes.errors + notes.left_out]
+        self.warnings += [self._file.problem(index, named, *note) for note in notes.warnings]
+        if notes.errors:
+            told = "; ".join(self._file.problem(index, named, *note).message for note in notes.errors)
             case = ForeignCase(id=named or f"{self._file.key}[{index}]", input="", evaluators=[])
             case.extra = {"load_error": told}
         return case
 
-    def _sound(self, raw: Any, case_id: str, tell: Any, warn: Any) -> ForeignCase:
+    def _sound(self, raw: Any, case_id: str, tell: Notes) -> ForeignCase:
         if not isinstance(raw, dict):
             tell("", f"expected a mapping, found {type(raw).__name__}")
             return ForeignCase(id=case_id, input="")
@@ -108,8 +96,10 @@ class Cases:
         outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
         if not isinstance(outcome, str) or not outcome.strip():
             tell("expected_outcome", f"expected_outcome: expected a text that is not empty, found {outcome!r}")
-        messages, expected = self._messages(raw, tell), self._expected(raw, tell)
         execution = raw.get("execution") if isinstance(raw.get("execution"), dict) else {}
+        tell.unknown_keys("", raw, _KEYS)
+        tell.unknown_keys("execution", execution or {}, _EXECUTION)
+        messages, expected = self._messages(raw, tell), self._expected(raw, tell)
         extra = self._extra(raw, messages, expected, execution or {}, tell)
         extra["expected_outcome"] = outcome
         return ForeignCase(
@@ -121,17 +111,17 @@ class Cases:
             description=_text(raw.get("description")),
             note=_text(raw.get("note")),
             extra=extra,
-            evaluators=self._checks(raw, execution or {}, tell, warn),
+            evaluators=self._checks(raw, execution or {}, tell),
         )
 
-    def _messages(self, raw: dict[str, Any], tell: Any) -> list[dict[str, Any]]:
+    def _messages(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
         for key in ("input_messages", "input"):
             if raw.get(key) is not None:
                 return checked_messages(raw[key], key, self._defaults.files, tell)
         tell("input", "input: a case needs 'input' or 'input_messages'")
         return []
 
-    def _expected(self, raw: dict[str, Any], tell: Any) -> list[dict[str, Any]]:
+    def _expected(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
         for key in ("expected_messages", "expected_output"):
             if raw.get(key) is not None:
                 return expected_messages(raw[key], key, self._defaults.files, tell)
@@ -143,7 +133,7 @@ class Cases:
         messages: list[dict[str, Any]],
         expected: list[dict[str, Any]],
         execution: dict[str, Any],
-        tell: Any,
+        tell: Notes,
     ) -> dict[str, Any]:
         files = self._defaults.files
         named = [str(path) for block in _file_blocks(messages) if (path := files.find(block)) is not None]
@@ -159,7 +149,7 @@ class Cases:
         }
         return extra | self._overrides(execution, tell)
 
-    def _overrides(self, execution: dict[str, Any], tell: Any) -> dict[str, Any]:
+    def _overrides(self, execution: dict[str, Any], tell: Notes) -> dict[str, Any]:
         """What a case says about its own execution; the command line's target wins."""
         found: dict[str, Any] = {}
         timeout = execution.get("timeout_seconds", self._file.timeout_seconds)
@@ -177,15 +167,10 @@ class Cases:
                 tell("execution.target", str(error.problems[0].message))
         return found
 
-    def _checks(self, raw: dict[str, Any], execution: dict[str, Any], complain: Any, warn: Any) -> list[Spec]:
+    def _checks(self, raw: dict[str, Any], execution: dict[str, Any], tell: Notes) -> list[Spec]:
         """The case's evaluators. One that cannot be read is left out, loudly; without any other the case is lost."""
         read = self._evaluators
         specs: list[Spec] = []
-        wrong: list[tuple[str, str]] = []
-
-        def tell(path: str, message: str) -> None:
-            wrong.append((path, message))
-
         if raw.get("rubrics") not in (None, []):
             rubric = read.of_rubrics(raw["rubrics"], "rubrics", tell)
             specs += [rubric] if rubric is not None else []
@@ -200,8 +185,9 @@ class Cases:
         shared = self._file.head.get("assert", self._file.head.get("assertions"))
         if shared is not None and execution.get("skip_defaults") is not True:
             specs += read.read(shared, "assert", tell, named=False)
-        for path, message in wrong:
-            (warn if specs and message.startswith(LEFT_OUT) else complain)(path, message)
+        if tell.left_out and not specs:
+            tell.errors += tell.left_out
+            tell.left_out = []
         return unique(specs or [read.default()])
 
 

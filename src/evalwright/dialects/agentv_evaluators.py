@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.dialects.agentv_messages import Files
+from evalwright.dialects.agentv_notes import Notes
 from evalwright.dialects.agentv_rubrics import rubric_items
 from evalwright.errors import InputError, did_you_mean
 
-__all__ = ["LEFT_OUT", "Evaluators", "Spec", "unique"]
-
-Tell = Callable[[str, str], None]
+__all__ = ["Evaluators", "Spec", "unique"]
 
 _ALIASES = {
     "code_grader": "code_judge", "script": "code_judge", "llm_grader": "llm_judge", "llm_rubric": "llm_judge",
@@ -42,8 +41,7 @@ _KEYS = {
 }  # fmt: skip
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 _REQUIRED = 0.8
-LEFT_OUT = "left out"
-"""How the message of a mistake begins that costs the evaluator only, not its case."""
+_AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
 
 Spec = dict[str, Any]
 
@@ -55,7 +53,7 @@ class Evaluators:
         self._files, self._folder, self._judges = files, folder, judges
         self._timeout = timeout_seconds
 
-    def read(self, raw: Any, place: str, tell: Tell, *, named: bool = True) -> list[Spec]:
+    def read(self, raw: Any, place: str, tell: Notes, *, named: bool = True) -> list[Spec]:
         """The specs of a list; without `named` (an `assert` list) names are made up and bare texts are rubrics."""
         if not isinstance(raw, list):
             tell(place, f"expected a list of evaluators, found {type(raw).__name__}")
@@ -73,7 +71,7 @@ class Evaluators:
                 tell(f"{place}[{i}]", f"expected a mapping, found {type(item).__name__}")
         return specs
 
-    def of_rubrics(self, raw: Any, place: str, tell: Tell) -> Spec | None:
+    def of_rubrics(self, raw: Any, place: str, tell: Notes) -> Spec | None:
         """The evaluator that a case's `rubrics` stand for."""
         return self._rubric({"rubrics": raw}, place, "rubric", tell)
 
@@ -81,7 +79,7 @@ class Evaluators:
         """The judge of a case without any evaluator."""
         return {"name": "llm_judge", "type": "criteria_judge", "config": {"judges": self._judges}}
 
-    def _one(self, raw: dict[str, Any], place: str, tell: Tell, *, named: bool) -> Spec | None:
+    def _one(self, raw: dict[str, Any], place: str, tell: Notes, *, named: bool) -> Spec | None:
         written = raw.get("type")
         kind = str(written).replace("-", "_") if isinstance(written, str) else ""
         negated = kind.startswith("not_")
@@ -106,9 +104,9 @@ class Evaluators:
             spec["config"] = {**spec["config"], "negate": True}
         return spec if self._built(spec, place, tell) else None
 
-    def _of_kind(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Tell) -> Spec | None:
+    def _of_kind(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:
         if kind == "rubric" or (kind == "llm_judge" and raw.get("rubrics") is not None):
-            return self._rubric(raw, place, name, tell)
+            return self._rubric(raw, f"{place}.rubrics", name, tell)
         if kind == "llm_judge":
             return {"name": name, "type": "criteria_judge", "config": self._judge(raw, place, tell)}
         if kind == "code_judge":
@@ -120,9 +118,12 @@ class Evaluators:
         given = {_snake(key): value for key, value in raw.items() if key not in _COMMON}
         config = {**(given.pop("config", None) or {}), **given}
         known = _KEYS[kind]
+        if kind == "field_accuracy" and config.get("aggregation", _AGGREGATIONS[0]) not in _AGGREGATIONS:
+            said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {_AGGREGATIONS[0]} is taken"
+            tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(_AGGREGATIONS)})")
         return {"name": name, "type": kind, "config": {key: value for key, value in config.items() if key in known}}
 
-    def _code(self, raw: dict[str, Any], place: str, tell: Tell) -> dict[str, Any]:
+    def _code(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:
         script = raw.get("script", raw.get("command"))
         cwd = self._folder
         if isinstance(raw.get("cwd"), str):
@@ -130,17 +131,16 @@ class Evaluators:
             if found is None:
                 tell(f"{place}.cwd", f"there is no folder {raw['cwd']!r}")
             cwd = str(found or cwd)
-        stray = {k: v for k, v in raw.items() if k not in _COMMON | {"script", "command", "cwd", "config", "target"}}
-        own = raw.get("config") if isinstance(raw.get("config"), dict) else {}
+        stray = {k: v for k, v in raw.items() if k not in _COMMON | {"script", "command", "cwd", "target"}}
         config: dict[str, Any] = {"script": script, "cwd": cwd}
         if script is None or script == [] or (isinstance(script, str) and not script.strip()):
             tell(f"{place}.script", "script: expected a list of texts with at least one, or a text")
             config["script"] = ["true"]
         if self._timeout is not None:
             config["timeout_seconds"] = self._timeout
-        return config | ({"config": {**stray, **(own or {})}} if stray or own else {})
+        return config | ({"config": stray} if stray else {})
 
-    def _judge(self, raw: dict[str, Any], place: str, tell: Tell) -> dict[str, Any]:
+    def _judge(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:
         config: dict[str, Any] = {"judges": self._judges}
         prompt = raw.get("prompt")
         if isinstance(prompt, str):
@@ -159,13 +159,12 @@ class Evaluators:
         known = ("temperature", "max_tokens") if isinstance(settings, dict) else ()
         return config | {key: settings[key] for key in known if key in settings}
 
-    def _rubric(self, raw: dict[str, Any], place: str, name: str, tell: Tell) -> Spec:
-        items = rubric_items(raw.get("rubrics", raw.get("criteria")), f"{place}.rubrics", name, tell)
-        config = self._judge({k: v for k, v in raw.items() if k != "rubrics"}, place, tell)
-        config.pop("prompt", None)
+    def _rubric(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
+        items = rubric_items(raw.get("rubrics", raw.get("criteria")), place, name, tell)
+        config = self._judge({k: v for k, v in raw.items() if k != "prompt"}, place, tell)
         return {"name": name, "type": "rubric_checks", "config": {**config, "rubrics": items}}
 
-    def _composite(self, raw: dict[str, Any], place: str, name: str, tell: Tell) -> Spec:
+    def _composite(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
         members = raw.get("evaluators", raw.get("assert"))
         read = self.read(members, f"{place}.evaluators", tell, named="assert" not in raw) if members else []
         if not read:
@@ -180,17 +179,17 @@ class Evaluators:
             config["aggregator"] = {**aggregator, **read_prompt, **judges}
         return {"name": name, "type": "composite", "config": config}
 
-    def _text_check(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Tell) -> Spec | None:
+    def _text_check(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:
         value = raw.get("value")
         if kind != "is_json" and value in (None, "", []):
-            tell(f"{place}.value", f"{LEFT_OUT}: {name!r} of type {kind!r} needs a value")
+            tell.leave_out(f"{place}.value", f"{name!r} of type {kind!r} needs a value")
             return None
         config = {"check": kind, "value": value}
         if isinstance(raw.get("flags"), str):
             config["flags"] = raw["flags"]
         return {"name": name, "type": "text_check", "config": config}
 
-    def _weight(self, raw: Mapping[str, Any], place: str, name: str, tell: Tell) -> float:
+    def _weight(self, raw: Mapping[str, Any], place: str, name: str, tell: Notes) -> float:
         weight = raw.get("weight", 1.0)
         sound = isinstance(weight, (int, float)) and not isinstance(weight, bool)
         if not sound or not math.isfinite(weight) or weight < 0:
@@ -198,7 +197,7 @@ class Evaluators:
             return 1.0
         return float(weight)
 
-    def _required(self, value: Any, place: str, tell: Tell) -> float | None:
+    def _required(self, value: Any, place: str, tell: Notes) -> float | None:
         if value is None or value is False:
             return None
         if value is True:
@@ -208,7 +207,7 @@ class Evaluators:
         tell(place, f"required: expected true or a number above 0 and up to 1, found {value!r}")
         return None
 
-    def _built(self, spec: Spec, place: str, tell: Tell) -> bool:
+    def _built(self, spec: Spec, place: str, tell: Notes) -> bool:
         """Whether the evaluator can be built; its mistakes are told."""
         from evalwright.evaluators.build import build_evaluator
 

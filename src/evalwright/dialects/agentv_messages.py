@@ -78,7 +78,7 @@ def _with_text(block: dict[str, Any], files: Files) -> dict[str, Any]:
     if path is None:
         return block
     text = path.read_text("utf-8", errors="replace").replace("\r\n", "\n")
-    return {"type": "file", "path": block["value"], "text": text}
+    return {"type": "file", "path": block["value"], "text": text, "resolvedPath": str(path)}
 
 
 def _message(raw: Any, place: str, files: Files, tell: Tell) -> dict[str, Any]:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
+
+from evalwright.dialects.agentv_notes import Notes
 
 __all__ = ["rubric_items"]
 
-Tell = Callable[[str, str], None]
 _TOP = 10
+_TEXTS = ("expected_outcome", "outcome", "description", "criteria")
+_EXPECTED = "expected text, or a mapping with expected_outcome or score_ranges"
 
 
-def rubric_items(raw: Any, place: str, name: str, tell: Tell) -> list[dict[str, Any]]:
-    """Items with `id`, `text`, `weight`, `required`, and where given `min_score` and `ranges` [[low, high, text]]."""
+def rubric_items(raw: Any, place: str, name: str, tell: Notes) -> list[dict[str, Any]]:
+    """Items with `id`, `text`, `weight`, `required`, and where given `min_score` and `ranges` [[low, high, text]].
+
+    What is no rubric is passed over with a warning, and does not count in the numbers that ids are made of.
+    """
     if not isinstance(raw, list) or not raw:
         tell(place, f"rubrics of {name!r}: expected a list with at least one rubric")
         return []
-    items = [
-        item for i, rubric in enumerate(raw) if (item := _item(rubric, i, f"{place}[{i}]", name, tell)) is not None
-    ]
+    rubrics = [(i, rubric) for i, rubric in enumerate(raw) if _is_rubric(rubric)]
+    if not rubrics:
+        tell(place, f"rubrics of {name!r}: {_EXPECTED}")
+    for i in sorted({*range(len(raw))} - {i for i, _ in rubrics}):
+        tell.warn(f"{place}[{i}]", f"rubrics of {name!r}: {_EXPECTED}; {str(raw[i])[:60]!r} is passed over")
+    items = [_item(rubric, number, f"{place}[{i}]", name, tell) for number, (i, rubric) in enumerate(rubrics, 1)]
     seen: set[str] = set()
     for item in items:
         if item["id"] in seen:
@@ -28,20 +36,23 @@ def rubric_items(raw: Any, place: str, name: str, tell: Tell) -> list[dict[str, 
     return items
 
 
-def _item(raw: Any, position: int, place: str, name: str, tell: Tell) -> dict[str, Any] | None:
-    if isinstance(raw, str) and raw.strip():
-        return {"id": f"rubric-{position + 1}", "text": raw, "weight": 1.0, "required": False}
-    text = None
-    if isinstance(raw, dict):
-        keys = ("expected_outcome", "outcome", "description", "criteria")
-        text = next((raw[key] for key in keys if isinstance(raw.get(key), str)), None)
-    if not isinstance(raw, dict) or (text is None and raw.get("score_ranges") is None):
-        tell(place, f"rubrics of {name!r}: expected text, or a mapping with expected_outcome or score_ranges")
-        return None
-    item_id = str(raw.get("id") or f"rubric-{position + 1}")
+def _is_rubric(raw: Any) -> bool:
+    if isinstance(raw, str):
+        return bool(raw.strip())
+    return isinstance(raw, dict) and (_text(raw) is not None or raw.get("score_ranges") is not None)
+
+
+def _text(raw: dict[str, Any]) -> str | None:
+    return next((raw[key] for key in _TEXTS if isinstance(raw.get(key), str)), None)
+
+
+def _item(raw: Any, number: int, place: str, name: str, tell: Notes) -> dict[str, Any]:
+    if isinstance(raw, str):
+        return {"id": f"rubric-{number}", "text": raw, "weight": 1.0, "required": False}
+    item_id = str(raw.get("id") or f"rubric-{number}")
     item: dict[str, Any] = {
         "id": item_id,
-        "text": text or "",
+        "text": _text(raw) or "",
         "weight": _weight(raw.get("weight", 1.0), place, item_id, tell),
         "required": raw.get("required") is True,
     }
@@ -53,7 +64,7 @@ def _item(raw: Any, position: int, place: str, name: str, tell: Tell) -> dict[st
     return item
 
 
-def _weight(value: Any, place: str, item_id: str, tell: Tell) -> float:
+def _weight(value: Any, place: str, item_id: str, tell: Notes) -> float:
     sound = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
     if not sound:
         tell(f"{place}.weight", f"rubric {item_id!r}: expected a weight that is not negative, found {value!r}")
@@ -61,7 +72,7 @@ def _weight(value: Any, place: str, item_id: str, tell: Tell) -> float:
     return float(value)
 
 
-def _least(raw: dict[str, Any], place: str, item_id: str, tell: Tell) -> float | None:
+def _least(raw: dict[str, Any], place: str, item_id: str, tell: Notes) -> float | None:
     """`required_min_score` from 0 to 10, or `min_score` from 0 to 1, as the former."""
     for key, top in (("required_min_score", _TOP), ("min_score", 1)):
         value = raw.get(key)
@@ -75,7 +86,7 @@ def _least(raw: dict[str, Any], place: str, item_id: str, tell: Tell) -> float |
     return None
 
 
-def _ranges(raw: Any, place: str, name: str, tell: Tell) -> list[list[Any]]:
+def _ranges(raw: Any, place: str, name: str, tell: Notes) -> list[list[Any]]:
     """All scores from 0 to 10, each in one range."""
     ranges = _from_bounds(raw, place, name, tell) if isinstance(raw, dict) else _from_list(raw, place, name, tell)
     covered = [score for low, high, _ in ranges for score in range(low, high + 1)]
@@ -87,7 +98,7 @@ def _ranges(raw: Any, place: str, name: str, tell: Tell) -> list[list[Any]]:
     return [list(one) for one in ranges]
 
 
-def _from_bounds(raw: dict[Any, Any], place: str, name: str, tell: Tell) -> list[tuple[int, int, str]]:
+def _from_bounds(raw: dict[Any, Any], place: str, name: str, tell: Notes) -> list[tuple[int, int, str]]:
     """Lower bounds: each range reaches to the next one, the last to 10."""
     bounds = {}
     for key, text in raw.items():
@@ -104,7 +115,7 @@ def _from_bounds(raw: dict[Any, Any], place: str, name: str, tell: Tell) -> list
     return [(low, high, bounds[low]) for low, high in zip(ordered, ends, strict=True)]
 
 
-def _from_list(raw: Any, place: str, name: str, tell: Tell) -> list[tuple[int, int, str]]:
+def _from_list(raw: Any, place: str, name: str, tell: Notes) -> list[tuple[int, int, str]]:
     if not isinstance(raw, list) or not raw:
         tell(place, f"score_ranges of {name}: expected a mapping of lower bounds or a list of ranges")
         return []

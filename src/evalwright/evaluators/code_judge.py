@@ -29,7 +29,7 @@ _LAST = 2000
 
 
 class Reply(NamedTuple):
-    """What the program said, score 0 with a miss that says why when it could not be read."""
+    """What the program said, score 0 with a reasoning that says why when it could not be read."""
 
     score: float
     hits: list[str]
@@ -108,7 +108,7 @@ def _read(text: str) -> Reply:
 
 
 def _unreadable(what: str, text: str) -> Reply:
-    return Reply(0.0, [], [f"the output of the code judge {what}: {text[:_TOLD]!r}"], "", {}, None)
+    return Reply(0.0, [], [], f"the output of the code judge {what}: {text[:_TOLD]!r}", {}, None)
 
 
 def _texts(value: Any) -> list[str]:
@@ -130,7 +130,7 @@ def _document(case: Case, trace: Trace, config: Mapping[str, Any] | None) -> dic
         "trace_summary": _summary(trace),
         "file_changes": trace.extra.get("file_changes"),
         "workspace_path": trace.extra.get("workspace_path"),
-        "config": {**config, "config": dict(config)} if config else None,
+        "config": dict(config) if config else None,
         "note": case.note,
         "case_id": case.id,
         "metadata": case.metadata,

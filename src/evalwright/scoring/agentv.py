@@ -19,11 +19,13 @@ _BINS = 5
 
 
 class AgentvAggregate:
-    """Scores of cases; an error counts 0 in the mean and is counted apart."""
+    """Scores of cases. As in the original an error counts 0 in the mean and among `fail`, unless its case could not be
+    read, which the original leaves out; `error` says how many errors there were."""
 
     def __init__(self, plan: Plan) -> None:
         self._scores: list[tuple[str, float]] = []
         self._statuses: Counter[str] = Counter()
+        self._unreadable = 0
         self._by_evaluator: dict[str, list[float]] = {}
 
     def add(
@@ -33,11 +35,13 @@ class AgentvAggregate:
         for row, own in zip(results, scores, strict=True):
             self._by_evaluator.setdefault(row.evaluator, []).append(own)
         self._statuses[status] += 1
+        self._unreadable += getattr(trace.error, "type", "") == "load_error"
         self._scores.append((trace.case_id, score or 0.0))
 
     def merge(self, other: Any) -> None:
         self._scores += other._scores
         self._statuses += other._statuses
+        self._unreadable += other._unreadable
         for name, scores in other._by_evaluator.items():
             self._by_evaluator.setdefault(name, []).extend(scores)
 
@@ -48,6 +52,7 @@ class AgentvAggregate:
             "total": len(scores),
             **{k: self._statuses[k] for k in ("pass", "borderline", "fail")},
         }
+        native["fail"] += self._statuses["error"] - self._unreadable
         native["error"] = self._statuses["error"]
         native["pass_rate"] = self._statuses["pass"] / len(scores) if scores else 0.0
         if scores:

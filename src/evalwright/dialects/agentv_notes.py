@@ -1,0 +1,39 @@
+"""What reading a case of an AgentEvals file finds out about it, each with its path inside the case."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from evalwright.errors import did_you_mean
+
+__all__ = ["Notes"]
+
+_Note = tuple[str, str]
+
+
+class Notes:
+    """Mistakes of one case; calling it tells one that the case cannot be run with."""
+
+    def __init__(self) -> None:
+        self.errors: list[_Note] = []
+        self.left_out: list[_Note] = []
+        """Mistakes that cost an evaluator only, as long as the case has another."""
+        self.warnings: list[_Note] = []
+        """What is allowed, but most likely not meant."""
+
+    def __call__(self, path: str, message: str) -> None:
+        self.errors.append((path, message))
+
+    def leave_out(self, path: str, message: str) -> None:
+        self.left_out.append((path, f"left out: {message}"))
+
+    def warn(self, path: str, message: str) -> None:
+        self.warnings.append((path, message))
+
+    def unknown_keys(self, path: str, raw: Mapping[Any, Any], known: Collection[str]) -> None:
+        """Warn of the keys that nothing reads."""
+        for key in raw:
+            if key not in known:
+                place = f"{path}.{key}" if path else str(key)
+                self.warn(place, f"nothing reads the key {key!r}{did_you_mean(str(key), known)}")
