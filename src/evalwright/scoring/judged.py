@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from evalwright.model.protocols import RunReader
-from evalwright.scoring.facts import CellKey, ErrorFacts
+from evalwright.scoring.facts import CellKey, ResultFacts
 
 __all__ = ["JudgedAnswers", "Judgement", "judged_answers"]
 
@@ -35,17 +35,8 @@ class _Answer(msgspec.Struct, gc=False):
         return digest.digest()
 
 
-class _Row(msgspec.Struct, gc=False):
-    case_id: str
-    variant_name: str
-    evaluator: str
-    passed: bool
-    trial: int = 0
-    attempt: int = 1
-    skipped: bool = False
-    score: float | None = None
-    error: ErrorFacts | None = None
-    detail: dict[str, Any] = {}
+class _Row(ResultFacts, gc=False):
+    detail: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 class Judgement(msgspec.Struct, gc=False):
