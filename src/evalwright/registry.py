@@ -133,6 +133,9 @@ KINDS: dict[str, dict[str, str]] = {
         "sqlite": "evalwright.stores.mirroring:sqlite_mirror",
         "webhook": "evalwright.mirrors.webhook:Webhook",
     },
+    "exports": {
+        "letta_results": "evalwright.letta.layout:LettaResults",
+    },
     "workspaces": {
         "docker": "evalwright.workspaces.docker:docker_workspace",
         "docker_volume": "evalwright.workspaces.docker:docker_volume",
@@ -168,6 +171,7 @@ LABELS = {
     "extractors": "extractor",
     "providers": "provider of models",
     "mirrors": "store",
+    "exports": "form of results",
     "workspaces": "workspace",
     "enrichers": "trace enricher",
     "datasets": "dataset",

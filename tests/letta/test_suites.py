@@ -268,17 +268,18 @@ def test_unknown_keys_are_mistakes_when_that_is_asked_for(project):
         load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france", "strict": True})
 
 
-def test_a_suite_is_run_from_python(project):
+def test_a_suite_is_run_from_python(project, monkeypatch):
     import asyncio
 
     from evalwright.letta import run_suite as run_letta
 
+    monkeypatch.chdir(project)
     found = asyncio.run(
         run_letta(project / "suite.yaml", 2, output_path=project / "out", num_runs=2, target="agent.py:knows_france")
     )
     assert (found.gates_passed, found.run_statistics["runs_passed"]) == (True, 2)
     assert found.results[0]["grades"]["right"]["score"] == 1.0
-    assert found.run_dir.parent == project / "out"
+    assert json.loads((project / "out" / "aggregate_stats.json").read_text())["num_runs"] == 2
 
 
 def test_a_callback_beside_a_style_is_refused(project):

@@ -17,7 +17,7 @@ from evalwright.evaluators.rubric_template import filled
 from evalwright.files import yaml
 from evalwright.files.places import Place, dotted, steps_of
 from evalwright.model.case import EvalCase
-from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite
 from evalwright.scoring.letta import REWARD
 
@@ -34,7 +34,7 @@ _SPOILING = ["extraction_error", "grader_error"]
 class Letta:
     """Reads a Letta suite."""
 
-    options = ("target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate")
+    options = ("target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output")
 
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
         return "dataset" in head and ("graders" in head or "grader" in head)
@@ -82,8 +82,9 @@ class _Reading:
         if to_run:
             for spec in evaluators:
                 self._built(spec)
-        self._refuse(cases)
         document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}
+        exports = self._exports(document)
+        self._refuse(cases)
         return Suite(
             name=name,
             dialect="letta",
@@ -93,7 +94,7 @@ class _Reading:
             evaluators=evaluators,
             pass_criteria=PassCriteria(errored_evaluators="error", spoiling_errors=_SPOILING),
             run=self._settings(runs, target),
-            out=self._folder / raw["output"] if isinstance(raw.get("output"), str) else None,
+            exports=exports,
             gate=gate,
             target_chosen=True,
             document=document,
@@ -229,6 +230,15 @@ class _Reading:
             self.take(
                 (*place, "extractor_config"), partial(build_extractor, spec.extractor.type, spec.extractor.config)
             )
+
+    def _exports(self, document: Mapping[str, Any]) -> list[Plugin]:
+        """Where the command line, or else the suite, wants results as the original writes them."""
+        named, own = self._options.get("output"), self._raw.get("output")
+        if own is not None and not isinstance(own, str):
+            self.tell(("output",), f"output: expected a folder, found {own!r}")
+        folder = Path(named).absolute() if named else self._folder / own if isinstance(own, str) and own else None
+        shown = {key: document[key] for key in ("target", "gate", "reward", "graders") if key in document}
+        return [] if folder is None else [Plugin("letta_results", {"path": str(folder), "config": shown})]
 
     def _settings(self, runs: int, target: Target) -> RunSettings:
         return RunSettings(

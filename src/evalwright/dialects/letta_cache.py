@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,11 @@ from evalwright.files.jsonl import lines_of
 __all__ = ["Cache", "Recording", "read_cache"]
 
 Recording = dict[str, Any]
-"""`sample_id`, `input` (None where unknown), `model`, `trajectory`, `agent_id`, `usage`, `blocks`."""
+"""`sample_id`, `input` (None where unknown), `model`, `trajectory`, `agent_id`, `usage`, `blocks`, and `error`: why
+there is no trajectory, where the agent failed and the recording says so."""
+
+
+_RUN = re.compile(r"run_\d+(\.jsonl)?\Z")
 
 
 class Cache:
@@ -58,6 +63,10 @@ def _recordings(path: Path) -> Iterator[Recording]:
     if (path / "results.jsonl").is_file():
         return _in_file(path / "results.jsonl", path)
     files = sorted(p for p in path.rglob("*.jsonl"))
+    runs = sorted({part for file in files for part in file.relative_to(path).parts if _RUN.match(part)})
+    if len(runs) > 1:
+        named = ", ".join(name.removesuffix(".jsonl") for name in runs)
+        raise InputError(Problem(str(path), f"holds several runs, expected one of them: {named}"))
     if not files:
         raise InputError(
             Problem(str(path), "holds no recorded results: expected results.jsonl, or suite.json with *.jsonl")
@@ -66,7 +75,7 @@ def _recordings(path: Path) -> Iterator[Recording]:
 
 
 def _in_file(file: Path, folder: Path) -> Iterator[Recording]:
-    inputs = _inputs(folder / "suite.json")
+    inputs = _inputs(folder / "suite.json") or _inputs(folder.parent / "suite.json")
     for number, line in lines_of(file):
         record = _object(file, number, line)
         kind = record.get("type")
@@ -111,7 +120,15 @@ def _recording(result: dict[str, Any], inputs: dict[str, Any]) -> Recording:
         "agent_id": result.get("agent_id"),
         "usage": result.get("agent_usage"),
         "blocks": _blocks(result.get("agent_state")),
+        "error": None if trajectory else _error(result.get("error")),
     }
+
+
+def _error(said: Any) -> str | None:
+    """Why the agent gave nothing; a failure of judging is none of the agent's."""
+    if isinstance(said, dict) and said.get("category", "target") == "target":
+        return str(said.get("message") or said)
+    return said if isinstance(said, str) and said else None
 
 
 def _blocks(state: Any) -> dict[str, str] | None:
@@ -127,6 +144,8 @@ def _ours(folder: Path) -> Iterator[Recording]:
     for number, line in lines_of(folder / "traces.jsonl"):
         trace = _object(folder / "traces.jsonl", number, line)
         extra = trace.get("extra") or {}
+        if trace.get("trial"):
+            raise InputError(Problem(str(folder), "holds several runs of each sample, expected one"))
         yield {
             "sample_id": trace.get("case_id"),
             "input": trace.get("input"),
@@ -135,4 +154,5 @@ def _ours(folder: Path) -> Iterator[Recording]:
             "agent_id": extra.get("agent_id"),
             "usage": extra.get("usage"),
             "blocks": extra.get("blocks"),
+            "error": (trace.get("error") or {}).get("message"),
         }

@@ -40,7 +40,7 @@ async def run_suite(
     target: str | None = None,
     **_letta: Any,
 ) -> RunnerResult:
-    """Run a suite and give back its results; they lie in a run folder below `output_path` too.
+    """Run a suite and give back its results; with `output_path` they lie there too, in the original's files.
 
     Addresses and keys of a Letta server are accepted and not needed. Raises InputError, and ValueError for a
     progress callback beside a style.
@@ -53,8 +53,8 @@ async def run_suite(
 def _run(
     path: Path | str, width: int, cached: Path | None, out: Path | None, runs: int | None, target: str | None
 ) -> RunnerResult:
-    suite = load_suite(Path(path), "letta", options={"cached": cached, "target": target})
-    outcome = run(suite, RunOptions(out, trials=runs, concurrency=width))
+    suite = load_suite(Path(path), "letta", options={"cached": cached, "target": target, "output": out})
+    outcome = run(suite, RunOptions(trials=runs, concurrency=width))
     return _result(suite.name, suite.document, outcome)
 
 

@@ -71,7 +71,11 @@ class LettaAgent:
     async def run(self, case: Case, trial: int) -> Answer:
         recording = self._cache.find(case.id, self._model) if self._cache is not None else None
         if recording is not None:
-            return _answer(recording["trajectory"], recording["agent_id"], recording["blocks"], self._model, {})
+            if recording["error"] is not None:
+                raise TargetError(recording["error"], "recorded_error")
+            return _answer(
+                recording["trajectory"], recording["agent_id"], recording["blocks"], self._model, recording["usage"]
+            )
         sample = sample_of(case)
         backend, agent = await self._agent(sample)
         model = self._model or (agent.model if agent is not None else None)
@@ -141,7 +145,7 @@ def _answer(
     agent_id: str | None,
     blocks: dict[str, str] | None,
     model: str | None,
-    usage: dict[str, Any],
+    usage: Any,
     asked: Any = (),
 ) -> Answer:
     texts = assistant_texts(turns)
@@ -161,10 +165,17 @@ def _answer(
     return answer
 
 
-def _metrics(usage: dict[str, Any]) -> Metrics:
-    asked = usage.get("token_input", usage.get("prompt_tokens"))
-    said = usage.get("token_output", usage.get("completion_tokens"))
-    return Metrics(asked if isinstance(asked, int) else None, said if isinstance(said, int) else None)
+def _metrics(usage: Any) -> Metrics:
+    """Tokens in all; recordings have one usage, or one for each message."""
+    counted = [one for one in (usage if isinstance(usage, list) else [usage]) if isinstance(one, dict)]
+    return Metrics(
+        _tokens(counted, "token_input", "prompt_tokens"), _tokens(counted, "token_output", "completion_tokens")
+    )
+
+
+def _tokens(counted: list[dict[str, Any]], *names: str) -> int | None:
+    found = [one[name] for one in counted for name in names if isinstance(one.get(name), int)]
+    return sum(found) if found else None
 
 
 def _messages(turns: list[Turn], asked: list[Any]) -> list[TraceMessage]:

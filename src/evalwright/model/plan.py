@@ -137,6 +137,8 @@ class Plan(msgspec.Struct):
     """Where the run is kept: the first entry of `output`."""
     mirrors: list[Plugin] = []
     """Further entries of `output`: told of what is stored; their failures never stop a run."""
+    exports: list[Plugin] = []
+    """Forms of other programs in which the stored run is written down too, whenever a session of it ends."""
     workspace: Plugin | None = None
     prices: dict[str, Price] = {}
     schema_version: str = "1.0"

@@ -20,6 +20,7 @@ __all__ = [
     "Dialect",
     "Enricher",
     "Evaluator",
+    "Export",
     "Extractor",
     "Mirror",
     "Part",
@@ -115,6 +116,13 @@ class Mirror(Protocol):
         """The run, or this session of it, is over."""
 
     def close(self) -> None: ...
+
+
+class Export(Protocol):
+    """Writes a stored run down as another program would. Registered as a callable `(config) -> Export`."""
+
+    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
+        """Replace what an earlier session wrote. Raises StorageError."""
 
 
 class Workspace(Protocol):

@@ -40,6 +40,8 @@ class Suite(BaseModel):
     store: Plugin = Plugin("local_files")
     """Where runs are kept: the first entry of `output`."""
     mirrors: list[Plugin] = []
+    exports: list[Plugin] = []
+    """Forms of other programs in which the stored run is written down too."""
     workspace: Plugin | None = None
     evaluators_by_case: bool = False
     """Cases bring evaluators of their own; `evaluators` is then empty."""

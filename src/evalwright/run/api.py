@@ -16,6 +16,7 @@ from evalwright.llm.current import in_use
 from evalwright.model.chat import Models
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
+from evalwright.registry import load
 from evalwright.run.asking import models_of
 from evalwright.run.mirroring import Mirroring
 from evalwright.run.options import Outcome, RunOptions
@@ -196,4 +197,6 @@ def _outcome(
     if mirrors is not None:
         mirrors.finish(summary)
     writer.save_summary(summary)
+    for export in plan.exports:
+        load("exports", export.type)(export.config).write(writer, plan, summary)
     return Outcome(address, plan, summary, interrupted, [*notes, *writer.damage])

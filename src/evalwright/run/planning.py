@@ -51,6 +51,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         metadata=suite.metadata,
         store=suite.store,
         mirrors=suite.mirrors,
+        exports=suite.exports,
         workspace=suite.workspace,
         prices=suite.prices,
         evaluators_by_case=suite.evaluators_by_case,

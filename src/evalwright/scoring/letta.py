@@ -16,7 +16,7 @@ from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.scoring.gate import OPERATORS, decided
 
-__all__ = ["REWARD", "LettaAggregate"]
+__all__ = ["REWARD", "LettaAggregate", "grades_of", "judges_of"]
 
 REWARD = "reward composer"
 """The evaluator that makes one score of all grades, in suites that have one."""
@@ -41,7 +41,7 @@ class LettaAggregate:
 
     def __init__(self, plan: Plan) -> None:
         self._keys = [spec.name for spec in plan.evaluators if spec.name != REWARD]
-        self._judges = {spec.name for spec in plan.evaluators if spec.type in _JUDGES}
+        self._judges = judges_of(plan)
         self._gate = plan.gate
         self._models = [v.name for v in plan.variants if v.config.get("model")]
         self._runs: dict[int, list[_Row]] = {trial: [] for trial in range(plan.run.trials)}
@@ -49,7 +49,7 @@ class LettaAggregate:
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
-        grades = None if trace.error is not None else self._grades(results)
+        grades = None if trace.error is not None else grades_of(results, self._judges)
         first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._keys[0]), "")
         attempted = grades is not None and first not in _NOT_ATTEMPTED
         row = _Row(trace.variant_name, trace.case_index or 0, grades, attempted, status == "error", trace.case_id)
@@ -73,18 +73,6 @@ class LettaAggregate:
         else:
             summary.native = {f"run_{i}": of_run for i, of_run in enumerate(numbers, 1)}
             summary.native["statistics"] = _spread(numbers) if rewarded else _statistics(numbers, self._keys)
-
-    def _grades(self, results: Collection[ResultLike]) -> dict[str, float] | None:
-        grades = {}
-        for row in results:
-            if row.error is None:
-                grades[row.evaluator] = row.score or 0.0
-            else:
-                kind = getattr(row.error, "type", "")
-                if kind not in _EMPTY and (row.evaluator not in self._judges or kind in _OURS):
-                    return None
-                grades[row.evaluator] = 0.0
-        return grades
 
     def _decided(self, rows: Sequence[_Row]) -> GateOutcome:
         gate = self._gate
@@ -169,6 +157,25 @@ class LettaAggregate:
             **_averages(mine, self._primary()),
             "metrics": rates,
         }
+
+
+def judges_of(plan: Plan) -> set[str]:
+    """The graders whose failure is a grade of 0."""
+    return {spec.name for spec in plan.evaluators if spec.type in _JUDGES}
+
+
+def grades_of(results: Collection[ResultLike], judges: Collection[str]) -> dict[str, float] | None:
+    """The scores of a row that count, by grader; None where a grader or an extractor spoilt it."""
+    grades = {}
+    for row in results:
+        if row.error is None:
+            grades[row.evaluator] = row.score or 0.0
+        else:
+            kind = getattr(row.error, "type", "")
+            if kind not in _EMPTY and (row.evaluator not in judges or kind in _OURS):
+                return None
+            grades[row.evaluator] = 0.0
+    return grades
 
 
 def _scores(rows: Sequence[_Row], key: str) -> list[float]:

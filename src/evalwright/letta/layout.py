@@ -1,0 +1,135 @@
+"""The files that letta-evals writes, made of a stored run (specification letta, 7.3): `--cached` reads them again.
+
+Suites with a gate: `header.json`, `results.jsonl` and `summary.json`, with several runs each in `run_N`, beside
+`aggregate_stats.json`. Suites with a reward: `suite.json`, `<model>.jsonl` (with several runs `<model>/run_N.jsonl`)
+and `summary.json`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.files.durable import storage_error
+from evalwright.letta.rows import Row, masked, row_of, sample_fields
+from evalwright.model.plan import Plan, Variant
+from evalwright.model.protocols import RunWriter
+from evalwright.model.summary import RunSummary
+from evalwright.run.ordered import OrderedCells
+
+__all__ = ["LettaResults"]
+
+_HEADER, _RESULTS, _SUMMARY, _SUITE = "header.json", "results.jsonl", "summary.json", "suite.json"
+_STATISTICS = "aggregate_stats.json"
+
+
+class LettaResults:
+    """Results as letta-evals writes them. Keys: `path`, the folder, and `config`, what of the suite is shown there."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._folder, self._config = Path(config["path"]), config["config"]
+
+    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
+        writing = _Writing(self._folder, self._config, run, plan, summary.native or {})
+        try:
+            with OrderedCells(run) as cells:
+                writing.rewarded(cells) if (plan.gate or {}).get("kind") == "reward" else writing.gated(cells)
+        except OSError as error:
+            raise storage_error("write", self._folder, error) from error
+
+
+class _Writing:
+    """One run going into one folder."""
+
+    def __init__(
+        self, folder: Path, config: Mapping[str, Any], run: RunWriter, plan: Plan, native: Mapping[str, Any]
+    ) -> None:
+        self._folder, self._run, self._plan = folder, run, plan
+        self._config = masked(config, run.mask)
+        self._native = native
+        self._several = "statistics" in native
+        self._trials = range(plan.run.trials)
+        self._variants = sorted(plan.variants, key=lambda variant: variant.name)
+
+    def gated(self, cells: OrderedCells) -> None:
+        """The layout of suites with a gate."""
+        self._clear()
+        for trial in self._trials:
+            folder = self._folder / f"run_{trial + 1}" if self._several else self._folder
+            rows = chain.from_iterable(self._rows(cells, variant, trial) for variant in self._variants)
+            numbers = self._numbers(trial)
+            _json(folder / _HEADER, {"type": "header", "suite": self._plan.name, "config": self._config})
+            _lines(folder / _RESULTS, (row.older(self._run.mask) for row in rows))
+            passed = {"gates_passed": numbers["gates_passed"]}
+            _json(folder / _SUMMARY, {"type": "summary", "metrics": _metrics(numbers), **passed})
+        if self._several:
+            each = [_metrics(self._numbers(trial)) for trial in self._trials]
+            _json(self._folder / _STATISTICS, {**self._native["statistics"], "individual_run_metrics": each})
+
+    def rewarded(self, cells: OrderedCells) -> None:
+        """The layout of suites with a reward."""
+        head = {"suite": self._plan.name, "config": self._config}
+        samples = (masked(sample_fields(case), self._run.mask) for case in self._run.cases())
+        _write(self._folder / _SUITE, _object(head, "samples", samples))
+        for variant in self._variants:
+            name = re.sub(r"[/\\:]", "-", variant.config.get("model") or "default")
+            for trial in self._trials:
+                file = f"{name}/run_{trial + 1}.jsonl" if self._several else f"{name}.jsonl"
+                _lines(self._folder / file, (row.newer() for row in self._rows(cells, variant, trial)))
+        _json(self._folder / _SUMMARY, self._native)
+
+    def _rows(self, cells: OrderedCells, variant: Variant, trial: int) -> Iterator[Row]:
+        for trace, results in cells.of(variant.name, trial):
+            yield row_of(self._plan, variant, self._run.case(trace.case_index or 0), trace, results)
+
+    def _numbers(self, trial: int) -> Mapping[str, Any]:
+        numbers: Mapping[str, Any] = self._native[f"run_{trial + 1}"] if self._several else self._native
+        return numbers
+
+    def _clear(self) -> None:
+        """Take away what an earlier run with another number of runs left, so that no reader mixes the two."""
+        for folder in (self._folder, *self._folder.glob("run_[0-9]*")):
+            for name in (_HEADER, _RESULTS, _SUMMARY, _STATISTICS):
+                (folder / name).unlink(missing_ok=True)
+            if folder != self._folder:
+                with suppress(OSError):  # something else is in it
+                    folder.rmdir()
+
+
+def _metrics(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in numbers.items() if key != "gates_passed"}
+
+
+def _json(path: Path, document: Mapping[str, Any]) -> None:
+    _write(path, [msgspec.json.format(msgspec.json.encode(document), indent=2), b"\n"])
+
+
+def _lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    _write(path, (msgspec.json.encode(record) + b"\n" for record in records))
+
+
+def _object(head: Mapping[str, Any], key: str, items: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    """One JSON object whose last value is a long list."""
+    yield msgspec.json.encode(head)[:-1] + b"," + msgspec.json.encode(key) + b":["
+    for position, item in enumerate(items):
+        yield (b",\n" if position else b"\n") + msgspec.json.encode(item)
+    yield b"\n]}\n"
+
+
+def _write(path: Path, parts: Iterable[bytes]) -> None:
+    """Replace a file at once, without holding its content."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.writelines(parts)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

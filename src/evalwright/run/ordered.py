@@ -1,0 +1,66 @@
+"""The cells of a stored run by variant and trial, in the order of the dataset: for files in which order matters."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from types import TracebackType
+
+import msgspec
+
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import EvaluationResult
+from evalwright.model.trace import Trace
+
+__all__ = ["OrderedCells"]
+
+_TABLES = """
+PRAGMA journal_mode = OFF;
+CREATE TABLE traces (
+    variant TEXT, trial INTEGER, case_id TEXT, attempt INTEGER, body BLOB, position INTEGER,
+    PRIMARY KEY (variant, trial, case_id)
+);
+CREATE TABLE results (
+    variant TEXT, trial INTEGER, case_id TEXT, attempt INTEGER, body BLOB, evaluator TEXT,
+    PRIMARY KEY (variant, trial, case_id, evaluator)
+);
+"""
+_KEEP = (
+    "INSERT INTO {0} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "
+    "SET attempt = excluded.attempt, body = excluded.body WHERE excluded.attempt >= attempt"
+)
+_TRACES = "SELECT case_id, attempt, body FROM traces WHERE (variant, trial) = (?, ?) ORDER BY position"
+_RESULTS = "SELECT body FROM results WHERE (variant, trial, case_id, attempt) = (?, ?, ?, ?) ORDER BY rowid"
+
+
+class OrderedCells:
+    """The newest trace of each cell with its results. They wait in a temporary file that goes away with this."""
+
+    def __init__(self, reader: RunReader) -> None:
+        encode = msgspec.json.encode
+        self._spool = sqlite3.connect("")
+        self._spool.executescript(_TABLES)
+        traces = (
+            (t.variant_name, t.trial, t.case_id, t.attempt, encode(t), t.case_index) for t in reader.traces(Trace)
+        )
+        self._spool.executemany(_KEEP.format("traces"), traces)
+        results = (
+            (r.variant_name, r.trial, r.case_id, r.attempt, encode(r), r.evaluator)
+            for r in reader.results(EvaluationResult)
+        )
+        self._spool.executemany(_KEEP.format("results"), results)
+
+    def of(self, variant: str, trial: int) -> Iterator[tuple[Trace, list[EvaluationResult]]]:
+        """The cells of one variant in one trial, by position of their cases."""
+        for case_id, attempt, body in self._spool.execute(_TRACES, (variant, trial)):
+            key = (variant, trial, case_id, attempt)
+            rows = [msgspec.json.decode(row, type=EvaluationResult) for (row,) in self._spool.execute(_RESULTS, key)]
+            yield msgspec.json.decode(body, type=Trace), rows
+
+    def __enter__(self) -> OrderedCells:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        self._spool.close()
