@@ -13,7 +13,14 @@ from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
 
-__all__ = ["KINDS", "load", "names", "package_of"]
+__all__ = ["KINDS", "PREMADE", "load", "names", "package_of"]
+
+PREMADE = (
+    "AnswerCorrectness", "AnswerRelevancy", "Battle", "ClosedQA", "ContextRelevancy", "EmbeddingSimilarity",
+    "ExactMatch", "Factuality", "Faithfulness", "Humor", "JSONDiff", "LevenshteinMatch", "ListContains", "Moderation",
+    "NumericDiff", "Possible", "Security", "Sql", "Summary", "Translation", "ValidJSON",
+)  # fmt: skip
+"""Evaluators that every format knows by these names (specification pixie, 3)."""
 
 KINDS: dict[str, dict[str, str]] = {
     "dialects": {
@@ -39,6 +46,7 @@ KINDS: dict[str, dict[str, str]] = {
         "user_simulator": "evalwright.targets.user_simulator:UserSimulator",
     },
     "evaluators": {
+        **{name: f"evalwright.pixie.premade:{name}" for name in PREMADE},
         "ascii_printable_only": "evalwright.evaluators.ground_truth:AsciiPrintableOnly",
         "bad_tool_failure_recovery": "evalwright.evaluators.step_checks:BadToolFailureRecovery",
         "code_judge": "evalwright.evaluators.code_judge:CodeJudge",

@@ -12,6 +12,7 @@ from evalwright.dialects.agentv_messages import Files
 from evalwright.dialects.agentv_notes import Notes
 from evalwright.dialects.agentv_rubrics import rubric_items
 from evalwright.errors import InputError, did_you_mean
+from evalwright.registry import PREMADE
 
 __all__ = ["Evaluators", "Spec", "unique"]
 
@@ -84,8 +85,8 @@ class Evaluators:
         kind = str(written).replace("-", "_") if isinstance(written, str) else ""
         negated = kind.startswith("not_")
         kind = _ALIASES.get(kind.removeprefix("not_"), kind.removeprefix("not_"))
-        if kind not in _TYPES:
-            tell(f"{place}.type", f"unknown type {written!r} of an evaluator{did_you_mean(kind, _TYPES)}")
+        if kind not in _TYPES and kind not in PREMADE:
+            tell(f"{place}.type", f"unknown type {written!r} of an evaluator{did_you_mean(kind, _TYPES + PREMADE)}")
             return None
         name = raw.get("name", raw.get("metric"))
         if not isinstance(name, str) or not name:
@@ -117,6 +118,8 @@ class Evaluators:
             return self._text_check(kind, raw, place, name, tell)
         given = {_snake(key): value for key, value in raw.items() if key not in _COMMON}
         config = {**(given.pop("config", None) or {}), **given}
+        if kind in PREMADE:
+            return {"name": name, "type": kind, "config": config}
         known = _KEYS[kind]
         if kind == "field_accuracy" and config.get("aggregation", _AGGREGATIONS[0]) not in _AGGREGATIONS:
             said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {_AGGREGATIONS[0]} is taken"

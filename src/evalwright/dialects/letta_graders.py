@@ -10,7 +10,7 @@ from evalwright.dialects.gates import pass_thresholds
 from evalwright.errors import did_you_mean
 from evalwright.files.places import Place
 from evalwright.model.plan import EvaluatorSpec, Plugin
-from evalwright.registry import names
+from evalwright.registry import PREMADE, names
 
 __all__ = ["TOOL_GRADERS", "Graders"]
 
@@ -88,8 +88,11 @@ class Graders:
             return "python_grader", {"function": f"{self._folder / path}:{name}"}
         elif function in TOOL_GRADERS:
             return TOOL_GRADERS[function], {}
+        elif function in PREMADE:
+            return function, {}
         else:
-            known = f"{did_you_mean(function, TOOL_GRADERS)} (there are: {', '.join(TOOL_GRADERS)})"
+            functions = (*TOOL_GRADERS, *PREMADE)
+            known = f"{did_you_mean(function, functions)} (there are: {', '.join(functions)})"
             self._tell(place, f"no function {function!r}{known}")
         return None, {}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import EvaluatorSpec
+from evalwright.registry import PREMADE
 
 __all__ = ["DEFAULT_JUDGE_MODEL", "DETERMINISTIC", "PLANS", "TRACE", "configured", "plan_of", "read_configuration"]
 
@@ -114,6 +115,8 @@ def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
         return EvaluatorSpec(name, "rubric_judge", {"model": judge_model or DEFAULT_JUDGE_MODEL, **given})
     if kind in ("python", "typescript", "regex"):
         return EvaluatorSpec(name, {"regex": "regex"}.get(kind, f"{kind}_code"), given)
+    if kind in PREMADE:
+        return EvaluatorSpec(name, str(kind), given)
     if kind == "trace":
         check = given.pop("check", None)
         if check not in TRACE:
@@ -121,7 +124,9 @@ def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
         if check in _JUDGES:
             given = {"model": judge_model or DEFAULT_JUDGE_MODEL, **given}
         return EvaluatorSpec(name, check, given)
-    raise ValueError(f"type: expected one of rubric, python, typescript, regex, trace, found {kind!r}")
+    raise ValueError(
+        f"type: expected one of rubric, python, typescript, regex, trace, or a pre-made evaluator, found {kind!r}"
+    )
 
 
 def _unbuildable(specs: list[EvaluatorSpec], file: str) -> Iterator[Problem]:

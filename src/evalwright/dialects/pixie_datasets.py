@@ -250,10 +250,13 @@ class _Reading:
         from evalwright.evaluators.build import build_evaluator
 
         for name in dict.fromkeys(names) if self._to_run else ():
-            self._take(key, f"{where}{key}: ", partial(build_evaluator, "pixie", self._config(name)))
+            kind = self._kind(name)
+            self._take(key, f"{where}{key}: ", partial(build_evaluator, kind["type"], kind["config"]))
 
-    def _config(self, name: str) -> dict[str, Any]:
-        return {"reference": name, "folders": self._folders}
+    def _kind(self, name: str) -> dict[str, Any]:
+        if name in registry.PREMADE:
+            return {"type": name, "config": {}}
+        return {"type": "pixie", "config": {"reference": name, "folders": self._folders}}
 
     def _specs(self, names: list[str]) -> list[dict[str, Any]]:
         seen: dict[str, int] = {}
@@ -262,7 +265,7 @@ class _Reading:
             label = name.rpartition(":")[2]
             seen[label] = count = seen.get(label, 0) + 1
             shown = label if count == 1 else f"{label}#{count}"
-            specs.append({"name": shown, "type": "pixie", "config": self._config(name)})
+            specs.append({"name": shown, **self._kind(name)})
         return specs
 
 

@@ -15,11 +15,11 @@ from evalwright.pixie.noting import PASSES
 if TYPE_CHECKING:
     from evalwright.pixie import evaluation
 
-__all__ = ["InTest", "PixieEvaluator", "WrapCheck", "judgement"]
+__all__ = ["InTest", "PixieEvaluator", "WrapCheck", "judged", "judgement"]
 
 
 class PixieEvaluator:
-    """A pre-made evaluator (`ExactMatch`) or one of your own (`file.py:check`), with its `reference` and `folders`."""
+    """An evaluator of your own (`file.py:check`), with its `reference` and `folders`."""
 
     calls_models = True
 
@@ -29,11 +29,20 @@ class PixieEvaluator:
         self._evaluator = evaluator_at(reference, [Path(folder) for folder in folders])
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        from evalwright.pixie.evaluation import said_by
+        return await judged(self._evaluator, case, trace)
 
-        if trace.error is not None:
-            raise EvaluatorError(f"the application gave no output: {trace.error.message}", "no_output")
-        return judgement(await said_by(self._evaluator, _evaluable(case, trace)))
+
+async def judged(evaluator: Any, case: Case, trace: Trace) -> Evaluation:
+    """What an evaluator says of an entry's values (`extra` of the case) and outputs (`extra.outputs` of the trace).
+
+    Raises EvaluatorError when there is no output, or when a scorer says that it had an error, and whatever the
+    evaluator raises.
+    """
+    from evalwright.pixie.evaluation import said_by
+
+    if trace.error is not None:
+        raise EvaluatorError(f"the application gave no output: {trace.error.message}", "no_output")
+    return judgement(await said_by(evaluator, _evaluable(case, trace)))
 
 
 def judgement(said: evaluation.Evaluation, threshold: float = PASSES) -> Evaluation:

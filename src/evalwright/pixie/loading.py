@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.pixie.names import BUILT_IN
 from evalwright.pixie.shim import serve
+from evalwright.registry import PREMADE
 
 __all__ = ["attribute_at", "evaluator_at", "runnable_at"]
 
@@ -32,9 +32,9 @@ def runnable_at(place: str, folders: Sequence[Path]) -> Any:
 def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
     """The pre-made evaluator of that name, or what `file.py:Name` stands for. Raises InputError."""
     if ":" not in place:
-        if place not in BUILT_IN:
+        if place not in PREMADE:
             raise InputError(
-                f"Unknown evaluator {place!r}{did_you_mean(place, BUILT_IN)} Pre-made evaluators have bare names "
+                f"Unknown evaluator {place!r}{did_you_mean(place, PREMADE)} Pre-made evaluators have bare names "
                 f"(Factuality), your own are named by filepath:name (pixie_qa/evaluators.py:check)"
             )
         from evalwright.pixie import evals

@@ -1,0 +1,164 @@
+"""The pre-made evaluators under their own names in every format, with their configuration.
+
+Of a case of another format they see its input as it is, its metadata, and as expectation its ground truth; of the
+trace the value at `field`. A score of at least one half passes. What could not be judged is an error.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.fields import ABSENT, select
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.pixie.evaluator import judged
+
+_NO_VALUE: tuple[Any, ...] = (None, "", [])
+
+
+class _Premade(msgspec.Struct, frozen=True, dict=True, kw_only=True):
+    field: str = "output.final_answer"
+
+    async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        if "eval_input" in case.extra:
+            return await judged(self._evaluator, case, trace)
+        if trace.error is not None:
+            raise EvaluatorError(f"not judged, the system had an error: {trace.error.message}", "no_output")
+        output = select(self.field)(trace)
+        if output is ABSENT or output is None:
+            return Evaluation(False, 0.0, f"{self.field} is absent")
+        return await judged(self._evaluator, _with_values(case), _with_output(trace, output))
+
+    @cached_property
+    def _evaluator(self) -> Any:
+        from evalwright.pixie import evals
+
+        config = {name: getattr(self, name) for name in self.__struct_fields__ if name != "field"}
+        return getattr(evals, type(self).__name__)(**config)
+
+
+def _with_values(case: Case) -> Case:
+    values = {"eval_input": [{"name": "input", "value": case.input}], "eval_metadata": case.metadata}
+    truth = _truth(case)
+    expectation = {} if truth is None else {"expectation": truth}
+    return msgspec.structs.replace(case, extra={**values, **expectation})
+
+
+def _truth(case: Case) -> Any:
+    conversation = case.expected.conversation
+    places = (
+        case.extra.get("ground_truth"),
+        case.extra.get("reference_answer"),
+        case.expected.facts.get("ground_truth"),
+        conversation.ground_truth if conversation else None,
+    )
+    return next((truth for truth in places if truth not in _NO_VALUE), None)
+
+
+def _with_output(trace: Trace, output: Any) -> Trace:
+    return msgspec.structs.replace(trace, extra={"outputs": [{"name": "output", "value": msgspec.to_builtins(output)}]})
+
+
+class _Judge(_Premade, frozen=True, kw_only=True):
+    model: str | None = None
+    calls_models = True
+
+
+class ExactMatch(_Premade, frozen=True):
+    """Equality of texts; containers are compared as JSON."""
+
+
+class LevenshteinMatch(_Premade, frozen=True):
+    """One less the share of characters that must be edited."""
+
+
+class NumericDiff(_Premade, frozen=True):
+    """How near two numbers are, relative to their size."""
+
+
+class JSONDiff(_Premade, frozen=True):
+    """How alike two JSON documents are, part by part."""
+
+
+class ValidJSON(_Premade, frozen=True, kw_only=True):
+    """Whether the output is a JSON object or list, or fits `schema`."""
+
+    schema: dict[str, Any] | bool | None = None
+
+
+class ListContains(_Premade, frozen=True, kw_only=True):
+    """How much of an expected list is in the output, every item paired at most once."""
+
+    allow_extra_entities: bool = False
+
+
+class EmbeddingSimilarity(_Judge, frozen=True, kw_only=True):
+    """How near output and expectation are in meaning, by their embeddings."""
+
+    prefix: str = ""
+
+
+class Moderation(_Premade, frozen=True, kw_only=True):
+    """Whether a moderation model takes no offence at the output."""
+
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    calls_models = True
+
+
+class Factuality(_Judge, frozen=True):
+    """Whether the output's facts are those of the expectation."""
+
+
+class ClosedQA(_Judge, frozen=True):
+    """Whether the output answers the input by `metadata.criteria`."""
+
+
+class Battle(_Judge, frozen=True):
+    """Whether the output follows the instructions (the input) better than the expectation does."""
+
+
+class Humor(_Judge, frozen=True):
+    """Whether the output is funny."""
+
+
+class Security(_Judge, frozen=True):
+    """Whether the output is free of malice."""
+
+
+class Sql(_Judge, frozen=True):
+    """Whether the output's SQL means what the expected SQL means."""
+
+
+class Summary(_Judge, frozen=True):
+    """Whether the output is a better summary of the input than the expectation."""
+
+
+class Translation(_Judge, frozen=True, kw_only=True):
+    """Whether the output is as good a translation into `language` as the expectation."""
+
+    language: str | None = None
+
+
+class Possible(_Judge, frozen=True):
+    """Whether the output offers a solution rather than saying that there is none."""
+
+
+class ContextRelevancy(_Judge, frozen=True):
+    """How much of `metadata.context` is needed to answer the input."""
+
+
+class Faithfulness(_Judge, frozen=True):
+    """How many statements of the output `metadata.context` bears out."""
+
+
+class AnswerRelevancy(_Judge, frozen=True):
+    """How near the questions that the output would answer are to the input."""
+
+
+class AnswerCorrectness(_Judge, frozen=True):
+    """How many statements of output and expectation agree, and how near both are in meaning."""
