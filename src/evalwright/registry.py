@@ -163,6 +163,8 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "formats": {
         "openai-messages": "evalwright.dialects.openai_messages:OpenAIMessages",
+        "openinference": "evalwright.dialects.span_import:OpenInference",
+        "otlp-json": "evalwright.dialects.span_import:OtlpJson",
     },
     "reports": {
         "json": "evalwright.reports.json:Json",

@@ -11,19 +11,21 @@ from evalwright import registry
 __all__ = ["command"]
 
 
-@click.command("import", short_help="Make a suite of recorded conversations.")
+@click.command("import", short_help="Make a suite of recorded conversations or spans.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--format", "format_", metavar="NAME", required=True, help="What FILE holds: openai-messages, ...")
+@click.option(
+    "--format", "format_", metavar="NAME", required=True, help="What FILE holds: openai-messages, otlp-json, ..."
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the suite goes; default: FILE-suite."
 )
 @click.option("--map", "pairs", multiple=True, metavar="NAME=PATH", help="Where a part lies in a record; repeatable.")
 @click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same as a YAML file.")
 def command(file: Path, format_: str, out: Path | None, pairs: tuple[str, ...], mapping: Path | None) -> int:
-    """Write a suite that replays and judges the recorded conversations in FILE.
+    """Write a suite that replays and judges the recorded conversations or exported spans in FILE.
 
-    `evalwright list formats` names the formats. Parts that can be mapped: id, trial, messages, actions, reward,
-    started_at, finished_at, records, metadata.NAME and extra.NAME.
+    `evalwright list formats` names the formats. Parts of conversations that can be mapped: id, trial, messages,
+    actions, reward, started_at, finished_at, records, metadata.NAME and extra.NAME.
     """
     import shlex
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -23,9 +23,17 @@ from evalwright.dialects.recordings import Place, Recordings, open_recordings
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
 
-__all__ = ["ImportResult", "import_recordings"]
+__all__ = ["ANSWERED", "ImportResult", "check_free", "import_recordings", "write_cases", "write_suite"]
 
 _CASES, _SUITE = "cases.jsonl", "eval.yaml"
+
+ANSWERED: Final[dict[str, Any]] = {
+    "name": "answered",
+    "type": "schema_match",
+    "config": {"field": "output.final_answer", "schema": {"type": "string", "minLength": 1}},
+}
+"""The evaluator for recordings of which nothing is known: there is an answer."""
+
 _MOST_PROBLEMS = 100
 
 
@@ -49,18 +57,29 @@ def import_recordings(
 
     Raises InputError with every mistake, and then nothing is written; StorageError when writing fails.
     """
-    files = [out / _CASES, out / _SUITE]
-    present = [Problem(str(file), "exists already; choose another folder") for file in files if file.exists()]
-    if present:
-        raise InputError(present)
+    check_free(out)
     compiled = compile_mapping(mapping)
     reader = RecordReader(source, compiled, read_conversation)
     with open_recordings(source, compiled) as recordings:
         survey = _survey(reader, recordings, source)
-        _make_folder(out)
-        _write_lines(files[0], _case_lines(survey, reader, recordings))
-    replace_file(files[1], _suite(source, survey))
+        write_cases(out, _case_lines(survey, reader, recordings))
+    description = f"{survey.traces} recordings of {len(survey.cases)} cases, replayed and judged"
+    files = write_suite(out, source, description, _evaluators(survey), survey.trials)
     return ImportResult(len(survey.cases), survey.trials, survey.traces, files, survey.notes())
+
+
+def check_free(out: Path) -> None:
+    """Raises InputError when folder `out` holds a suite already."""
+    files = [out / _CASES, out / _SUITE]
+    present = [Problem(str(file), "exists already; choose another folder") for file in files if file.exists()]
+    if present:
+        raise InputError(present)
+
+
+def write_cases(out: Path, lines: Iterator[bytes]) -> None:
+    """Write `cases.jsonl` into `out`, all lines or no file. Raises InputError, StorageError and what `lines` raises."""
+    _make_folder(out)
+    _write_lines(out / _CASES, lines)
 
 
 @dataclass(slots=True)
@@ -207,38 +226,44 @@ def _case(case_id: str, recordings: list[Recording]) -> dict[str, Any]:
     }
 
 
-def _suite(source: Path, survey: _Survey) -> bytes:
-    """The `eval.yaml`: a recorded reward decides, expected actions decide where there is no reward."""
+def write_suite(
+    out: Path, source: Path, description: str, evaluators: list[dict[str, Any]], trials: int = 1
+) -> list[Path]:
+    """Write the `eval.yaml` that replays `cases.jsonl`; the first evaluator decides. What was written, both files.
+
+    Raises StorageError.
+    """
     from evalwright.files.yaml import dump
 
-    evaluators = _evaluators(survey)
     document = {
         "schema_version": "1.0",
         "eval": {
             "name": re.sub(r"[^\w.-]+", "-", source.stem).strip("-.") or "recordings",
-            "description": f"{survey.traces} recordings of {len(survey.cases)} cases, replayed and judged",
+            "description": description,
         },
         "dataset": {"type": "jsonl", "path": _CASES},
         "systems": [{"name": "recorded", "adapter": "replay"}],
         "evaluators": evaluators,
         "pass_criteria": {"all_required": [evaluators[0]["name"]]},
-        "run": {"trials": survey.trials},
+        "run": {"trials": trials},
         "output": [{"type": "local_files", "path": "runs"}],
     }
-    return dump(document).encode()
+    replace_file(out / _SUITE, dump(document).encode())
+    return [out / _CASES, out / _SUITE]
 
 
 def _evaluators(survey: _Survey) -> list[dict[str, Any]]:
-    """The checks that the recordings allow, the deciding one first; without any, that there is an answer."""
+    """The checks that the recordings allow, the deciding one first: a recorded reward, else expected actions.
+
+    Without either, that there is an answer.
+    """
     checks: list[dict[str, Any]] = []
     if survey.rewarded:
         rewarded = {"field": "metrics.custom.reward", "equals": 1}
         checks.append({"name": "reward", "type": "field_check", "config": rewarded})
     if survey.expecting:
         checks.append({"name": "actions", "type": "tool_calls_match", "config": {"expected_from": "actions"}})
-    text = {"type": "string", "minLength": 1}
-    answered = {"field": "output.final_answer", "schema": text}
-    return checks or [{"name": "answered", "type": "schema_match", "config": answered}]
+    return checks or [ANSWERED]
 
 
 def _make_folder(folder: Path) -> None:

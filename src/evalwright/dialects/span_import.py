@@ -1,0 +1,164 @@
+"""From exported spans to a suite that replays them: one case a trace.
+
+Spans of a trace lie anywhere in a file, so they are gathered in a temporary database, never in memory.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.dialects.importing import ANSWERED, ImportResult, check_free, write_cases, write_suite
+from evalwright.dialects.span_files import WireSpan, read_spans
+from evalwright.dialects.span_traces import trace_of
+from evalwright.errors import InputError, Problem, StorageError
+from evalwright.model.trace import Trace
+
+__all__ = ["OpenInference", "OtlpJson", "import_spans"]
+
+_SHOWN = 5
+"""Losses that are told one by one."""
+
+
+class OtlpJson:
+    """The import format `otlp-json`: documents with `resourceSpans`, as a collector's file exporter writes them."""
+
+    @staticmethod
+    def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_spans(source, out, mapping, plain=False)
+
+
+class OpenInference:
+    """The import format `openinference`: plain spans too, as SDKs print them and Phoenix exports them."""
+
+    @staticmethod
+    def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_spans(source, out, mapping, plain=True)
+
+
+def import_spans(source: Path, out: Path, mapping: Mapping[str, str] | None, plain: bool) -> ImportResult:
+    """Write the suite of a file of spans into folder `out`; what of the file could not be used is in the notes.
+
+    Raises InputError when the file cannot be read or holds no span at all, and then nothing is written.
+    """
+    if mapping:
+        raise InputError("spans say themselves what they are: nothing can be mapped in this format")
+    check_free(out)
+    losses = _Losses()
+    with closing(_Gathered()) as gathered:
+        for span in read_spans(source, plain, losses.add):
+            gathered.add(span)
+        if not gathered.traces:
+            raise InputError(losses.problems(source) or [Problem(str(source), "holds no spans")])
+        told = _Told(source, losses)
+        write_cases(out, told.lines(gathered))
+    description = f"{told.cases} recorded traces, replayed and judged"
+    files = write_suite(out, source, description, [ANSWERED])
+    return ImportResult(told.cases, 1, told.cases, files, told.notes())
+
+
+class _Losses:
+    """What of a file could not be used: how much, and the first of it."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._first: list[tuple[str, str]] = []
+
+    def add(self, place: str, why: str) -> None:
+        self._number += 1
+        if self._number <= _SHOWN:
+            self._first.append((place, why))
+
+    def problems(self, source: Path) -> list[Problem]:
+        return [Problem(str(source), f"{place}: {why}") for place, why in self._first]
+
+    def notes(self) -> list[str]:
+        more = self._number - len(self._first)
+        listed = [f"lost: {place}: {why}" for place, why in self._first]
+        return [*listed, f"lost: {more} more places of the file"] if more else listed
+
+
+class _Gathered:
+    """The spans of a file by their traces, traces in the order in which the file first names them."""
+
+    def __init__(self) -> None:
+        self.traces = 0
+        self._encode, self._decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(WireSpan).decode
+        self._base = sqlite3.connect("")  # a file of SQLite's own, gone with the connection
+        self._base.execute("PRAGMA synchronous = OFF")
+        self._base.execute("CREATE TABLE traces (id TEXT PRIMARY KEY, number INTEGER)")
+        self._base.execute("CREATE TABLE spans (trace INTEGER, record BLOB)")
+
+    def add(self, span: WireSpan) -> None:
+        """Raises StorageError when there is no room for it."""
+        try:
+            row = self._base.execute("SELECT number FROM traces WHERE id = ?", (span.trace_id,)).fetchone()
+            if row is None:
+                row = (self.traces,)
+                self._base.execute("INSERT INTO traces VALUES (?, ?)", (span.trace_id, self.traces))
+                self.traces += 1
+            self._base.execute("INSERT INTO spans VALUES (?, ?)", (row[0], self._encode(span)))
+        except sqlite3.Error as error:
+            raise StorageError(f"spans cannot be gathered in the temporary folder: {error}") from error
+
+    def __iter__(self) -> Iterator[list[WireSpan]]:
+        rows = self._base.execute("SELECT trace, record FROM spans ORDER BY trace, rowid")
+        for _, group in groupby(rows, key=lambda row: row[0]):
+            yield [self._decode(record) for _, record in group]
+
+    def close(self) -> None:
+        self._base.close()
+
+
+class _Told:
+    """The cases of a file, and what its user should know of them."""
+
+    def __init__(self, source: Path, losses: _Losses) -> None:
+        self.cases = 0
+        self._source = source
+        self._losses = losses
+        self._counts = {"err": 0, "silent": 0, "warned": 0}
+
+    def lines(self, gathered: _Gathered) -> Iterator[bytes]:
+        encoder = msgspec.json.Encoder()
+        for records in gathered:
+            if not any(record.name is not None for record in records):
+                self._losses.add(f"trace {records[0].trace_id}", "has events, but none of its spans is there")
+                continue
+            trace, about = trace_of(records, self._source.name)
+            self._note(trace)
+            yield encoder.encode(_case(trace, about)) + b"\n"
+        if not self.cases:
+            raise InputError(self._losses.problems(self._source))
+
+    def _note(self, trace: Trace) -> None:
+        self.cases += 1
+        self._counts["err"] += trace.error is not None
+        self._counts["silent"] += trace.error is None and not trace.output.final_answer
+        self._counts["warned"] += "warnings" in trace.extra
+
+    def notes(self) -> list[str]:
+        says = {
+            "err": "traces failed or are broken, their cases err",
+            "silent": "traces tell no answer: was the content of messages recorded?",
+            "warned": "traces have warnings, see extra.warnings",
+        }
+        counted = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
+        return [*self._losses.notes(), *counted]
+
+
+def _case(trace: Trace, about: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "schema_version": "1.0",
+        "id": trace.case_id,
+        "input": trace.input,
+        "expected": {"facts": {}},
+        "metadata": about,
+        "embedded_trace": trace,
+    }

@@ -1,0 +1,287 @@
+"""The spans of one trace as a recording: what was asked and answered, tools, tokens, times, the tree of its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from evalwright.dialects.openai_messages import read_conversation
+from evalwright.dialects.recording import UNKNOWN_TIME, Conversation
+from evalwright.dialects.span_conventions import (
+    Usage,
+    content_of,
+    input_messages,
+    kind_of,
+    output_messages,
+    shown_input,
+    shown_output,
+    text_of,
+    tool_of,
+    usage_of,
+)
+from evalwright.dialects.span_files import WireSpan
+from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, ToolResult, Trace, TraceError
+
+__all__ = ["trace_of"]
+
+_MOST_WARNINGS = 20
+_ABOUT = ("session.id", "gen_ai.conversation.id", "user.id", "gen_ai.agent.name")
+_SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_ai.input.messages", "gen_ai.prompt",
+         "gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
+         "traceloop.entity.input", "traceloop.entity.output", "retrieval.documents")  # fmt: skip
+"""Attributes that a span's input and output are made of."""
+
+
+def trace_of(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[str, Any]]:
+    """The recording of one trace, and what is known about it beside (for the metadata of its case).
+
+    A trace with a broken span, without an end, or whose application failed has an error: it gets no verdict.
+    """
+    tree = _Tree(records)
+    talk = tree.conversation()
+    started, finished = tree.times()
+    asked, said = tree.asked(talk), tree.said(talk)
+    trace = Trace(
+        case_id=tree.top.trace_id,
+        variant_name="recorded",
+        started_at=_at(started) or UNKNOWN_TIME,
+        finished_at=_at(finished or started) or UNKNOWN_TIME,
+        latency_ms=max(0, ((finished or 0) - (started or 0)) // 1_000_000) if started and finished else 0,
+        input=asked,
+        output=said,
+        messages=talk.messages,
+        tool_calls=tree.calls(talk),
+        tool_results=tree.results(talk),
+        metrics=tree.metrics(),
+        error=tree.error(),
+        extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
+        spans=[tree.span(one) for one in tree.ordered],
+    )
+    if tree.warnings:
+        trace.extra["warnings"] = tree.warnings[:_MOST_WARNINGS]
+    return trace, tree.about()
+
+
+class _Tree:
+    """The spans of a trace, each once, below their parents."""
+
+    def __init__(self, records: Sequence[WireSpan]) -> None:
+        self.warnings: list[str] = []
+        self._faults: list[str] = []
+        self._spans: dict[str, WireSpan] = {}
+        for record in records:
+            if record.name is not None:
+                self._add(record)
+        for record in records:
+            if record.name is None and record.span_id in self._spans:
+                self._spans[record.span_id].events += record.events
+            elif record.name is None:
+                self.warnings.append(f"span {record.span_id}: its events are there, it is not")
+        self.ordered = sorted(self._spans.values(), key=lambda span: (span.started_at or 0, -(span.finished_at or 0)))
+        self._depths = self._measured()
+        self.top = self._find_top()
+        self._kinds = {span.span_id: kind_of(span) for span in self.ordered}
+        self._models = sorted(self._of_kind("llm"), key=lambda span: span.finished_at or 0)
+
+    def _add(self, record: WireSpan) -> None:
+        record.span_id = record.span_id or f"unidentified-{len(self._spans) + 1}"
+        where = f"span {record.span_id} ({record.name or 'unnamed'})"
+        faults = list(record.faults)
+        if record.started_at and record.finished_at and record.finished_at < record.started_at:
+            faults.append("ends before it starts")
+        self._faults += [f"{where}: {fault}" for fault in faults]
+        if record.dropped:
+            self.warnings.append(
+                f"{where}: {record.dropped} of its attributes and events were dropped before the export"
+            )
+        known = self._spans.setdefault(record.span_id, record)
+        if known is not record and known != record:
+            self.warnings.append(f"{where}: came twice and not the same; the first counts")
+
+    def _measured(self) -> dict[str, int]:
+        """How deep each span lies; one whose parent is not there lies at the top, one in a ring too."""
+        depths: dict[str, int] = {}
+        for span_id in self._spans:
+            way: dict[str, None] = {}
+            at: str | None = span_id
+            while at is not None and at in self._spans and at not in depths and at not in way:
+                way[at] = None
+                at = self._spans[at].parent_id
+            if at in way:
+                self._faults.append(f"span {at}: lies below itself")
+            depth = depths.get(at, -1) if at is not None else -1
+            for one in reversed(way):
+                depth += 1
+                depths[one] = depth
+        return depths
+
+    def _find_top(self) -> WireSpan:
+        tops = [span for span in self.ordered if self._depths[span.span_id] == 0]
+        roots = [span for span in tops if span.parent_id is None]
+        if not roots:
+            self.warnings.append(f"the root span is not there; {tops[0].name!r}, the first one, stands for it")
+        elif len(tops) > 1:
+            self.warnings.append(
+                f"{len(tops)} spans have no parent here; {roots[0].name!r}, the first one, is the root"
+            )
+        return (roots or tops)[0]
+
+    def _of_kind(self, *kinds: str) -> list[WireSpan]:
+        return [span for span in self.ordered if self._kinds[span.span_id] in kinds]
+
+    def _speakers(self) -> list[WireSpan]:
+        """Spans that may hold the question and the answer of the whole: the root, then agents and chains from above."""
+        inner = [span for span in self._of_kind("agent", "chain") if span is not self.top]
+        return [self.top, *sorted(inner, key=lambda span: self._depths[span.span_id])]
+
+    def times(self) -> tuple[int | None, int | None]:
+        """Start and end, in nanoseconds: those of the root, and what is missing there by all spans."""
+        starts = [span.started_at for span in self.ordered if span.started_at]
+        ends = [span.finished_at for span in self.ordered if span.finished_at]
+        return self.top.started_at or min(starts, default=None), self.top.finished_at or max(ends, default=None)
+
+    def error(self) -> TraceError | None:
+        faults = list(self._faults)
+        if self.top.finished_at is None:
+            faults.append(
+                f"span {self.top.span_id} ({self.top.name}): has no end: it was not over, or not exported whole"
+            )
+        if self.top.started_at is None:
+            faults.append(f"span {self.top.span_id} ({self.top.name}): has no start")
+        if faults:
+            more = f"; and {len(faults) - 5} more" if len(faults) > 5 else ""
+            return TraceError("broken_trace", "; ".join(faults[:5]) + more)
+        if self.top.status != "error":
+            return None
+        raised = next((event.attributes for event in self.top.events if event.name == "exception"), {})
+        kind = self.top.attributes.get("error.type", raised.get("exception.type"))
+        message = self.top.message or raised.get("exception.message") or "the application failed"
+        stack = raised.get("exception.stacktrace")
+        told = f"{kind}: {message}" if isinstance(kind, str) and kind not in str(message) else str(message)
+        return TraceError("exception", told, stack if isinstance(stack, str) else None)
+
+    def conversation(self) -> Conversation:
+        """That of the model call which ended last, or of the agent where no model call is told."""
+        for span in [*reversed(self._models), *self._speakers()]:
+            messages = [*input_messages(span), *output_messages(span)]
+            if messages:
+                return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
+        return Conversation()
+
+    def _warn(self, key: str, message: str) -> None:
+        self.warnings.append(f"{key}: {message}")
+
+    def asked(self, talk: Conversation) -> dict[str, Any]:
+        """The input of the case: fields that the application was given, and the user's words as `user_message`."""
+        for span in self._speakers():
+            shown = shown_input(span)
+            text = text_of(shown, "user") or content_of(input_messages(span), "user")
+            if text:
+                fields = shown if isinstance(shown, dict) and "messages" not in shown else {}
+                return {"user_message": text, **fields}
+        first = next((found for span in self._models if (found := content_of(input_messages(span), "user"))), None)
+        return {"user_message": first or talk.user_message or self._only_text(shown_input, "user") or ""}
+
+    def said(self, talk: Conversation) -> Output:
+        for span in self._speakers():
+            shown = shown_output(span)
+            text = text_of(shown, "assistant") or content_of(output_messages(span), "assistant")
+            if text:
+                return Output(text, talk.thinking, shown if isinstance(shown, dict) else None)
+        return Output(talk.final_answer or self._only_text(shown_output, "assistant"), talk.thinking)
+
+    def _only_text(self, shown: Any, role: str) -> str | None:
+        """By the values of model calls that tell no messages."""
+        return next((found for span in reversed(self._models) if (found := text_of(shown(span), role))), None)
+
+    def calls(self, talk: Conversation) -> list[ToolCall]:
+        """What tools' spans say was called, and what models asked for beside; in the order of time."""
+        found = [(span.started_at or 0, self._executed(span)) for span in self._of_kind("tool")]
+        executed = [call for _, call in found]
+        for span in self._models:
+            asked = read_conversation(output_messages(span), "", self._ignore).tool_calls
+            found += [(span.finished_at or 0, call) for call in asked if not _taken(call, executed)]
+        if not found:
+            return talk.tool_calls
+        return [call for _, call in sorted(found, key=lambda pair: pair[0])]
+
+    def _ignore(self, key: str, message: str) -> None:
+        """The conversation tells these already."""
+
+    def _executed(self, span: WireSpan) -> ToolCall:
+        name, call_id, arguments, _ = tool_of(span)
+        given = arguments if isinstance(arguments, dict) else {} if arguments is None else {"_raw": arguments}
+        return ToolCall(name, call_id, given, _at(span.started_at))
+
+    def results(self, talk: Conversation) -> list[ToolResult]:
+        found = []
+        for span in self._of_kind("tool"):
+            name, call_id, _, result = tool_of(span)
+            if result is not None:
+                found.append(
+                    ToolResult(name, result if isinstance(result, dict) else text_of(result, "tool") or "", call_id)
+                )
+        return found or talk.tool_results
+
+    def metrics(self) -> Metrics:
+        """What the innermost spans with numbers used: those around them often repeat the sum."""
+        used = {span.span_id: usage for span in self.ordered if (usage := usage_of(span.attributes)) is not None}
+        counted: list[Usage] = []
+        around: set[str] = set()
+        for span_id in sorted(used, key=lambda one: -self._depths[one]):
+            if span_id in around:
+                continue
+            counted.append(used[span_id])
+            at = self._spans[span_id].parent_id
+            while at is not None and at in self._spans and at not in around:
+                around.add(at)
+                at = self._spans[at].parent_id
+        sums = [
+            sum(given) if (given := [one for one in column if one is not None]) else None
+            for column in zip(*counted, strict=True)
+        ]
+        return Metrics(*sums) if sums else Metrics()  # type: ignore[arg-type]
+
+    def about(self) -> dict[str, Any]:
+        names = {"service": self.top.service, **{key: self.top.attributes.get(key) for key in _ABOUT}}
+        return {key: value for key, value in names.items() if isinstance(value, str)}
+
+    def span(self, one: WireSpan) -> Span:
+        messages_in, messages_out = input_messages(one), output_messages(one)
+        raised = next(
+            (event.attributes.get("exception.message") for event in one.events if event.name == "exception"), None
+        )
+        error = (one.message or str(raised or "error")) if one.status == "error" else None
+        return Span(
+            one.span_id,
+            one.name or "(unnamed)",
+            one.parent_id,
+            self._kinds[one.span_id],
+            _at(one.started_at),
+            _at(one.finished_at),
+            one.status,
+            error,
+            messages_in or shown_input(one),
+            messages_out or shown_output(one),
+            {key: value for key, value in one.attributes.items() if not key.startswith(_SAID)},
+            [SpanEvent(event.name, _at(event.at), event.attributes) for event in one.events],
+        )
+
+
+def _taken(call: ToolCall, executed: list[ToolCall]) -> bool:
+    """Whether a call that a model asked for is among those carried out; each counts once."""
+    fits = [one for one in executed if one.id is not None and one.id == call.id] or [
+        one for one in executed if one.name == call.name and (one.id is None or call.id is None)
+    ]
+    if fits:
+        executed.remove(next((one for one in fits if one.arguments == call.arguments), fits[0]))
+    return bool(fits)
+
+
+def _at(nanoseconds: int | None) -> datetime | None:
+    if nanoseconds is None:
+        return None
+    return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).replace(
+        microsecond=nanoseconds // 1000 % 1_000_000
+    )

@@ -1,0 +1,370 @@
+"""Exported spans become cases with traces, one a trace, and a suite that replays them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dialects.spans import TRACE, attributes, event, exported, span
+from evalwright.dialects.evalh import Evalh
+from evalwright.dialects.importing import ImportResult
+from evalwright.dialects.span_import import OpenInference, OtlpJson
+from evalwright.errors import InputError
+from evalwright.run.api import RunOptions, run_suite
+
+QUESTION = [{"role": "user", "content": "Where is order 7?"}]
+CALL = {"id": "c1", "type": "function", "function": {"name": "track", "arguments": '{"order": 7}'}}
+
+
+def imported(folder: Path, *documents: Any, plain: bool = False) -> ImportResult:
+    source = folder / "spans.json"
+    source.write_text("\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents))
+    return (OpenInference if plain else OtlpJson).import_file(source, folder / "out")
+
+
+def cases(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out" / "cases.jsonl").read_text().splitlines()]
+
+
+def trace(folder: Path, *documents: Any, plain: bool = False) -> dict[str, Any]:
+    imported(folder, *documents, plain=plain)
+    found: dict[str, Any] = cases(folder)[0]["embedded_trace"]
+    return found
+
+
+def model_call(conventions: str) -> dict[str, Any]:
+    """A span in which a model was asked, called a tool, and used 12 and 5 tokens."""
+    if conventions == "messages":
+        asked = [{"role": "user", "parts": [{"type": "text", "content": "Where is order 7?"}]}]
+        call = {"type": "tool_call", "id": "c1", "name": "track", "arguments": {"order": 7}}
+        said = [
+            {"role": "assistant", "parts": [{"type": "text", "content": "On its way"}, call], "finish_reason": "stop"}
+        ]
+        return span(2, "chat m", {
+            "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai",
+            "gen_ai.input.messages": json.dumps(asked), "gen_ai.output.messages": json.dumps(said),
+            "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5,
+        }, below=1)  # fmt: skip
+    if conventions == "structured messages":
+        asked = [{"role": "user", "parts": [{"type": "text", "content": "Where is order 7?"}]}]
+        call = {"type": "tool_call", "id": "c1", "name": "track", "arguments": {"order": 7}}
+        said = [{"role": "assistant", "parts": [{"type": "text", "content": "On its way"}, call]}]
+        return span(2, "chat m", {
+            "gen_ai.operation.name": "chat", "gen_ai.input.messages": asked, "gen_ai.output.messages": said,
+            "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5,
+        }, below=1)  # fmt: skip
+    if conventions == "content events":
+        said = [{"role": "assistant", "content": "On its way", "tool_calls": [CALL]}]
+        return span(2, "chat m", {
+            "gen_ai.operation.name": "chat", "gen_ai.system": "openai",
+            "gen_ai.usage.prompt_tokens": 12, "gen_ai.usage.completion_tokens": 5,
+        }, below=1, events=[
+            event("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps(QUESTION)}),
+            event("gen_ai.content.completion", {"gen_ai.completion": json.dumps(said)}),
+        ])  # fmt: skip
+    if conventions == "message events":
+        said = {"role": "assistant", "content": "On its way", "tool_calls": [CALL]}
+        return span(2, "chat m", {
+            "gen_ai.operation.name": "chat", "gen_ai.system": "openai",
+            "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5,
+        }, below=1, events=[
+            event("gen_ai.user.message", {"content": "Where is order 7?"}),
+            event("gen_ai.choice", {"index": 0, "finish_reason": "stop", "message": json.dumps(said)}),
+        ])  # fmt: skip
+    if conventions == "indexed prompts":
+        return span(2, "openai.chat", {
+            "llm.request.type": "chat", "gen_ai.system": "OpenAI",
+            "gen_ai.prompt.0.role": "user", "gen_ai.prompt.0.content": "Where is order 7?",
+            "gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "On its way",
+            "gen_ai.completion.0.tool_calls.0.id": "c1", "gen_ai.completion.0.tool_calls.0.name": "track",
+            "gen_ai.completion.0.tool_calls.0.arguments": '{"order": 7}',
+            "gen_ai.usage.prompt_tokens": 12, "gen_ai.usage.completion_tokens": 5,
+        }, below=1)  # fmt: skip
+    assert conventions == "openinference"
+    call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+    return span(2, "ChatCompletion", {
+        "openinference.span.kind": "LLM", "llm.model_name": "m",
+        "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Where is order 7?",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.contents.0.message_content.type": "text",
+        "llm.output_messages.0.message.contents.0.message_content.text": "On its way",
+        f"{call}.id": "c1", f"{call}.function.name": "track", f"{call}.function.arguments": '{"order": 7}',
+        "llm.token_count.prompt": 12, "llm.token_count.completion": 5,
+    }, below=1)  # fmt: skip
+
+
+CONVENTIONS = [
+    "messages", "structured messages", "content events", "message events", "indexed prompts", "openinference",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("conventions", CONVENTIONS)
+class TestEveryConventionTellsOfAModelCall:
+    def test_what_was_asked_and_answered(self, conventions, tmp_path):
+        found = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
+        assert (found["input"]["user_message"], found["output"]["final_answer"]) == ("Where is order 7?", "On its way")
+
+    def test_which_tool_was_wanted(self, conventions, tmp_path):
+        found = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
+        assert [(one["name"], one["id"], one["arguments"]) for one in found["tool_calls"]] == [
+            ("track", "c1", {"order": 7})
+        ]
+
+    def test_how_many_tokens_it_took(self, conventions, tmp_path):
+        found = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
+        assert (found["metrics"]["token_input"], found["metrics"]["token_output"]) == (12, 5)
+
+    def test_that_its_span_is_a_model_call(self, conventions, tmp_path):
+        found = trace(tmp_path, exported(span(1, "POST /ask"), model_call(conventions)))
+        assert [(one["kind"], one["parent_id"]) for one in found["spans"]] == [
+            ("span", None),
+            ("llm", "0000000000000001"),
+        ]
+
+
+def test_the_root_tells_input_output_and_latency(tmp_path):
+    root = span(
+        1, "ask", {"input.value": '{"question": "Why?"}', "output.value": "Because", "openinference.span.kind": "CHAIN"}
+    )
+    found = trace(tmp_path, exported(model_call("openinference"), root))
+    assert (found["input"], found["output"]["final_answer"], found["latency_ms"]) == (
+        {"user_message": "Why?", "question": "Why?"},
+        "Because",
+        98,
+    )
+
+
+def test_a_tool_that_was_carried_out_is_one_call_with_its_result(tmp_path):
+    tool = {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "track", "gen_ai.tool.call.id": "c1",
+        "gen_ai.tool.call.arguments": '{"order": 7}', "gen_ai.tool.call.result": '{"at": "Bonn"}',
+    }  # fmt: skip
+    found = trace(
+        tmp_path, exported(span(1, "ask"), model_call("messages"), span(3, "execute_tool track", tool, below=1))
+    )
+    assert ([one["name"] for one in found["tool_calls"]], found["tool_results"][0]["content"]) == (
+        ["track"],
+        {"at": "Bonn"},
+    )
+
+
+def test_sums_that_spans_around_repeat_are_counted_once(tmp_path):
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.usage.input_tokens": 12, "gen_ai.usage.output_tokens": 5}
+    found = trace(tmp_path, exported(span(1, "invoke_agent", agent), model_call("messages")))
+    assert found["metrics"]["token_input"] == 12
+
+
+def test_spans_of_a_trace_are_gathered_from_all_lines(tmp_path):
+    other = {**span(1, "other"), "traceId": "ab" * 16}
+    imported(tmp_path, exported(model_call("messages")), exported(other), exported(span(1, "ask")))
+    assert [(one["id"], len(one["embedded_trace"]["spans"])) for one in cases(tmp_path)] == [(TRACE, 2), ("ab" * 16, 1)]
+
+
+def test_a_document_may_span_lines_and_another_follow(tmp_path):
+    other = {**span(1, "other"), "traceId": "ab" * 16}
+    imported(tmp_path, json.dumps(exported(span(1, "ask")), indent=2), json.dumps(exported(other), indent=1))
+    assert [one["id"] for one in cases(tmp_path)] == [TRACE, "ab" * 16]
+
+
+def test_events_of_a_span_may_come_as_log_records(tmp_path):
+    said = [{"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]}]
+    record = {
+        "traceId": TRACE,
+        "spanId": f"{2:016x}",
+        "eventName": "gen_ai.client.inference.operation.details",
+        "attributes": attributes({"gen_ai.output.messages": said}),
+    }
+    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+    found = trace(tmp_path, exported(span(1, "ask"), span(2, "chat", {"gen_ai.operation.name": "chat"}, below=1)), logs)
+    assert found["output"]["final_answer"] == "Hi"
+
+
+ASKED, ANSWERED = (
+    [{"message": {"role": "user", "content": "Hi"}}],
+    [{"message.role": "assistant", "message.content": "Yo"}],
+)
+NESTED = {
+    "context": {"trace_id": TRACE, "span_id": "01" * 8},
+    "attributes": {"llm": {"input_messages": ASKED, "token_count": {"prompt": 3}}, "llm.output_messages": ANSWERED},
+}
+COLUMNS = {
+    "context.trace_id": TRACE,
+    "context.span_id": "01" * 8,
+    "attributes.llm.input_messages": ASKED,
+    "attributes.llm.output_messages": ANSWERED,
+    "attributes.llm.token_count.prompt": 3,
+}
+
+
+@pytest.mark.parametrize("shape", [NESTED, COLUMNS], ids=["nested", "columns"])
+def test_plain_spans_of_phoenix_are_read(shape, tmp_path):
+    times = {"start_time": "2026-05-01T10:00:00+00:00", "end_time": "2026-05-01T10:00:01.500000+00:00"}
+    found = trace(tmp_path, {"name": "Chat", "span_kind": "LLM", "parent_id": None, **times, **shape}, plain=True)
+    assert (found["input"]["user_message"], found["output"]["final_answer"]) == ("Hi", "Yo")
+    assert (found["latency_ms"], found["metrics"]["token_input"]) == (1500, 3)
+
+
+def test_spans_as_an_sdk_prints_them_are_read(tmp_path):
+    printed = {
+        "name": "ask", "context": {"trace_id": "0x" + TRACE, "span_id": "0x" + "01" * 8}, "kind": "SpanKind.INTERNAL",
+        "parent_id": None, "start_time": "2026-05-01T10:00:00Z", "end_time": "2026-05-01T10:00:01Z",
+        "status": {"status_code": "UNSET"}, "attributes": {"input.value": "Hi", "output.value": "Hello"}, "events": [],
+    }  # fmt: skip
+    imported(tmp_path, json.dumps(printed, indent=4), plain=True)
+    assert [(one["id"], one["embedded_trace"]["output"]["final_answer"]) for one in cases(tmp_path)] == [
+        (TRACE, "Hello")
+    ]
+
+
+class TestBroken:
+    @pytest.mark.parametrize(
+        ("wrong", "told"),
+        [
+            ({"startTimeUnixNano": "soon"}, "startTimeUnixNano: expected nanoseconds since 1970"),
+            ({"endTimeUnixNano": "5"}, "ends before it starts"),
+            ({"endTimeUnixNano": 0}, "has no end"),
+            ({"spanId": None}, "expected the id of the span"),
+            ({"attributes": "none"}, "attributes: expected a list of objects"),
+            ({"parentSpanId": f"{1:016x}"}, "lies below itself"),
+        ],
+    )
+    def test_spans_are_the_error_of_their_trace(self, wrong, told, tmp_path):
+        found = trace(tmp_path, exported({**span(1, "ask"), **wrong}))
+        assert (found["error"]["type"], told in found["error"]["message"]) == ("broken_trace", True)
+
+    def test_lines_are_told_and_the_others_read(self, tmp_path):
+        result = imported(tmp_path, exported(span(1, "ask")), '{"resourceSpans": [{"sco')
+        assert (result.cases, "lost: line 2: is not valid JSON" in result.notes[0]) == (1, True)
+
+    def test_a_first_line_is_told_too(self, tmp_path):
+        result = imported(tmp_path, '{"resourceSpans": [{"sco', exported(span(1, "ask")))
+        assert (result.cases, "lost: line 1" in result.notes[0]) == (1, True)
+
+    def test_spans_without_a_trace_are_told(self, tmp_path):
+        result = imported(tmp_path, exported({**span(1, "ask"), "traceId": "0" * 32}, span(2, "ask")))
+        assert "lost: line 1: a span without a trace" in result.notes[0]
+
+    def test_what_an_application_failed_of_is_the_error(self, tmp_path):
+        raised = event("exception", {"exception.type": "ValueError", "exception.message": "no such order"})
+        found = trace(tmp_path, exported(span(1, "ask", status={"code": 2}, events=[raised])))
+        assert (found["error"]["type"], found["error"]["message"]) == ("exception", "ValueError: no such order")
+
+    def test_a_root_that_is_not_there_is_told(self, tmp_path):
+        found = trace(tmp_path, exported(model_call("messages")))
+        assert found["extra"]["warnings"] == ["the root span is not there; 'chat m', the first one, stands for it"]
+
+    def test_a_file_without_spans_is_refused_with_its_reasons(self, tmp_path):
+        with pytest.raises(InputError, match="line 1: expected 'resourceSpans', found the keys a"):
+            imported(tmp_path, {"a": 1})
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match="holds no spans"):
+        imported(tmp_path)
+
+
+def test_a_mapping_is_refused(tmp_path):
+    with pytest.raises(InputError, match="nothing can be mapped"):
+        OtlpJson.import_file(tmp_path / "spans.json", tmp_path / "out", {"id": "x"})
+
+
+@pytest.fixture
+def judged(tmp_path):
+    failed = {**span(1, "ask", status={"code": 2, "message": "boom"}), "traceId": "ef" * 16}
+    silent = {**span(1, "ask"), "traceId": "ab" * 16}
+    imported(tmp_path, exported(span(1, "ask"), model_call("messages"), silent, failed))
+    suite = Evalh().load(tmp_path / "out" / "eval.yaml", {})
+    outcome = run_suite(suite, RunOptions(out=tmp_path / "runs"))
+    return outcome.summary.variants[0]
+
+
+def test_the_suite_runs_and_what_failed_gets_no_verdict(judged):
+    assert [judged.cells[name] for name in ("pass", "fail", "error")] == [1, 1, 1]
+
+
+_PARTS = st.sampled_from([
+    "resourceSpans", "scopeSpans", "spans", "traceId", "spanId", "parentSpanId", "name", "attributes", "key", "value",
+    "stringValue", "intValue", "arrayValue", "kvlistValue", "values", "events", "status", "code", "startTimeUnixNano",
+    "endTimeUnixNano", "gen_ai.input.messages", "llm.input_messages.0.message.role", "data", "context", "trace_id",
+    "span_id", "resourceLogs", "scopeLogs", "logRecords", "eventName", TRACE, "01" * 8, "LLM",
+])  # fmt: skip
+_LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text() | _PARTS
+)
+_JSON = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_PARTS | st.text(), inner, max_size=5),
+    max_leaves=30,
+)
+_KEYS = st.sampled_from([
+    "gen_ai.operation.name", "openinference.span.kind", "gen_ai.input.messages", "gen_ai.output.messages",
+    "gen_ai.prompt", "gen_ai.completion", "gen_ai.prompt.0.role", "gen_ai.prompt.0", "gen_ai.completion.1.content",
+    "llm.input_messages", "llm.output_messages.0.message.tool_calls.0.tool_call.function.name",
+    "llm.output_messages.0.message.role", "message", "gen_ai.usage.input_tokens", "llm.token_count.prompt",
+    "llm.cost.total", "input.value", "output.value", "tool.name", "gen_ai.tool.call.arguments",
+    "gen_ai.system_instructions", "content", "tool_calls", "exception.message", "error.type",
+])  # fmt: skip
+_SHAPES = st.sampled_from([
+    "role", "content", "parts", "type", "tool_calls", "function", "name", "arguments", "id", "message", "contents",
+    "message_content", "text", "tool_call", "response", "messages",
+])  # fmt: skip
+_SAID = st.recursive(
+    st.sampled_from(
+        ["assistant", "user", "tool", "tool_call", "tool_call_response", "text", "reasoning", "Hi", "{", ""]
+    )
+    | _LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_SHAPES, inner, max_size=5),
+    max_leaves=25,
+)
+_KINDS = st.sampled_from(["chat", "LLM", "TOOL", "execute_tool", "AGENT", "RETRIEVER", "x"])
+
+
+def read(folder: Path, text: str) -> str:
+    """What becomes of a file: a suite that loads, or a refusal in one line each."""
+    source = folder / "spans.json"
+    source.write_text(text)
+    for kind in (OtlpJson, OpenInference):
+        out = folder / kind.__name__
+        for file in out.glob("*"):
+            file.unlink()
+        try:
+            kind.import_file(source, out)
+        except InputError:
+            continue
+        list(Evalh().load(out / "eval.yaml", {}).cases)
+    return "read or refused"
+
+
+@settings(max_examples=50)
+@given(documents=st.lists(_JSON | st.text(), max_size=4))
+def test_no_json_makes_it_raise(tmp_path_factory, documents):
+    text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents)
+    assert read(tmp_path_factory.mktemp("any"), text.encode(errors="replace").decode()) == "read or refused"
+
+
+@settings(max_examples=50)
+@given(
+    spans=st.lists(
+        st.tuples(
+            st.dictionaries(_KEYS, _SAID | _SAID.map(json.dumps) | _KINDS, max_size=8),
+            st.integers(0, 4),
+            st.dictionaries(_KEYS, _SAID, max_size=3),
+            st.sampled_from(["gen_ai.choice", "gen_ai.user.message", "exception", "gen_ai.content.prompt"]),
+        ),
+        max_size=5,
+    )
+)
+def test_no_attributes_make_it_raise(tmp_path_factory, spans):
+    plain = [
+        {
+            "name": "s", "context": {"trace_id": TRACE, "span_id": f"{number + 1:016x}"}, "parent_id": f"{below:016x}",
+            "attributes": given, "events": [{"name": named, "attributes": event}], "status": {"status_code": "ERROR"},
+        }
+        for number, (given, below, event, named) in enumerate(spans)
+    ]  # fmt: skip
+    assert read(tmp_path_factory.mktemp("any"), json.dumps(plain)) == "read or refused"
