@@ -111,3 +111,28 @@ def test_two_credentials_of_one_name_are_both_secret() -> None:
 
 def test_a_header_around_a_secret_variable_is_masked_by_the_variable() -> None:
     assert secrets({"headers": {"Authorization": "Bearer ${MY_KEY}"}}) == {"MY_KEY": "s3cr3t-abc"}
+
+
+ADDRESS = "https://me:hunter2%21@api.example/x?api_key=k-123456&keyword=refund&q=token&access_token=t%2Fabcdef#p=1"
+
+
+def test_passwords_and_keys_in_an_address_are_secret() -> None:
+    found = set(secrets({"systems": [{"endpoint": f"see {ADDRESS}"}]}).values())
+    assert found == {"hunter2%21", "hunter2!", "k-123456", "t%2Fabcdef", "t/abcdef"}
+
+
+def test_a_query_outside_of_an_address_is_no_secret() -> None:
+    assert secrets({"prompt": "what is ?api_key=k-123456"}) == {}
+
+
+def test_the_address_of_a_webhook_is_secret_as_a_whole() -> None:
+    address = "https://hooks.example/T00/B00/abc"
+    assert secrets({"output": [{"type": "webhook", "url": address}, {"type": "otel", "url": address}]}) == {
+        "url": address
+    }
+
+
+def test_where_secrets_stand_is_known() -> None:
+    expansion = Expansion(ENVIRONMENT)
+    expansion.expanded({"systems": [{"name": "v-${MY_KEY}", "x": "${A}"}]})
+    assert expansion.secret == [(("systems", 0, "name"), "MY_KEY")]

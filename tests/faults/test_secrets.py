@@ -206,3 +206,68 @@ def test_forty_secrets_that_a_service_repeats_are_found_nowhere(tmp_path, status
     assert [(file, name) for file, text in texts.items() for name in names if SENT[name].encode() in text] == []
     assert b"MASKED" in texts["traces.jsonl"]
     assert b"webhook" in texts["summary.yaml"]
+
+
+LITERAL = (
+    "eval: {name: s}\ndataset: {type: jsonl, path: cases.jsonl}\n"
+    "systems: [{name: v, adapter: python_function, target: 'agent:run'}]\n"
+    "evaluators: [{name: e, type: contains_text, config: {all_of: ['fine']}}]\n"
+    "output:\n  - {type: local_files, path: runs}\n"
+    "  - {type: webhook, platform: slack, url: 'http://joe:hunter2pass@127.0.0.1:1/T00/hush-path?token=hush-token'}\n"
+)
+
+
+def test_a_literal_address_of_a_webhook_is_in_no_file_and_the_run_goes_on_with_it(tmp_path):
+    (tmp_path / "agent.py").write_text("def run(case, variant):\n    return {'final_answer': 'fine'}\n")
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    (tmp_path / "eval.yaml").write_text(LITERAL)
+    project = Project(tmp_path)
+    done = project.command("run", "eval.yaml")
+    for name in ("traces.jsonl", "verdicts.jsonl", "results.jsonl"):
+        (project.run_dir() / name).write_bytes(b"")
+    resumed = project.command("resume", str(project.run_dir()))
+    assert (done.returncode, resumed.returncode) == (0, 0), resumed.stderr
+    assert "the webhook could not be reached" in (project.run_dir() / "summary.yaml").read_text()
+    texts = [done.stdout, resumed.stdout, resumed.stderr]
+    texts += [path.read_text() for path in project.run_dir().rglob("*") if path.is_file()]
+    assert [text for text in texts for part in ("hunter2pass", "hush", "127.0.0.1") if part in text] == []
+
+
+def test_a_run_whose_webhook_is_not_at_hand_is_not_gone_on_with(tmp_path):
+    (tmp_path / "agent.py").write_text("def run(case, variant):\n    return {'final_answer': 'fine'}\n")
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    (tmp_path / "eval.yaml").write_text(LITERAL)
+    project = Project(tmp_path)
+    project.command("run", "eval.yaml")
+    (tmp_path / "eval.yaml").write_text(LITERAL.replace("name: s", "name: t"))
+    refused = project.command("resume", str(project.run_dir()))
+    assert refused.returncode == 2
+    assert "'webhook' needs the secret url" in refused.stderr
+
+
+def test_a_secret_in_a_name_is_refused(tmp_path):
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    (tmp_path / "eval.yaml").write_text(LITERAL.replace("name: v", "name: '${SHOP_API_KEY}'"))
+    refused = Project(tmp_path, {"SHOP_API_KEY": "abcdefghijk"}).command("run", "eval.yaml")
+    assert refused.returncode == 2
+    assert "eval.yaml:3  systems.0.name    names are stored: 'SHOP_API_KEY' is a secret" in refused.stderr
+    assert "abcdefghijk" not in refused.stderr
+
+
+def test_a_secret_in_the_id_of_a_case_is_in_no_file_name_and_its_trace_is_judged_again(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "from pathlib import Path\n\ndef run(case, variant):\n"
+        "    (Path(variant['_workspace_path']) / case['id']).write_text('x')\n    return {'final_answer': 'fine'}\n"
+    )
+    (tmp_path / "cases.jsonl").write_text('{"id": "x-abcdefghijk-y", "input": {}}\n')
+    changed = LITERAL.partition("  - {type: webhook")[0].replace(
+        "evaluators: [", "workspace: {type: tempdir_snapshot}\nevaluators: [{name: changed, type: git_diff}, "
+    )
+    (tmp_path / "eval.yaml").write_text(changed)
+    project = Project(tmp_path, {"SHOP_API_KEY": "abcdefghijk"})
+    done = project.command("run", "eval.yaml")
+    again = project.command("re-evaluate", str(project.run_dir()))
+    assert (done.returncode, again.returncode) == (0, 0), done.stderr + again.stderr
+    stored = [(path, path.read_text() if path.is_file() else "") for path in project.run_dir().rglob("*")]
+    assert len([path for path, _ in stored if path.name == "artifact.json"]) == 1
+    assert [path for path, text in stored if "abcdefghijk" in f"{path.relative_to(tmp_path)} {text}"] == []

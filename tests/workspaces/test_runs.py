@@ -156,6 +156,20 @@ def test_a_retried_cell_replaces_its_artifact(tmp_path):
     assert (folder / "after" / "second").exists()
 
 
+def test_a_retried_cell_that_got_no_workspace_has_no_artifact_of_before(tmp_path):
+    make(tmp_path, ["raise"])
+    evalwright(tmp_path, "run", "eval.yaml")
+    (tmp_path / "project" / ("x" * 200)).mkdir()
+    inner = os.open(tmp_path / "project" / ("x" * 200), os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("x" * 200, dir_fd=inner)
+        inner = os.open("x" * 200, os.O_RDONLY, dir_fd=inner)
+    run = newest(tmp_path)
+    retried = evalwright(tmp_path, "retry", run)
+    assert "workspace_error" in retried.stdout, retried.stderr
+    assert not (run / "artifacts" / "c0" / "v").exists()
+
+
 def test_no_secret_is_in_any_stored_file(tmp_path):
     make(tmp_path, ["secret"])
     evalwright(tmp_path, "run", "eval.yaml", SHOP_API_KEY="sk-canary-7316")

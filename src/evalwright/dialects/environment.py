@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from evalwright.files.masking import is_credential, is_secret, looks_secret
+from evalwright.files.credentials import credentials, in_address
+from evalwright.files.masking import is_secret, looks_secret
 from evalwright.files.places import Place
 
 __all__ = ["Expansion"]
@@ -25,6 +26,8 @@ class Expansion:
         self._secrets: dict[str, str] = {}
         self.unset: list[tuple[Place, str]] = []
         """Where a variable stands that is not set and has no default, and its name."""
+        self.secret: list[tuple[Place, str]] = []
+        """Where the value of a secret variable stands, and its name."""
 
     def expanded(self, value: Any, place: Place = ()) -> Any:
         if isinstance(value, dict):
@@ -44,37 +47,18 @@ class Expansion:
             return match[0]
         if name in self._environment and (looks_secret(name) or is_secret(name, value)):
             self._secrets[name] = value
+            self.secret.append((place, name))
         return value
 
     def secrets(self, document: Any) -> dict[str, str]:
-        """Values that must be masked, by name: of secret variables, and of keys that hold credentials."""
+        """Values that must be masked, by name: of secret variables, and credentials."""
         found = dict(self._secrets)
-        for key, value in _credentials(document):
-            # What holds the value of a variable is masked with it, and stays readable around it.
-            if not any(secret and secret in value for secret in found.values()):
+        parts = {part for secret in found.values() for part in in_address(secret)}
+        for key, value in credentials(document):
+            # What holds the value of a variable, or is a part of it, is masked with it, and stays readable around it.
+            if value not in parts and not any(secret and secret in value for secret in found.values()):
                 found[_unused(key, found)] = value
         return found
-
-
-def _credentials(value: Any) -> Iterator[tuple[str, str]]:
-    """Keys that hold credentials, and the texts in their values."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _credentials(item)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if is_credential(key, item):
-                yield from ((str(key), text) for text in _texts(item))
-            else:
-                yield from _credentials(item)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, (dict, list)):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
 
 
 def _unused(name: str, taken: Mapping[str, str]) -> str:

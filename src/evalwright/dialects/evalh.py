@@ -117,6 +117,9 @@ class _Reading:
             message = f"the environment variable {name!r} is not set and has no default"
             line = self._document.line(place)
             self._problems.append(Problem(str(self._path), message, line, bracketed(place)))
+        for place, name in self._expansion.secret:
+            if place[-1:] == ("name",):
+                self._complain(place, f"names are stored: {name!r} is a secret, expected a name without it")
         if isinstance(expanded.get("output"), dict):
             expanded["output"] = [expanded["output"]]
         return expanded

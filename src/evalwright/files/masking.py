@@ -1,7 +1,7 @@
 """Secrets never reach a file or a screen: every occurrence is masked by value, in each form it may take.
 
-A value is secret when its environment variable's name looks like it, when the suite says so, or when it is the
-password inside a secret URL. Forms: as it is, as JSON text (once and twice), as a Python literal, in
+A value is secret when its environment variable's name looks like it, when the suite says so, or when it is a
+password or a key inside a secret address. Forms: as it is, as JSON text (once and twice), as a Python literal, in
 percent-encoding and inside base64. Fewer than six characters are no secret: they occur everywhere by chance.
 """
 
@@ -14,9 +14,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import quote, quote_plus
 
-__all__ = ["MASKED", "Masker", "expand", "is_credential", "is_secret", "looks_secret"]
+from evalwright.files.credentials import in_address, is_credential
+
+__all__ = ["MASKED", "Masker", "expand", "is_secret", "looks_secret"]
 
 MASKED = "***MASKED***"
 
@@ -26,11 +28,6 @@ _TAIL = 64
 _NAMES = re.compile("KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID")
 _HARMLESS_NAMES = re.compile("TOKENIZERS_|SSH_AUTH_SOCK|XAUTHORITY|OLDPWD|GPG_KEY")
 _HARMLESS_VALUES = re.compile(r"(?i)true|false|none|null|default|enabled|disabled|[0-9.]{1,7}")
-_CREDENTIAL_KEY = re.compile(
-    r"(?i).*_KEY|.*_TOKEN|.*_SECRET|password|api_key|dsn"
-    r"|(proxy-|x-)?authorization|(set-)?cookie|(x-)?api-key|x-[a-z0-9-]*(token|secret|api-key|auth)"
-)
-_URL_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]*:([^\s/?#]+)@")
 _JSON_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"')
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 _DOLLARS = re.compile(r"\$(?=[${]|\Z)")
@@ -44,14 +41,9 @@ def looks_secret(name: str) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether an environment variable holds a secret: its name looks like it, or its value is a URL with a password."""
+    """Whether an environment variable holds a secret: its name, or a credential in an address in it, says so."""
     named = looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)
-    return named or _URL_PASSWORD.search(value) is not None
-
-
-def is_credential(key: object, value: object) -> bool:
-    """Whether a key of an authored document holds a credential (specification evalh, b.9, and such headers)."""
-    return value is not None and isinstance(key, str) and _CREDENTIAL_KEY.fullmatch(key) is not None
+    return named or any(in_address(value))
 
 
 class Masker:
@@ -62,7 +54,7 @@ class Masker:
     """
 
     def __init__(self, secrets: Mapping[str, str], keep: Iterable[str] = ()) -> None:
-        self._named = {name: value for name, value in _with_passwords(secrets) if len(value) >= _SHORTEST}
+        self._named = {name: value for name, value in _with_parts(secrets) if len(value) >= _SHORTEST}
         self._keep = frozenset(keep)
         forms = {form for value in self._named.values() for form in _forms(value)}
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
@@ -70,7 +62,7 @@ class Masker:
 
     @classmethod
     def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
-        """The given secrets, and the variables of an environment whose names or URL passwords look secret."""
+        """The given secrets, and the variables of an environment that look secret."""
         found = {name: value for name, value in environ.items() if is_secret(name, value)}
         return cls({**found, **secrets})
 
@@ -184,14 +176,13 @@ def _without_credentials(value: Any) -> Any:
     return value
 
 
-def _with_passwords(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Secrets by name, and the passwords inside those that are URLs, as written and decoded."""
+def _with_parts(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Secrets by name, and the passwords and keys inside those that are addresses."""
     for name, value in secrets.items():
         label = re.sub("[{}]", "_", name)
         yield label, value
-        for number, match in enumerate(_URL_PASSWORD.finditer(value)):
-            yield f"{label}:password{number or ''}", match[1]
-            yield f"{label}:password{number or ''}:decoded", unquote(match[1])
+        for number, part in enumerate(in_address(value)):
+            yield f"{label}:part{number or ''}", part
 
 
 def _needles(secret: str) -> Iterator[bytes]:

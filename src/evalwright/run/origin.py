@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, did_you_mean
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
-from evalwright.model.protocols import RunReader
+from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
@@ -85,21 +86,22 @@ def runnable(reader: RunReader) -> tuple[Plan, dict[str, str]]:
     plan = reader.plan
     if plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be judged again, not resumed")
-    lacking = {v.name: [name for name in reader.unresolved if _stands_in(name, v)] for v in plan.variants}
-    if not any(lacking.values()):
+    owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]
+    lacking = [(owner, name) for owner, config in owners for name in reader.unresolved if _stands_in(name, config)]
+    if not lacking:
         return plan, {}
     authored = _as_authored(plan)
     if authored is not None:
         return authored
-    variant, names = next((variant, names) for variant, names in lacking.items() if names)
+    owner, name = lacking[0]
     raise InputError(
-        f"the configuration of {variant!r} needs the secret {names[0]}, which is never stored: "
-        f"set the environment variable {names[0]}, or keep {plan.config_path} as it was when the run started"
+        f"the configuration of {owner!r} needs the secret {name}, which is never stored: "
+        f"set the environment variable {name}, or keep {plan.config_path} as it was when the run started"
     )
 
 
-def _stands_in(name: str, variant: Variant) -> bool:
-    return f"${{{name}}}" in msgspec.json.encode(variant.config).decode()
+def _stands_in(name: str, config: Mapping[str, Any]) -> bool:
+    return f"${{{name}}}" in msgspec.json.encode(config).decode()
 
 
 def _as_authored(plan: Plan) -> tuple[Plan, dict[str, str]] | None:
@@ -116,19 +118,19 @@ def _as_authored(plan: Plan) -> tuple[Plan, dict[str, str]] | None:
         else msgspec.structs.replace(v, config=authored.get(v.name, v.config))
         for v in plan.variants
     ]
-    return msgspec.structs.replace(plan, variants=variants), suite.secrets
+    return msgspec.structs.replace(plan, variants=variants, mirrors=suite.mirrors), suite.secrets
 
 
-def case_finder(reader: RunReader, plan: Plan) -> CaseOf:
+def case_finder(run: RunWriter, plan: Plan) -> CaseOf:
     """Finds the case of a trace: by position in our own folders, by id in others'."""
-    if reader.plan is None:
-        return _by_id({case.id: case for case in _foreign_cases(reader)}, reader.location)
+    if run.plan is None:
+        return _by_id({case.id: case for case in _foreign_cases(run)}, run.location)
 
     def by_position(trace: Trace) -> Case:
         index = trace.case_index
-        case = reader.case(index) if index is not None and 0 <= index < plan.cases_total else None
-        if case is None or case.id != trace.case_id:
-            raise InputError(f"{reader.location}: the case {trace.case_id!r} of a trace is not among its cases")
+        case = run.case(index) if index is not None and 0 <= index < plan.cases_total else None
+        if case is None or trace.case_id not in (case.id, run.mask(case.id)):
+            raise InputError(f"{run.location}: the case {trace.case_id!r} of a trace is not among its cases")
         return case
 
     return by_position

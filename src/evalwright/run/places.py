@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Problem
+from evalwright.files.credentials import is_credential
 from evalwright.files.durable import replace_file, storage_error
-from evalwright.files.masking import Masker, expand, is_credential
+from evalwright.files.masking import Masker, expand
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, Store
 from evalwright.registry import load

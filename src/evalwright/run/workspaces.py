@@ -36,9 +36,9 @@ class StoredArtifacts:
             self._reader.artifacts, trace.case_id, trace.variant_name, trace.trial, trace.attempt, trials
         )
 
-    def path(self, cell: Cell) -> str:
+    def path(self, cell: Cell, case_id: str) -> str:
         name = cell.variant.name
-        return artifact_path(cell.case.id, name, cell.trial, self._trials[name])
+        return artifact_path(case_id, name, cell.trial, self._trials[name])
 
 
 class Workspaces:
@@ -76,10 +76,13 @@ class Workspaces:
     async def collect(self, cell: Cell) -> Artifact | None:
         """Store what the last try at a cell did to its files, and remove its workspace. Raises StorageError."""
         prepared = self._prepared.pop(cell.number, None)
-        if prepared is None or self._workspace is None:
+        if self._workspace is None:
             return None
-        path = self.stored.path(cell)
+        path = self.stored.path(cell, self._writer.mask(cell.case.id))
         folder = folder_of(self._writer.artifacts, path)
+        if prepared is None:  # what an earlier attempt left is nothing that this one did
+            await self._threads.call(remove_tree, folder)
+            return None
         changes = await self._threads.call(self._collected, prepared, folder)
         record = FilesystemArtifact(
             cell.case.id,

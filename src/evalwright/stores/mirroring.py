@@ -10,7 +10,8 @@ from typing import Any
 
 import msgspec
 
-from evalwright.files.masking import Masker, is_credential
+from evalwright.files.credentials import credentials
+from evalwright.files.masking import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Store
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -85,19 +86,8 @@ def _same(stored: Plan | None, plan: Plan) -> bool:
 
 
 def _credentials(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Values of credential-shaped keys in the configurations of a plan, by a name of their own."""
+    """The credentials in the configurations of a plan, by a name of their own."""
     plugins = [plan.store, *plan.mirrors, *([plan.workspace] if plan.workspace else [])]
-    for number, config in enumerate([*(v.config for v in plan.variants), *(p.config for p in plugins)]):
-        for key, text in _texts(config, False):
-            yield f"{key}:{number}", text
-
-
-def _texts(value: Any, inside: bool, key: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, str) and inside:
-        yield key, value
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _texts(item, inside or is_credential(name, item), f"{key}.{name}")
-    elif isinstance(value, (list, tuple)):
-        for position, item in enumerate(value):
-            yield from _texts(item, inside, f"{key}.{position}")
+    sections = [*(v.config for v in plan.variants), *({"type": p.type, **p.config} for p in plugins)]
+    for number, (key, text) in enumerate(credentials(sections)):
+        yield f"{key}:{number}", text
