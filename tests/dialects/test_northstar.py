@@ -7,11 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from evalwright.dialects import load_suite
 from evalwright.errors import InputError
+from evalwright.model.result import CaseVerdict
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.run.api import Outcome, RunOptions, open_run, re_evaluate, run_suite
+from evalwright.scoring.fold import fold
 
 SAID = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello there."}]
 GOOD = {"id": "good", "messages": SAID, "expected": {"contains": ["hello"]}, "metrics": {"cost_usd": 0.5}}
@@ -88,12 +94,42 @@ def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:
         assert part in message
 
 
-def test_ids_may_come_again_unless_that_is_forbidden(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD, GOOD)
-    native = ran(path).summary.native
-    assert native is not None
-    assert native["passed_cases"] == 2
-    assert "more than once" in refusal(path, strict=True)
+SAME = [GOOD, {**BAD, "id": "good"}, {**GOOD, "id": ""}, {**GOOD, "id": "good#2"}]
+
+
+@pytest.mark.parametrize("name", ["d.jsonl", "d.json"])
+def test_rows_with_one_id_are_cases_of_their_own_wherever_a_run_is_read(tmp_path: Path, name: str) -> None:
+    outcome = ran(written(tmp_path, *SAME, name=name))
+    reader, plan = open_run(outcome.run_dir)
+    again = re_evaluate(outcome.run_dir).summary
+    for summary in (outcome.summary, again, fold(reader, plan).summary(plan, outcome.summary.finished_at)):
+        assert summary.native == outcome.summary.native
+        assert (summary.variants[0].cases_total, summary.variants[0].cases_passed) == (4, 3)
+    assert [cell.trace.case_key for cell in chosen_cells(reader, plan, [], Choice(failed=True))] == ["good#2"]
+    assert [verdict.case_key for verdict in reader.verdicts(CaseVerdict)] == ["good", "good#2", "#1", "good#2#1"]
+    assert {verdict.case_id for verdict in reader.verdicts(CaseVerdict)} == {"good", "", "good#2"}
+
+
+def test_rows_with_one_id_are_told_and_strictly_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, *SAME)
+    expected = ["2: the id comes more than once: this row is the case 'good#2'", "3: the id is empty: this row is"]
+    warned = [f"{problem.line}: {problem.message}" for problem in load_suite(path).warnings]
+    assert [found.startswith(start) for found, start in zip(warned, expected, strict=True)] == [True, True]
+    assert all(start[3:] in refusal(path, strict=True) for start in expected)
+
+
+def keys_of(path: Path, ids: list[str]) -> list[str]:
+    path.write_text("".join(json.dumps({"id": case_id, "messages": []}) + "\n" for case_id in ids))
+    cases = load_suite(path, "northstar").cases
+    return [case.key for case in cases if isinstance(case, Case)]
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["", "a", "a#1", "a#2", "#1", "b", "a#2#1"])))
+def test_no_two_rows_share_a_key(tmp_path: Path, ids: list[str]) -> None:
+    keys = keys_of(tmp_path / "ids.jsonl", ids)
+    assert len(set(keys)) == len(ids)
+    assert keys == ids or len(set(ids)) < len(ids) or "" in ids
 
 
 def test_plans_and_configurations_choose_the_graders(tmp_path: Path) -> None:

@@ -48,6 +48,20 @@ def append_cell(writer: RunWriter, case_id: str, **trace: object) -> None:
     writer.append_verdict(a_verdict(case_id=case_id))
 
 
+def test_cases_with_one_id_are_kept_apart(kept: Kept) -> None:
+    writer = kept.store().create(a_plan(), [a_case(), a_case(occurrence=2)], {})
+    for number, occurrence in enumerate(({}, {"occurrence": 2})):
+        writer.append_trace(a_trace(case_index=number, **occurrence))
+        writer.append_results([a_result(**occurrence)])
+        writer.append_verdict(a_verdict(**occurrence))
+    writer.close()
+    reader = kept.store().read(writer.plan.run_id)
+    records = [*reader.traces(Trace), *reader.results(EvaluationResult), *reader.verdicts(CaseVerdict)]
+    assert [record.case_key for record in records] == ["c1", "c1#2"] * 3
+    assert [case.key for case in reader.cases()] == ["c1", "c1#2"]
+    reader.close()
+
+
 def test_a_mistake_in_the_cases_goes_through_and_leaves_nothing(kept: Kept) -> None:
     def cases() -> Iterator[Case]:
         yield a_case()

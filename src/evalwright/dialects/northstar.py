@@ -41,11 +41,12 @@ class Northstar:
     ) -> Suite:
         lines = is_lines(path)
         label, evaluators = _graders(plan, graders, judge_model)
+        cases = Cases(path, lines=lines, strict=strict)
         return Suite(
             name=path.stem,
             dialect="northstar",
             source=path,
-            cases=Cases(path, lines=lines, strict=strict),
+            cases=cases,
             variants=[Variant(VARIANT, "replay")],
             evaluators=evaluators,
             document={
@@ -54,6 +55,7 @@ class Northstar:
                 "graders": [{"name": spec.name, "type": spec.type, **spec.config} for spec in evaluators],
             },
             metadata={"plan": label},
+            warnings=cases.oddities() if to_run and not strict else [],
         )
 
 

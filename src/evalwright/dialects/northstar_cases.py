@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from evalwright.dialects.northstar_ids import Occurrences, ambiguous_ids, oddities
 from evalwright.dialects.northstar_records import EvalCase, Record, checked, parsed_line, records_of
 from evalwright.dialects.northstar_traces import take_trace
 from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.evaluators.conversations import RECORDING, calls_in, normalized
 from evalwright.files.jsonl import lines_of
-from evalwright.files.repeats import Repeats
 from evalwright.model.conversation import (
     ConversationExpected,
     ExpectedArguments,
@@ -77,7 +78,7 @@ class Cases:
 
     def __iter__(self) -> Iterator[Case]:
         problems: list[Problem] = []
-        count, ids, read_at = 0, Repeats(), datetime.now(UTC)
+        count, occurrences, read_at = 0, Occurrences(self._ambiguous), datetime.now(UTC)
         try:
             for record, line in self._read():
                 found, wrong = (line, []) if line is not None else self._checked(record)
@@ -85,15 +86,15 @@ class Cases:
                 problems += wrong[: _MOST_PROBLEMS - len(problems)]
                 if found is None:
                     continue
-                if self._strict:
-                    ids.add(found.id)
                 if not problems:
-                    yield _case(found, read_at)
+                    case = _case(found, read_at)
+                    case.occurrence = occurrences.of(found.id)
+                    yield case
         except InputError as error:
             count += len(error.problems)
             problems += error.problems
-        if repeated := ids.hashes():
-            problems += self._duplicates(repeated)
+        if self._strict:
+            problems += self.oddities()
         if problems:
             raise InputError(problems, f"{max(count, len(problems))} problems in {self._path}:")
 
@@ -114,14 +115,13 @@ class Cases:
         case, problems = checked(record, str(self._path))
         return (None if case is None else _line_of(case)), problems
 
-    def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
-        seen: set[str] = set()
-        for record in records_of(self._path, lines=self._lines):
-            case_id = record.value.get("id") if isinstance(record.value, dict) else None
-            if hash(case_id) in hashes:
-                if case_id in seen:
-                    yield Problem(str(self._path), f"{record.place()}: the id comes more than once", record.line, "id")
-                seen.add(str(case_id))
+    @cached_property
+    def _ambiguous(self) -> set[int]:
+        return ambiguous_ids(self._path, lines=self._lines)
+
+    def oddities(self) -> list[Problem]:
+        """The first rows that their ids do not tell from others; with `strict` each pass ends with them."""
+        return list(islice(oddities(self._path, self._ambiguous, lines=self._lines), _MOST_PROBLEMS))
 
 
 def case_of(case: EvalCase) -> Case:

@@ -70,7 +70,7 @@ class OpenTelemetry:
         from opentelemetry import context
 
         span = self._tracer.start_span(
-            f"{trace.variant_name} {trace.case_id}", context=context.Context(), start_time=_ns(trace.started_at)
+            f"{trace.variant_name} {trace.case_key}", context=context.Context(), start_time=_ns(trace.started_at)
         )
         found = span.get_span_context()
         trace.extra = {**trace.extra, "span_id": f"{found.span_id:016x}"}
@@ -208,7 +208,7 @@ def _evaluated(row: EvaluationResult) -> dict[str, Any]:
 
 
 def _key(trace: Trace) -> tuple[str, str, int, int]:
-    return (trace.case_id, trace.variant_name, trace.trial, trace.attempt)
+    return (trace.case_key, trace.variant_name, trace.trial, trace.attempt)
 
 
 def _ns(moment: datetime) -> int:

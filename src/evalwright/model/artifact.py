@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from evalwright.model.cell import OfCase
 from evalwright.model.trace import SCHEMA_VERSION
 
 __all__ = ["Artifact", "Changes", "FileEntry", "FileManifest", "FilesystemArtifact", "FilesystemDiff"]
@@ -44,7 +45,7 @@ class Changes(msgspec.Struct, frozen=True):
     left_out: dict[str, str] = {}
 
 
-class FilesystemArtifact(msgspec.Struct):
+class FilesystemArtifact(OfCase, msgspec.Struct):
     """Files before and after one cell. `artifacts_path` is relative to the run folder."""
 
     case_id: str

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from evalwright.model.cell import OfCase
 from evalwright.model.trace import SCHEMA_VERSION, TraceError
 
 __all__ = ["CaseVerdict", "Evaluation", "EvaluationResult", "Status", "band", "status_of"]
@@ -32,7 +33,7 @@ class Evaluation(msgspec.Struct, gc=False):
     misses: list[str] = []
 
 
-class EvaluationResult(msgspec.Struct, gc=False):
+class EvaluationResult(OfCase, msgspec.Struct, gc=False):
     """One evaluator's word on one attempt at a cell, as stored in `results.jsonl`."""
 
     case_id: str
@@ -57,7 +58,7 @@ class EvaluationResult(msgspec.Struct, gc=False):
     schema_version: str = SCHEMA_VERSION
 
 
-class CaseVerdict(msgspec.Struct, gc=False):
+class CaseVerdict(OfCase, msgspec.Struct, gc=False):
     """The decision about one cell, as stored in `verdicts.jsonl`; its presence means that the cell is finished."""
 
     case_id: str

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.model.cell import case_key
 from evalwright.model.conversation import ConversationExpected
 from evalwright.model.plan import EvaluatorSpec
 
@@ -50,6 +51,13 @@ class Case(msgspec.Struct, gc=False):
     evaluators: list[EvaluatorSpec] | None = None
     """The case's own checks, where the plan says that cases bring them."""
     schema_version: str = "1.0"
+    occurrence: int | msgspec.UnsetType = msgspec.UNSET
+    """Which of the cases with this id it is, from 1, where another one has the id too, or where there is no id."""
+
+    @property
+    def key(self) -> str:
+        """The name that no other case of the run has."""
+        return case_key(self.id, self.occurrence)
 
     def argument(self) -> dict[str, Any]:
         """The case as plain data for user code: fresh containers each time, without the recorded trace."""

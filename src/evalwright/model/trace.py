@@ -1,7 +1,7 @@
 """What a system did with one case: the trace and its parts (produced records).
 
 Field names and defaults are those of the evalh format, section b.2; readers accept every 1.x file,
-ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`, `case_index`, `spans`.
+ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`, `case_index`, `spans`, `occurrence`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
+
+from evalwright.model.cell import OfCase
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -134,7 +136,7 @@ class Answer(msgspec.Struct, gc=False):
     spans: list[Span] = []
 
 
-class Trace(msgspec.Struct, gc=False):
+class Trace(OfCase, msgspec.Struct, gc=False):
     """One attempt at one cell (case, variant, trial), as stored in `traces.jsonl`.
 
     `attempt` counts finished attempts at the cell, from 1; the newest one wins in every reader.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
+from evalwright.model.cell import OfCase
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -26,8 +25,8 @@ class Choice:
     variant: str | None = None
     failed: bool = False
 
-    def names(self, case_id: str, variant: str) -> bool:
-        return self.case in (None, case_id) and self.variant in (None, variant)
+    def names(self, cell: OfCase, variant: str) -> bool:
+        return self.case in (None, cell.case_id, cell.case_key) and self.variant in (None, variant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,7 @@ class FullCell:
     verdict: CaseVerdict
 
 
-class _Mark(msgspec.Struct, gc=False):
-    case_id: str
+class _Mark(OfCase, gc=False):
     variant_name: str
     trial: int = 0
     attempt: int = 1
@@ -52,7 +50,7 @@ def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: C
     newest = _newest(reader, choice)
     results = _results(reader, choice, newest)
     for position, trace in enumerate(reader.traces(Trace)):
-        key = (trace.case_id, trace.variant_name, trace.trial)
+        key = (trace.case_key, trace.variant_name, trace.trial)
         if newest.get(key, (0, -1))[1] != position:
             continue
         rows = list(results.pop(key, {}).values())
@@ -65,8 +63,8 @@ def _newest(reader: RunReader, choice: Choice) -> dict[Key, tuple[int, int]]:
     """Attempt and position of the trace of each chosen cell that counts: the highest attempt, then the last."""
     newest: dict[Key, tuple[int, int]] = {}
     for position, mark in enumerate(reader.traces(_Mark)):
-        if choice.names(mark.case_id, mark.variant_name):
-            key = (mark.case_id, mark.variant_name, mark.trial)
+        if choice.names(mark, mark.variant_name):
+            key = (mark.case_key, mark.variant_name, mark.trial)
             if mark.attempt >= newest.get(key, (0, 0))[0]:
                 newest[key] = (mark.attempt, position)
     return newest
@@ -78,8 +76,8 @@ def _results(
     """The last result of each evaluator on the attempt that counts."""
     found: dict[Key, dict[str, EvaluationResult]] = {}
     for row in reader.results(EvaluationResult):
-        key = (row.case_id, row.variant_name, row.trial)
-        if choice.names(row.case_id, row.variant_name) and row.attempt == newest.get(key, (1, 0))[0]:
+        key = (row.case_key, row.variant_name, row.trial)
+        if choice.names(row, row.variant_name) and row.attempt == newest.get(key, (1, 0))[0]:
             found.setdefault(key, {})[row.evaluator] = row
     return found
 

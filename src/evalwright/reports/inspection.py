@@ -70,7 +70,7 @@ def _headline(trace: Trace, status: str, paint: Paint) -> str:
         facts.append(f"{_number(metrics.token_input)} → {_number(metrics.token_output)} tokens")
     if trace.attempt > 1:
         facts.append(f"attempt {trace.attempt}")
-    name = paint(cell_name(trace.case_id, trace.variant_name, trace.trial), "bold")
+    name = paint(cell_name(trace.case_key, trace.variant_name, trace.trial), "bold")
     return f"{paint(f'{_MARKS[status]} {status}', status)}  {name}  {paint(' · '.join(facts), 'dim')}"
 
 

@@ -167,7 +167,7 @@ def _verdicts(title: str, verdicts: Sequence[CaseVerdict], total: int) -> list[s
 
 def _verdict(verdict: CaseVerdict) -> Iterator[str]:
     trial = f", trial {verdict.trial + 1}" if verdict.trial else ""
-    yield f"- {code(verdict.case_id)} {code(verdict.variant_name)}{trial}"
+    yield f"- {code(verdict.case_key)} {code(verdict.variant_name)}{trial}"
     if verdict.error is not None:
         yield f"  - {code(f'{verdict.error.type}: {verdict.error.message}', 300)}"
         return

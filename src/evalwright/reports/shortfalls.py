@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-import msgspec
-
+from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
@@ -49,8 +48,7 @@ def _count(summary: RunSummary, *statuses: str) -> int:
     return sum(variant.cells.get(status, 0) for variant in summary.variants for status in statuses)
 
 
-class _Mark(msgspec.Struct, gc=False):
-    case_id: str
+class _Mark(OfCase, gc=False):
     variant_name: str
     trial: int = 0
     attempt: int = 1
@@ -66,12 +64,12 @@ def newest_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
     for mark in reader.verdicts(_Mark):
         stored = True
         if mark.attempt > 1:
-            key = (mark.case_id, mark.variant_name, mark.trial)
+            key = (mark.case_key, mark.variant_name, mark.trial)
             newest[key] = max(mark.attempt, newest.get(key, 1))
     if not stored and reader.plan is not None:
         from evalwright.reports.cells import Choice, chosen_cells
 
         yield from (cell.verdict for cell in chosen_cells(reader, reader.plan, [], Choice()))
     for verdict in reader.verdicts(CaseVerdict):
-        if verdict.attempt >= newest.get((verdict.case_id, verdict.variant_name, verdict.trial), 1):
+        if verdict.attempt >= newest.get((verdict.case_key, verdict.variant_name, verdict.trial), 1):
             yield verdict

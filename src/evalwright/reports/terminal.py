@@ -215,7 +215,7 @@ def _listed(title: str, verdicts: Sequence[CaseVerdict], total: int, more: str, 
 
 def _verdict_lines(verdict: CaseVerdict, paint: Paint) -> list[str]:
     mark = paint("!" if verdict.status == "error" else "✗", verdict.status)
-    lines = [f"  {mark} {cell_name(verdict.case_id, verdict.variant_name, verdict.trial)}"]
+    lines = [f"  {mark} {cell_name(verdict.case_key, verdict.variant_name, verdict.trial)}"]
     reasons = verdict.reasons
     if verdict.error is not None:  # what evaluators say of an answer that never came explains nothing
         reasons = [f"{verdict.error.type}: {verdict.error.message}"]
@@ -225,7 +225,7 @@ def _verdict_lines(verdict: CaseVerdict, paint: Paint) -> list[str]:
     return lines
 
 
-def cell_name(case_id: str, variant: str, trial: int = 0) -> str:
+def cell_name(case: str, variant: str, trial: int = 0) -> str:
     """The cell as a person reads it."""
-    name = f"{one_line(case_id, 80)} · {one_line(variant, 40)}"
+    name = f"{one_line(case, 80)} · {one_line(variant, 40)}"
     return f"{name} · trial {trial + 1}" if trial else name

@@ -224,6 +224,7 @@ def _result(
         said.cost_usd,
         said.hits,
         said.misses,
+        occurrence=trace.occurrence,
     )
 
 

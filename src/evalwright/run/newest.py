@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from evalwright.files.repeats import Repeats
+from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 
 __all__ = ["Newest", "newest_of"]
@@ -15,14 +16,13 @@ __all__ = ["Newest", "newest_of"]
 Key = tuple[str, str, int]
 
 
-class _Cell(msgspec.Struct, gc=False):
-    case_id: str
+class _Cell(OfCase, gc=False):
     variant_name: str
     trial: int = 0
 
     @property
     def key(self) -> Key:
-        return (self.case_id, self.variant_name, self.trial)
+        return (self.case_key, self.variant_name, self.trial)
 
 
 class _Mark(_Cell, gc=False):
@@ -46,7 +46,7 @@ def newest_of(reader: RunReader) -> Newest:
     """Read the keys of all traces once, and those of repeated cells again."""
     repeats = Repeats()
     for cell in reader.traces(_Cell):
-        repeats.add((cell.case_id, cell.variant_name, cell.trial))
+        repeats.add(cell.key)
     winners: dict[Key, tuple[int, datetime | None]] = {}
     seen: Counter[Key] = Counter()
     if repeated := repeats.hashes():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, did_you_mean
+from evalwright.model.cell import OfCase
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.snapshot import Case
@@ -46,7 +47,7 @@ def _plan_of_records(reader: RunReader) -> Plan:
     evaluators: dict[str, str] = {}
     started = None
     for trace in reader.traces(_TraceMark):
-        cases.add(trace.case_id)
+        cases.add(trace.case_key)
         variants[trace.variant_name] = None
         started = min(started or trace.started_at, trace.started_at)
     for result in reader.results(_ResultMark):
@@ -67,8 +68,7 @@ def _plan_of_records(reader: RunReader) -> Plan:
     )
 
 
-class _TraceMark(msgspec.Struct, gc=False):
-    case_id: str
+class _TraceMark(OfCase, gc=False):
     variant_name: str
     started_at: datetime
 
@@ -129,8 +129,8 @@ def case_finder(run: RunWriter, plan: Plan) -> CaseOf:
     def by_position(trace: Trace) -> Case:
         index = trace.case_index
         case = run.case(index) if index is not None and 0 <= index < plan.cases_total else None
-        if case is None or trace.case_id not in (case.id, run.mask(case.id)):
-            raise InputError(f"{run.location}: the case {trace.case_id!r} of a trace is not among its cases")
+        if case is None or trace.case_key not in (case.key, run.mask(case.key)):
+            raise InputError(f"{run.location}: the case {trace.case_key!r} of a trace is not among its cases")
         return case
 
     return by_position

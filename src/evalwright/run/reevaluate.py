@@ -186,7 +186,7 @@ class _Again:
         needs_case = judge.uses_case or job.writer.plan is None
         waiting: deque[tuple[Case, Trace, list[EvaluationResult], asyncio.Task[None]]] = deque()
         for trace in job.writer.traces(Trace, part):
-            key = (trace.case_id, trace.variant_name, trace.trial)
+            key = (trace.case_key, trace.variant_name, trace.trial)
             if job.newest.superseded(key, trace.attempt, trace.started_at):
                 continue
             case = job.case_of(trace) if needs_case else _NO_CASE
@@ -232,13 +232,13 @@ class _KeptRows:
 
     def beside(self, trace: Trace, names: Sequence[str], new: list[EvaluationResult]) -> list[EvaluationResult]:
         """The kept rows of a trace and its new ones, in the order of `names`: what its cell is judged by."""
-        key = (trace.case_id, trace.variant_name, trace.trial, trace.attempt)
+        key = (trace.case_key, trace.variant_name, trace.trial, trace.attempt)
         others = [name for name in names if name != self._judged_again]
         while any(name not in self._waiting.get(key, ()) for name in others):
             row = next(self._rows, None)
             if row is None:
                 break
-            mine = (row.case_id, row.variant_name, row.trial, row.attempt)
+            mine = (row.case_key, row.variant_name, row.trial, row.attempt)
             self._waiting.setdefault(mine, {})[row.evaluator] = row
         kept = self._waiting.pop(key, {})
         rows = [kept[name] for name in others if name in kept] + new

@@ -354,11 +354,11 @@ class Runner:
 
 def _label(cell: Cell) -> str:
     """The cell as a person reads it, for the display."""
-    return f"{cell.case.id} · {cell.variant.name}" + (f" · trial {cell.trial}" if cell.trial else "")
+    return f"{cell.case.key} · {cell.variant.name}" + (f" · trial {cell.trial}" if cell.trial else "")
 
 
 def _key(record: Trace | EvaluationResult) -> tuple[str, str, int, int]:
-    return (record.case_id, record.variant_name, record.trial, record.attempt)
+    return (record.case_key, record.variant_name, record.trial, record.attempt)
 
 
 def _unstorable(error: BaseException) -> TraceError:

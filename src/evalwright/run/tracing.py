@@ -45,6 +45,7 @@ def _trace(run_id: str, cell: Cell, answer: Answer, started: datetime, finished:
         cell.attempt,
         cell.case_index,
         answer.spans,
+        occurrence=cell.case.occurrence,
     )
 
 

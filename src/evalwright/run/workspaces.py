@@ -33,12 +33,12 @@ class StoredArtifacts:
         """What a cell did to its files; None when that is not known."""
         trials = self._trials.get(trace.variant_name, 1)
         return read_artifact(
-            self._reader.artifacts, trace.case_id, trace.variant_name, trace.trial, trace.attempt, trials
+            self._reader.artifacts, trace.case_key, trace.variant_name, trace.trial, trace.attempt, trials
         )
 
-    def path(self, cell: Cell, case_id: str) -> str:
+    def path(self, cell: Cell, case_key: str) -> str:
         name = cell.variant.name
-        return artifact_path(case_id, name, cell.trial, self._trials[name])
+        return artifact_path(case_key, name, cell.trial, self._trials[name])
 
 
 class Workspaces:
@@ -78,7 +78,7 @@ class Workspaces:
         prepared = self._prepared.pop(cell.number, None)
         if self._workspace is None:
             return None
-        path = self.stored.path(cell, self._writer.mask(cell.case.id))
+        path = self.stored.path(cell, self._writer.mask(cell.case.key))
         folder = folder_of(self._writer.artifacts, path)
         if prepared is None:  # what an earlier attempt left is nothing that this one did
             await self._threads.call(remove_tree, folder)
@@ -95,6 +95,7 @@ class Workspaces:
             changes.left_out,
             cell.trial,
             cell.attempt,
+            occurrence=cell.case.occurrence,
         )
         self._writer.save_artifact(record)
         return Artifact(record, folder)

@@ -36,7 +36,7 @@ class AgentvAggregate:
             self._by_evaluator.setdefault(row.evaluator, []).append(own)
         self._statuses[status] += 1
         self._unreadable += getattr(trace.error, "type", "") == "load_error"
-        self._scores.append((trace.case_id, score or 0.0))
+        self._scores.append((trace.case_key, score or 0.0))
 
     def merge(self, other: Any) -> None:
         self._scores += other._scores

@@ -34,6 +34,7 @@ def banded_verdict(specs: Sequence[EvaluatorSpec], trace: Trace, results: Sequen
         0.0 if short or errored else mean,
         [] if status == "pass" else _reasons(trace, results),
         trace.error,
+        occurrence=trace.occurrence,
     )
 
 

@@ -124,7 +124,8 @@ class VariantCount:
             self.tokens_output.add(tokens)
         if self.cases is not None:
             value = _OF_STATUS[status] + (_ERRORED if errored else 0)
-            self.cases[trace.case_id] = self.cases.get(trace.case_id, 0) + value
+            case = trace.case_key
+            self.cases[case] = self.cases.get(case, 0) + value
         self._add_results(results)
 
     def _add_results(self, results: Collection[ResultLike]) -> None:

@@ -59,7 +59,8 @@ class _Side:
     def _count(self, trace: TraceFacts, results: Collection[ResultFacts]) -> None:
         judged = [row for row in results if not row.skipped]
         sound = bool(judged) and all(row.passed and row.error is None for row in judged)
-        self.passed[trace.case_id] = self.passed.get(trace.case_id, True) and sound
+        case = trace.case_key
+        self.passed[case] = self.passed.get(case, True) and sound
         for row in judged:
             self.evaluators[row.evaluator].add(float(row.passed and row.error is None))
         metrics = trace.metrics

@@ -6,10 +6,12 @@ from typing import Protocol
 
 import msgspec
 
+from evalwright.model.cell import OfCase
+
 __all__ = ["CellKey", "MetricFacts", "ResultFacts", "ResultLike", "TraceFacts", "TraceLike"]
 
 CellKey = tuple[str, str, int]
-"""Case id, variant name, trial."""
+"""The key of the case, the name of the variant, the trial."""
 
 
 class ErrorFacts(msgspec.Struct, gc=False):
@@ -22,7 +24,7 @@ class MetricFacts(msgspec.Struct, gc=False):
     cost_usd: float | None = None
 
 
-class TraceFacts(msgspec.Struct, gc=False):
+class TraceFacts(OfCase, gc=False):
     """What is read of a stored trace; `trial` and `attempt` are missing in folders of other programs."""
 
     case_id: str
@@ -35,7 +37,7 @@ class TraceFacts(msgspec.Struct, gc=False):
     metrics: MetricFacts = msgspec.field(default_factory=MetricFacts)
 
 
-class ResultFacts(msgspec.Struct, gc=False):
+class ResultFacts(OfCase, gc=False):
     """What is read of a stored result."""
 
     case_id: str
@@ -59,11 +61,13 @@ class _MetricsLike(Protocol):
 class TraceLike(Protocol):
     """What counting reads of a trace: `Trace` and `TraceFacts` both have it."""
 
-    case_id: str
     variant_name: str
     latency_ms: int
     trial: int
     case_index: int | None
+
+    @property
+    def case_key(self) -> str: ...
 
     @property
     def error(self) -> object | None: ...

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-import msgspec
-
+from evalwright.model.cell import OfCase
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
@@ -46,17 +45,16 @@ def _counted(
 
 def _as_judged(reader: RunReader, plan: Plan, by_case: bool) -> Tally:
     """The count by the stored verdicts: which evaluators a cell needs is known to its case alone."""
-    verdicts = {(v.case_id, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
+    verdicts = {(v.case_key, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
     tally = Tally.of(plan, by_case=by_case)
     for trace, results in newest_cells(reader):
-        verdict = verdicts.get((trace.case_id, trace.variant_name, trace.trial, trace.attempt))
+        verdict = verdicts.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
         if verdict is not None:
             tally.count(trace, results, verdict.status, verdict.score)
     return tally
 
 
-class _VerdictFacts(msgspec.Struct, gc=False):
-    case_id: str
+class _VerdictFacts(OfCase, gc=False):
     variant_name: str
     status: Status
     score: float | None = None

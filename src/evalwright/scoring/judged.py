@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.scoring.facts import CellKey, ResultFacts
 
@@ -16,8 +17,7 @@ __all__ = ["JudgedAnswers", "Judgement", "judged_answers"]
 _NOTHING = msgspec.Raw(b"null")
 
 
-class _Answer(msgspec.Struct, gc=False):
-    case_id: str
+class _Answer(OfCase, gc=False):
     variant_name: str
     trial: int = 0
     attempt: int = 1
@@ -29,7 +29,7 @@ class _Answer(msgspec.Struct, gc=False):
     def fingerprint(self) -> bytes:
         """The same for the same answer, whichever cell it is of."""
         digest = blake2b(digest_size=12)
-        for part in (self.case_id.encode("utf-8", "replace"), self.output, self.messages, self.tool_calls):
+        for part in (self.case_key.encode("utf-8", "replace"), self.output, self.messages, self.tool_calls):
             digest.update(bytes(part) + b"\0")
         digest.update(bytes(self.tool_results))
         return digest.digest()
@@ -60,18 +60,18 @@ def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnsw
     """What the named evaluators said. Holds one record a cell and evaluator in memory."""
     found = JudgedAnswers({}, {}, {name: {} for name in evaluators})
     for trace in reader.traces(_Answer):
-        key = (trace.case_id, trace.variant_name, trace.trial)
+        key = (trace.case_key, trace.variant_name, trace.trial)
         if trace.attempt >= found.attempts.get(key, 0):
             found.attempts[key], found.answers[key] = trace.attempt, trace.fingerprint()
     for row in _rows(reader, found):
         judgement = _judgement(row)
-        found.judgements[row.evaluator][row.case_id, row.variant_name, row.trial] = judgement
+        found.judgements[row.evaluator][row.case_key, row.variant_name, row.trial] = judgement
     return found
 
 
 def _rows(reader: RunReader, found: JudgedAnswers) -> Iterator[_Row]:
     for row in reader.results(_Row):
-        newest = found.attempts.get((row.case_id, row.variant_name, row.trial))
+        newest = found.attempts.get((row.case_key, row.variant_name, row.trial))
         if row.evaluator in found.judgements and row.attempt == newest:
             yield row
 

@@ -52,7 +52,7 @@ class LettaAggregate:
         grades = None if trace.error is not None else grades_of(results, self._judges)
         first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._keys[0]), "")
         attempted = grades is not None and first not in _NOT_ATTEMPTED
-        row = _Row(trace.variant_name, trace.case_index or 0, grades, attempted, status == "error", trace.case_id)
+        row = _Row(trace.variant_name, trace.case_index or 0, grades, attempted, status == "error", trace.case_key)
         self._runs.setdefault(trace.trial, []).append(row)
 
     def merge(self, other: Any) -> None:

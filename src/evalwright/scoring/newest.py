@@ -39,7 +39,7 @@ def streamed_cells(reader: RunReader, evaluators: int) -> Iterator[_CellFacts]:
     seen = _Seen()
     unread: dict[CellKey, _Cell] = {}
     for record in _side_by_side(reader, evaluators):
-        key = (record.case_id, record.variant_name, record.trial)
+        key = (record.case_key, record.variant_name, record.trial)
         cell = unread.get(key)
         if cell is None:
             cell = unread[key] = _Cell()
@@ -98,7 +98,7 @@ def newest_cells(reader: RunReader) -> Iterator[_CellFacts]:
 def _newest_traces(reader: RunReader) -> dict[CellKey, TraceFacts]:
     traces: dict[CellKey, TraceFacts] = {}
     for trace in reader.traces(TraceFacts):
-        key = (trace.case_id, trace.variant_name, trace.trial)
+        key = (trace.case_key, trace.variant_name, trace.trial)
         known = traces.get(key)
         if known is None or trace.attempt >= known.attempt:
             traces[key] = trace
@@ -108,7 +108,7 @@ def _newest_traces(reader: RunReader) -> dict[CellKey, TraceFacts]:
 def _rows_of(reader: RunReader, traces: dict[CellKey, TraceFacts]) -> dict[CellKey, dict[str, ResultFacts]]:
     rows: dict[CellKey, dict[str, ResultFacts]] = {}
     for row in reader.results(ResultFacts):
-        key = (row.case_id, row.variant_name, row.trial)
+        key = (row.case_key, row.variant_name, row.trial)
         newest = traces.get(key)
         if newest is not None and row.attempt == newest.attempt:
             mine = rows.get(key)

@@ -69,6 +69,7 @@ def cell_verdict(
         sum(scores) / len(scores) if scores and status != "error" else None,
         [] if status == "pass" else _reasons(trace, names, results),
         trace.error,
+        occurrence=trace.occurrence,
     )
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from evalwright.files.masking import MASKED
 from evalwright.model.artifact import FilesystemArtifact
+from evalwright.model.cell import OfCase
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -27,6 +28,7 @@ class Row(NamedTuple):
     """One record; a column that its kind lacks is empty."""
 
     case_id: str
+    """The key of the case."""
     variant_name: str
     trial: int
     attempt: int
@@ -36,8 +38,7 @@ class Row(NamedTuple):
     """JSON without a line end."""
 
 
-class _Key(msgspec.Struct, gc=False):
-    case_id: str
+class _Key(OfCase, gc=False):
     variant_name: str
     trial: int = 0
     attempt: int = 1
@@ -62,14 +63,14 @@ class RowEncoder(LineEncoder):
             return row_of_line(line)
         evaluator = record.evaluator if isinstance(record, EvaluationResult) else ""
         started_at = record.started_at if isinstance(record, (Trace, EvaluationResult)) else None
-        key = (record.case_id, record.variant_name, record.trial, record.attempt)
+        key = (record.case_key, record.variant_name, record.trial, record.attempt)
         return Row(*key, evaluator, started_at, line.decode())
 
 
 def row_of_line(line: bytes) -> Row:
     """The row of a stored line, which says itself where it belongs."""
     key = _key_decoder.decode(line)
-    cell = (key.case_id, key.variant_name, key.trial, key.attempt)
+    cell = (key.case_key, key.variant_name, key.trial, key.attempt)
     return Row(*cell, key.evaluator, key.started_at, line.rstrip(b"\n").decode())
 
 

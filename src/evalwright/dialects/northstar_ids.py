@@ -1,0 +1,88 @@
+"""Ids that do not tell the rows of a file apart: repeated ones and empty ones (specification northstar, 2.1)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Set
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from evalwright.dialects.northstar_records import Record, parsed_line, records_of
+from evalwright.errors import InputError, Problem
+from evalwright.files.jsonl import lines_of
+from evalwright.files.repeats import Repeats
+from evalwright.model.cell import case_key
+
+__all__ = ["Occurrences", "ambiguous_ids", "oddities"]
+
+_NUMBERED = re.compile(r"#\d+$")
+_NO_ID = hash("")
+
+
+class _Row(msgspec.Struct, gc=False):
+    id: str
+
+
+_decode = msgspec.json.Decoder(_Row).decode
+
+
+def ambiguous_ids(path: Path, *, lines: bool) -> set[int]:
+    """The hashes of such ids, in this process. Raises InputError for a file that cannot be read."""
+    repeats, empty = Repeats(), set[int]()
+    for case_id, _ in _ids(path, lines):
+        repeats.add(case_id)
+        if not case_id:
+            empty = {_NO_ID}
+    return repeats.hashes() | empty
+
+
+class Occurrences:
+    """Numbers the rows with such an id, and with one that looks numbered, so that no two cases have the same key."""
+
+    def __init__(self, ambiguous: Set[int]) -> None:
+        self._ambiguous = ambiguous
+        self._seen: Counter[str] = Counter()
+
+    def of(self, case_id: str) -> int | msgspec.UnsetType:
+        """Which row with this id it is, from 1; unset where its id is enough."""
+        if not self._ambiguous:
+            return msgspec.UNSET
+        numbered = not case_id or _NUMBERED.search(case_id) is not None
+        if not numbered and hash(case_id) not in self._ambiguous:
+            return msgspec.UNSET
+        self._seen[case_id] += 1
+        number = self._seen[case_id]
+        return number if numbered or number > 1 else msgspec.UNSET
+
+
+def oddities(path: Path, ambiguous: Set[int], *, lines: bool) -> Iterator[Problem]:
+    """Each row whose id is empty, or an earlier row's, and the name that its case has."""
+    occurrences = Occurrences(ambiguous)
+    for case_id, record in _ids(path, lines) if ambiguous else ():
+        number = occurrences.of(case_id)
+        if number is msgspec.UNSET or (case_id and number == 1):
+            continue
+        what = "the id comes more than once" if case_id else "the id is empty"
+        message = f"{what}: this row is the case {case_key(case_id, number)!r}"
+        yield Problem(str(path), message, record.line, "id" if lines else f"[{record.number}].id")
+
+
+def _ids(path: Path, lines: bool) -> Iterator[tuple[str, Record]]:
+    """The ids that are there and where; what else is wrong with a file is told by whoever reads all of it."""
+    for record in _lines(path) if lines else records_of(path, lines=False):
+        value = record.value
+        case_id = value.get("id") if isinstance(value, dict) else value.id if isinstance(value, _Row) else None
+        if isinstance(case_id, str):
+            yield case_id, record
+
+
+def _lines(path: Path) -> Iterator[Record]:
+    for index, (number, line) in enumerate(lines_of(path)):
+        try:
+            yield Record(_decode(line), index, number)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # bad, or in Python's own dialect of JSON
+            with suppress(InputError):
+                yield Record(parsed_line(path, number, line), index, number)

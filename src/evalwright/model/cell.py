@@ -1,0 +1,23 @@
+"""What every record of a cell says of the case it belongs to."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["OfCase", "case_key"]
+
+
+def case_key(case_id: str, occurrence: int | msgspec.UnsetType) -> str:
+    """The name that no other case of a run has: the id, followed by `#2` and so on where the id is not enough."""
+    return case_id if occurrence is msgspec.UNSET else f"{case_id}#{occurrence}"
+
+
+class OfCase(msgspec.Struct, gc=False, kw_only=True):
+    """A record of a case, or some parts of one. `occurrence` is not written where the id is enough."""
+
+    case_id: str
+    occurrence: int | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def case_key(self) -> str:
+        return case_key(self.case_id, self.occurrence)
