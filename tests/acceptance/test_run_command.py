@@ -104,7 +104,7 @@ def test_a_variable_goes_before_the_environment(tmp_path: Path) -> None:
 def test_a_run_without_a_suite_is_a_usage_error(tmp_path: Path) -> None:
     ended = project(tmp_path, {}).evalwright("run")
     assert ended.code == 2
-    assert "Missing argument 'PATH'" in ended.err
+    assert "Missing argument 'PATH...'" in ended.err
 
 
 def test_a_suite_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:

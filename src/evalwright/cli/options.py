@@ -9,7 +9,16 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["as_json", "dialect", "format_options", "model_options", "quiet", "run_argument", "suite_argument"]
+__all__ = [
+    "as_json",
+    "dialect",
+    "format_options",
+    "model_options",
+    "quiet",
+    "run_argument",
+    "suite_argument",
+    "suites_argument",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -96,3 +105,8 @@ _FORMAT_OPTIONS = (
 def suite_argument() -> Callable[[F], F]:
     """A suite's file (or folder, where a dialect has those)."""
     return click.argument("path", type=click.Path(path_type=Path))
+
+
+def suites_argument() -> Callable[[F], F]:
+    """Suites' files, folders to search for them, and globs."""
+    return click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="PATH...")

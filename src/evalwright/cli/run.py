@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import as_json, dialect, format_options, model_options, quiet, suite_argument
+from evalwright.cli.options import as_json, dialect, format_options, model_options, quiet, suites_argument
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -19,7 +20,7 @@ __all__ = ["command"]
 
 
 @click.command("run", short_help="Run a suite: every case with every variant.")
-@suite_argument()
+@suites_argument()
 @dialect
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that gets the run folder.")
 @click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only cases whose id fits; repeatable.")
@@ -37,7 +38,7 @@ __all__ = ["command"]
 @as_json
 @quiet
 def command(
-    path: Path,
+    paths: tuple[Path, ...],
     dialect: str | None,
     out: Path | None,
     cases: tuple[str, ...],
@@ -55,13 +56,15 @@ def command(
     models: ModelChoices,
     **of_format: Any,
 ) -> int:
-    """Run every case of the suite at PATH with every variant, and judge what comes back.
+    """Run every case of the suites at PATH with every variant, and judge what comes back.
 
+    A PATH is a file, a folder that is searched for suites, or a glob; of several suites each gets a run of its own.
     The last line of the output is the folder of the run. An interrupted run goes on with `evalwright resume`.
     """
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.cli.screen import warn
+    from evalwright.cli.screen import tell, warn
     from evalwright.dialects import load_suite
+    from evalwright.dialects.discovery import suite_files
     from evalwright.run.api import RunOptions, retry, run_suite
 
     options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target, models)
@@ -69,7 +72,21 @@ def command(
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
     if retried is not None and options != RunOptions(models=models):
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
-    suite = load_suite(path, dialect, _pairs(variables), options={"target": target, **of_format})
+
+    def load(path: Path, *, to_run: bool = True) -> Suite:
+        given = {"target": target, **of_format}
+        return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=given)
+
+    found = suite_files(paths, dialect)
+    tell(f"{path} is passed over: it fits no format" for path in found.passed_over)
+    if len(found.files) > 1 and retried is not None:
+        raise click.UsageError("--retry-only-failed takes one suite")
+    if len(found.files) > 1:
+        from evalwright.cli.several import run_each, runnable
+
+        files = runnable(found.files, partial(load, to_run=False), options)
+        return run_each(files, click.get_current_context())
+    suite = load(found.files[0])
     warn(suite.warnings)
     if dry_run:
         return _foretold(suite, options)

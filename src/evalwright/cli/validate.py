@@ -2,52 +2,95 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from evalwright.cli.options import as_json, dialect, format_options, suite_argument
+from evalwright.cli.options import as_json, dialect, format_options, suites_argument
 from evalwright.errors import InputError, Problem
+from evalwright.reports.text import harmless
 
 __all__ = ["command"]
 
 
-@click.command("validate", short_help="Check a suite and its dataset without running anything.")
-@suite_argument()
+@click.command("validate", short_help="Check suites and their datasets without running anything.")
+@suites_argument()
 @dialect
 @format_options
 @as_json
-def command(path: Path, dialect: str | None, as_json: bool, **of_format: Any) -> int:
-    """Read the suite at PATH and every case of its dataset, and name everything that is wrong with them.
+def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_format: Any) -> int:
+    """Read the suites at PATH and every case of their datasets, and name everything that is wrong with them.
 
-    Keys that nothing reads, where they are allowed, and the like are named on stderr as warnings.
+    A PATH is a file, a folder that is searched for suites, or a glob. Keys that nothing reads, where they are allowed,
+    and the like are named on stderr as warnings.
     """
-    from evalwright.cli.screen import say, warn
-    from evalwright.dialects import load_suite
-    from evalwright.reports.numbers import counted
+    from evalwright.cli.screen import say, tell, warn
+    from evalwright.dialects.discovery import suite_files
 
-    cases: list[dict[str, object]] = []
-    try:
-        suite = load_suite(path, dialect, options=of_format)
-        count = _count(suite.cases, cases if as_json else None)
-        warnings = [*suite.warnings, *getattr(suite.cases, "unknown_keys", list)()]
-        if lost := getattr(suite.cases, "problems", ()):
-            raise InputError(lost)  # of cases that a run would tell as errors
-    except InputError as error:
-        if not as_json:
-            raise
-        say([_refusal(error, cases)])
-        return error.exit_code
-    found = {"cases": count, "variants": len(suite.variants), "evaluators": len(suite.evaluators)}
+    found = suite_files(paths, dialect)
+    tell(f"{path} is passed over: it fits no format" for path in found.passed_over)
+    checked = _Checked()
+    for file in found.files:
+        checked.add(file, dialect, of_format, keep=as_json)
     if as_json:
-        document = {"ok": True, "dialect": suite.dialect, **found, "problems": [], "warnings": _rows(warnings)}
-        say([_encoded({**document, "cases": cases} if cases else document)])
-    else:
-        warn(warnings)
-        say(["ok: " + ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())])
+        say([checked.encoded()])
+        return InputError.exit_code if checked.refusals else 0
+    warn(checked.warnings)
+    several = len(found.files) > 1
+    say(f"ok: {harmless(str(file))}: {counts}" if several else f"ok: {counts}" for file, counts in checked.sound)
+    if len(checked.refusals) == 1:
+        raise checked.refusals[0]
+    if checked.refusals:
+        raise InputError(checked.problems)
     return 0
+
+
+class _Checked:
+    """What is wrong with suites and what is in them."""
+
+    def __init__(self) -> None:
+        self.refusals: list[InputError] = []
+        self.warnings: list[Problem] = []
+        self.sound: list[tuple[Path, str]] = []
+        self._cases: list[dict[str, object]] = []
+        self._dialects: list[str] = []
+        self._found: Counter[str] = Counter()
+
+    def add(self, file: Path, dialect: str | None, of_format: dict[str, Any], *, keep: bool) -> None:
+        """Read a suite; with `keep`, the cases that its format describes whole are shown."""
+        from evalwright.dialects import load_suite
+        from evalwright.reports.numbers import counted
+
+        try:
+            suite = load_suite(file, dialect, options=of_format)
+            count = _count(suite.cases, self._cases if keep else None)
+            self.warnings += [*suite.warnings, *getattr(suite.cases, "unknown_keys", list)()]
+            if lost := getattr(suite.cases, "problems", ()):
+                raise InputError(lost)  # of cases that a run would tell as errors
+        except InputError as error:
+            self.refusals.append(error)
+            return
+        found = {"cases": count, "variants": len(suite.variants), "evaluators": len(suite.evaluators)}
+        self._found.update(found)
+        self._dialects.append(suite.dialect)
+        self.sound.append((file, ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())))
+
+    @property
+    def problems(self) -> list[Problem]:
+        return [p for error in self.refusals for p in error.problems or [Problem("", error.headline)]]
+
+    def encoded(self) -> str:
+        import msgspec
+
+        cases = {"cases": self._cases} if self._cases else {}
+        if self.refusals:
+            return msgspec.json.encode({"ok": False, "problems": _rows(self.problems), **cases}).decode()
+        named = {"ok": True, "dialect": ", ".join(dict.fromkeys(self._dialects)), **self._found}
+        document = {**named, "problems": [], "warnings": _rows(self.warnings), **cases}
+        return msgspec.json.encode(document).decode()
 
 
 def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> int:
@@ -61,16 +104,5 @@ def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> int
     return count
 
 
-def _refusal(error: InputError, cases: list[dict[str, object]]) -> str:
-    problems = error.problems or (Problem("", error.headline),)
-    return _encoded({"ok": False, "problems": _rows(problems), **({"cases": cases} if cases else {})})
-
-
 def _rows(problems: Iterable[Problem]) -> list[dict[str, object]]:
     return [{"file": p.file, "line": p.line, "key": p.key, "message": p.message} for p in problems]
-
-
-def _encoded(document: dict[str, object]) -> str:
-    import msgspec
-
-    return msgspec.json.encode(document).decode()

@@ -12,7 +12,7 @@ from evalwright.errors import InputError, Problem
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["load_suite"]
+__all__ = ["fitting", "load_suite"]
 
 
 def load_suite(
@@ -53,16 +53,22 @@ def _understood(dialect: str, known: Collection[str], options: Mapping[str, Any]
     return {name: value for name, value in given.items() if name in known}
 
 
-def _detected(path: Path) -> str:
+def fitting(path: Path) -> list[str]:
+    """The dialects that a file's keys show."""
     from evalwright import registry
 
     head = _head(path)
-    known = registry.names("dialects")
-    fitting = [name for name in known if registry.load("dialects", name)().detects(path, head)]
-    if len(fitting) == 1:
-        return fitting[0]
-    said = f"fits several formats ({', '.join(fitting)})" if fitting else "fits no known format"
-    raise InputError(Problem(str(path), f"{said}: name one with --dialect, of {', '.join(known)}"))
+    return [name for name in registry.names("dialects") if registry.load("dialects", name)().detects(path, head)]
+
+
+def _detected(path: Path) -> str:
+    from evalwright import registry
+
+    found = fitting(path)
+    if len(found) == 1:
+        return found[0]
+    said = f"fits several formats ({', '.join(found)})" if found else "fits no known format"
+    raise InputError(Problem(str(path), f"{said}: name one with --dialect, of {', '.join(registry.names('dialects'))}"))
 
 
 def _head(path: Path) -> Mapping[str, Any]:

@@ -29,6 +29,12 @@ class RunOptions:
     """A Python target, `module:callable`, instead of the suite's own."""
     models: ModelChoices | None = None
 
+    @property
+    def narrowed(self) -> str:
+        """By what cases are chosen, in words; empty when all are."""
+        limit = [] if self.limit is None else [f"limit {self.limit}"]
+        return ", ".join([*self.cases, *(f"tag {tag}" for tag in self.tags)] or limit)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -19,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
 
-__all__ = ["chosen_cases", "config_hash", "documents", "plan_of", "snapshot"]
+__all__ = ["any_chosen", "chosen_cases", "config_hash", "documents", "plan_of", "snapshot"]
 
 
 MOST_TRIALS = 10_000
@@ -95,15 +95,18 @@ def config_hash(suite: Suite) -> str:
 
 def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
     """The cases to run, in file order. Raises InputError for every mistake of the dataset, or when none fits."""
-    narrowed = bool(options.cases or options.tags or options.limit is not None)
     fits, taken = _filter(options), 0
     for case in suite.cases:
         if fits(case) and (options.limit is None or taken < options.limit):
             taken += 1
             yield snapshot(case)
-    if narrowed and not taken:
-        asked = ", ".join([*options.cases, *(f"tag {tag}" for tag in options.tags)]) or f"limit {options.limit}"
-        raise InputError(f"no case fits {asked}")
+    if options.narrowed and not taken:
+        raise InputError(f"no case fits {options.narrowed}")
+
+
+def any_chosen(suite: Suite, options: RunOptions) -> bool:
+    """Whether a suite has cases to run, or its author meant none. Raises InputError for mistakes on the way."""
+    return not options.narrowed or any(map(_filter(options), suite.cases))
 
 
 def _filter(options: RunOptions) -> Callable[[EvalCase | Case], bool]:

@@ -1,0 +1,85 @@
+"""Running several suites: each in a process of its own, so that modules and environments of one never reach another."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from evalwright.cli.screen import tell
+from evalwright.errors import InputError, Problem
+from evalwright.model.suite import Suite
+from evalwright.run.options import RunOptions
+from evalwright.run.planning import any_chosen
+
+__all__ = ["run_each", "runnable"]
+
+_INTERRUPTED = 130
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SAID = {0: "passed", 1: "did not pass", 2: "refused", 3: "without a verdict"}
+
+
+def runnable(files: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> list[Path]:
+    """The suites in which a case is chosen. Raises InputError with the mistakes of all, or when there is none."""
+    problems: list[Problem] = []
+    chosen = []
+    for file in files:
+        try:
+            suite = load(file)
+            if suite.variants and any_chosen(suite, options):
+                chosen.append(file)
+        except InputError as error:
+            problems += error.problems or [Problem(str(file), error.headline)]
+    if problems:
+        raise InputError(problems)
+    if not chosen:
+        raise InputError(f"no case fits {options.narrowed}" if options.narrowed else "there is nothing to run")
+    return chosen
+
+
+def run_each(files: Sequence[Path], context: click.Context) -> int:
+    """Run the command of `context` with the same options for each file. The highest exit code; 130 ends all."""
+    words = [sys.executable, "-m", "evalwright", str(context.info_name), *_options(context)]
+    codes: list[int] = []
+    for file in files:
+        tell([f"== {file}"])
+        codes.append(_ended([*words, "--", str(file)]))
+        if codes[-1] == _INTERRUPTED:
+            break
+    counts = [f"{codes.count(code)} {_SAID.get(code, f'ended with {code}')}" for code in sorted(set(codes))]
+    left = f", {len(files) - len(codes)} not run" if len(codes) < len(files) else ""
+    tell([f"{len(files)} suites: {', '.join(counts)}{left}"])
+    return max(codes)
+
+
+def _options(context: click.Context) -> Iterator[str]:
+    for option in context.command.params:
+        given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+        if isinstance(option, click.Option) and given:
+            value = context.params[str(option.name)]
+            for one in value if option.multiple else [value]:
+                yield option.opts[0] if option.is_flag else f"{option.opts[0]}={one}"
+
+
+def _ended(words: Sequence[str]) -> int:
+    """The exit code, 130 after a signal. Those are handed on: the process is in no group that the terminal tells."""
+    process = subprocess.Popen(words, start_new_session=True)
+    signalled = False
+
+    def hand_on(number: int, _frame: object) -> None:
+        nonlocal signalled
+        signalled = True
+        process.send_signal(number)
+
+    previous = {number: signal.signal(number, hand_on) for number in _FORWARDED}
+    try:
+        code = process.wait()
+        return _INTERRUPTED if signalled else code
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

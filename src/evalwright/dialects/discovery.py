@@ -1,0 +1,73 @@
+"""Which suites the paths of a command line mean: files, folders and globs."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from evalwright import registry
+from evalwright.dialects import fitting
+from evalwright.errors import InputError, Problem
+
+__all__ = ["Found", "suite_files"]
+
+_YAML = (".yaml", ".yml")
+_SUFFIXES = (*_YAML, ".jsonl")
+_IGNORED = "node_modules"
+
+
+class Found(NamedTuple):
+    files: list[Path]
+    """Each once, in the order of the paths, and sorted where one path means several."""
+    passed_over: list[Path]
+    """YAML files in folders, and of globs, that fit no format."""
+
+
+def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
+    """The suites of files, folders and globs; of the latter two those that fit a format, or the given dialect.
+
+    Folders are gone through to the bottom, apart from hidden ones and `node_modules`. Raises InputError for a glob or
+    folder that leads to no suite; what a file holds is not looked at.
+    """
+    found = Found([], [])
+    problems = []
+    for path in paths:
+        files, passed_over = _meant(path, dialect)
+        if not files:
+            problems.append(Problem(str(path), "leads to no suite"))
+        found.files.extend(files)
+        found.passed_over.extend(passed_over)
+    if problems:
+        raise InputError(problems)
+    return Found(list(dict.fromkeys(found.files)), list(dict.fromkeys(found.passed_over)))
+
+
+def _meant(path: Path, dialect: str | None) -> Found:
+    if not os.path.lexists(path) and glob.has_magic(str(path)):
+        matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - takes absolute patterns too
+        files = [file for match in matches for file in (_below(match) if match.is_dir() else [match])]
+        return _sorted_out((file for file in files if file.suffix in _SUFFIXES), dialect)
+    reads_folders = dialect is not None and getattr(registry.load("dialects", dialect), "reads_folders", False)
+    if reads_folders or not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name too long
+        return Found([path], [])
+    return _sorted_out(_below(path), dialect)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != _IGNORED)
+        yield from (Path(place, n) for n in sorted(names) if n.endswith(_SUFFIXES) and not n.startswith("."))
+
+
+def _sorted_out(files: Iterable[Path], dialect: str | None) -> Found:
+    found = Found([], [])
+    for file in files:
+        formats = fitting(file)
+        if dialect in formats if dialect is not None else formats:
+            found.files.append(file)
+        elif file.suffix in _YAML:
+            found.passed_over.append(file)
+    return found

@@ -1,0 +1,102 @@
+"""Files, folders and globs in one command."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from acceptance.projects import Project, project, rows
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Project:
+    """Two suites whose systems are modules of the same name, and a file that is none."""
+    project(tmp_path / "one", {"a": "thanks"})
+    project(tmp_path / "deep" / "two", {"b": "no"})
+    (tmp_path / "one" / "notes.yaml").write_text("x: 1\n")
+    (tmp_path / "one" / ".hidden").mkdir()
+    (tmp_path / "one" / ".hidden" / "eval.yaml").write_text("eval: 5\n")
+    return Project(tmp_path)
+
+
+def cases(folder: Path, out: str) -> list[list[str]]:
+    return [[row["case_id"] for row in rows(folder / line, "traces.jsonl")] for line in out.splitlines()]
+
+
+@pytest.mark.parametrize("paths", [["one", "deep"], ["one/eval.yaml", "**/two/*.yaml"], ["one", "one", "deep/*"]])
+def test_each_suite_gets_a_run(both: Project, paths: list[str]) -> None:
+    ended = both.evalwright("run", "--quiet", *paths)
+    assert (cases(both.folder, ended.out), ended.code) == ([["a"], ["b"]], 1)
+    assert "2 suites: 1 passed, 1 did not pass" in ended.err
+
+
+def test_options_are_those_of_each_run(both: Project) -> None:
+    out = both.evalwright("run", "one", "deep", "--quiet", "--trials", "2", "--tag", "a", "--tag", "b").out
+    assert cases(both.folder, out) == [["a", "a"], ["b", "b"]]
+
+
+def test_files_in_which_no_case_fits_are_left_out(both: Project) -> None:
+    assert cases(both.folder, both.evalwright("run", ".", "--quiet", "--case", "b*").out) == [["b"]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([".", "--case", "zzz"], "no case fits zzz"),
+        (["one/*.toml"], "leads to no suite"),
+        (["one", "gone"], "gone"),
+        (["one", "deep", "--retry-only-failed", "x"], "one suite"),
+    ],
+)
+def test_what_means_nothing_is_refused(both: Project, arguments: list[str], said: str) -> None:
+    ended = both.evalwright("run", *arguments)
+    assert (ended.code, said in ended.err) == (2, True)
+
+
+def test_mistakes_of_all_are_told_before_anything_runs(both: Project) -> None:
+    for place in ("one", "deep/two"):
+        (both.folder / place / "eval.yaml").write_text("eval: {name: shop}\nsystms: []\n")
+    ended = both.evalwright("run", ".")
+    assert (ended.code, "one/eval.yaml" in ended.err, "two/eval.yaml" in ended.err) == (2, True, True)
+    assert ended.out == ""
+
+
+def test_what_fits_no_format_is_named(both: Project) -> None:
+    assert "notes.yaml is passed over" in both.evalwright("validate", ".").err
+
+
+def test_folders_are_checked(both: Project) -> None:
+    (both.folder / "deep" / "two" / "eval.yaml").write_text("eval: {name: shop}\nsystms: []\n")
+    ended = both.evalwright("validate", "one", "deep")
+    assert (ended.code, "ok: one/eval.yaml: 1 case" in ended.out) == (2, True)
+
+
+def test_folders_are_checked_as_one_object(both: Project) -> None:
+    document = json.loads(both.evalwright("validate", ".", "--json").out)
+    assert (document["cases"], document["variants"]) == (2, 2)
+
+
+def test_an_interrupt_ends_all(tmp_path: Path) -> None:
+    project(tmp_path / "one", {"a": "slow"})
+    project(tmp_path / "two", {"b": "thanks"})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evalwright", "run", "one", "two", "-q"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.rglob("plan.json")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, "1 not run" in err) == (130, True)
