@@ -167,6 +167,7 @@ KINDS: dict[str, dict[str, str]] = {
         "otlp-json": "evalwright.dialects.span_import:OtlpJson",
     },
     "reports": {
+        "html": "evalwright.reports.html:HtmlPage",
         "json": "evalwright.reports.json:Json",
         "markdown": "evalwright.reports.markdown:Markdown",
     },

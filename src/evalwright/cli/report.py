@@ -12,9 +12,11 @@ from evalwright.cli.options import run_argument
 __all__ = ["command"]
 
 
-@click.command("report", short_help="Write a report of a run: Markdown or JSON.")
+@click.command("report", short_help="Write a report of a run: Markdown, HTML or JSON.")
 @run_argument()
-@click.option("--format", "format_", metavar="NAME", default="markdown", show_default=True, help="markdown, json.")
+@click.option(
+    "--format", "format_", metavar="NAME", default="markdown", show_default=True, help="markdown, html, json."
+)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A file, not stdout.")
 def command(run: Path, format_: str, out: Path | None) -> int:
     """Write a report of the run in folder RUN (`evalwright list reports` names the formats)."""

@@ -14,9 +14,9 @@ from evalwright.reports import numbers
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import Paint, block, one_line
 
-__all__ = ["cell_lines", "file_lines"]
+__all__ = ["MARKS", "calls_with_results", "cell_lines", "facts", "file_lines"]
 
-_MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~"}
+MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~"}
 _LABEL = 12
 _MOST_FILES = 20
 _INDENT = " " * (_LABEL + 2)
@@ -62,16 +62,21 @@ def _change(path: str, sign: str, diff: str | None, paint: Paint, limit: int | N
 
 
 def _headline(trace: Trace, status: str, paint: Paint) -> str:
-    facts = [numbers.duration(trace.latency_ms)]
+    name = paint(cell_name(trace.case_key, trace.variant_name, trace.trial), "bold")
+    return f"{paint(f'{MARKS[status]} {status}', status)}  {name}  {paint(facts(trace), 'dim')}"
+
+
+def facts(trace: Trace) -> str:
+    """What a cell took: time, money, tokens, attempts."""
+    found = [numbers.duration(trace.latency_ms)]
     metrics = trace.metrics
     if metrics.cost_usd is not None:
-        facts.append(numbers.money(metrics.cost_usd))
+        found.append(numbers.money(metrics.cost_usd))
     if metrics.token_input is not None or metrics.token_output is not None:
-        facts.append(f"{_number(metrics.token_input)} → {_number(metrics.token_output)} tokens")
+        found.append(f"{_number(metrics.token_input)} → {_number(metrics.token_output)} tokens")
     if trace.attempt > 1:
-        facts.append(f"attempt {trace.attempt}")
-    name = paint(cell_name(trace.case_key, trace.variant_name, trace.trial), "bold")
-    return f"{paint(f'{_MARKS[status]} {status}', status)}  {name}  {paint(' · '.join(facts), 'dim')}"
+        found.append(f"attempt {trace.attempt}")
+    return " · ".join(found)
 
 
 def _number(value: int | None) -> str:
@@ -88,17 +93,22 @@ def _labelled(label: str, items: Sequence[str], paint: Paint) -> list[str]:
 
 
 def _tools(trace: Trace, paint: Paint, limit: int | None) -> Iterator[str]:
+    for call, result in calls_with_results(trace):
+        if call is None:
+            yield f"{one_line(result.name, 60)} → {_content(result, paint, limit)}" if result else ""
+        else:
+            yield _call(call, limit) + (f" → {_content(result, paint, limit)}" if result else "")
+
+
+def calls_with_results(trace: Trace) -> Iterator[tuple[ToolCall | None, ToolResult | None]]:
     """Each call with its result, paired by id, else by name in order; results left over at the end."""
     left = list(trace.tool_results)
     for call in trace.tool_calls:
         result = next((r for r in left if _answers(r, call)), None)
-        line = _call(call, limit)
         if result is not None:
             left.remove(result)
-            line += f" → {_content(result, paint, limit)}"
-        yield line
-    for result in left:
-        yield f"{one_line(result.name, 60)} → {_content(result, paint, limit)}"
+        yield call, result
+    yield from ((None, result) for result in left)
 
 
 def _answers(result: ToolResult, call: ToolCall) -> bool:
@@ -123,7 +133,7 @@ def _check(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
     status = status_of(result.passed, result.skipped, result.error)
     score = "" if result.score in (None, 0, 1) else f" {result.score:.3g}"
     reason = f"{result.error.type}: {result.error.message}" if result.error else result.reason
-    head = f"{paint(_MARKS[status], status)} {one_line(result.evaluator, 60)}{paint(score, 'dim')}"
+    head = f"{paint(MARKS[status], status)} {one_line(result.evaluator, 60)}{paint(score, 'dim')}"
     return f"{head}  {block(reason, _INDENT, limit)}" if reason else head
 
 

@@ -1,0 +1,41 @@
+"""HTML that is right by construction: whatever is not an element becomes harmless, escaped text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from evalwright.reports.text import harmless
+
+__all__ = ["Child", "Html", "element", "joined"]
+
+_EMPTY = frozenset({"meta"})
+
+
+class Html(str):
+    """Text that is HTML already; only `element`, `joined` and constants of this package make it."""
+
+    __slots__ = ()
+
+
+Child = str | Iterable[str]
+"""A text, an element, or several of them."""
+
+
+def element(tag: str, /, *children: Child, **attributes: str) -> Html:
+    """`<tag attributes>children</tag>`; an attribute ends in `_` where Python would not have its name."""
+    words = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(harmless(value))}"' for key, value in attributes.items()
+    )
+    return Html(f"<{tag}{words}>") if tag in _EMPTY else Html(f"<{tag}{words}>{joined(*children)}</{tag}>")
+
+
+def joined(*children: Child) -> Html:
+    """The children one after another."""
+    return Html("".join(map(_html, children)))
+
+
+def _html(child: Child) -> str:
+    if isinstance(child, Html):
+        return child
+    return escape(harmless(child)) if isinstance(child, str) else joined(*child)

@@ -1,0 +1,156 @@
+"""The cells of a run for its HTML page: those that fell short first, each as a section that opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import CaseVerdict, EvaluationResult, status_of
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import ToolCall, ToolResult, Trace, TraceError
+from evalwright.reports import numbers
+from evalwright.reports.elements import Child, Html, element, joined
+from evalwright.reports.inspection import MARKS, calls_with_results, facts
+from evalwright.reports.shortfalls import newest_verdicts
+from evalwright.reports.terminal import cell_name
+from evalwright.reports.text import capped
+
+__all__ = ["cells_shown"]
+
+_Key = tuple[str, str, int, int]
+
+_MOST = {"Errors (no verdict)": 200, "Failures": 200, "Passed and skipped": 100}
+"""Cells of each group that are shown."""
+_GROUPS = {"error": "Errors (no verdict)", "fail": "Failures", "borderline": "Failures"}
+_REST = "Passed and skipped"
+_LONGEST = 4_000
+"""Characters of a text."""
+_MOST_ITEMS = 50
+"""Tool calls, messages or checks of a cell."""
+
+
+def cells_shown(reader: RunReader, summary: RunSummary) -> Html:
+    """A section for each group. The file of traces is read once, and only what is shown is held."""
+    totals = dict.fromkeys(_MOST, 0)
+    for variant in summary.variants:
+        for status, count in variant.cells.items():
+            totals[_GROUPS.get(status, _REST)] += count
+    chosen = _chosen(reader)
+    shown = _rendered(reader, {_key(verdict): verdict for verdicts in chosen.values() for verdict in verdicts})
+    return joined(_group(title, chosen[title], totals[title], shown) for title in _MOST if totals[title])
+
+
+def _group(title: str, verdicts: Sequence[CaseVerdict], total: int, shown: dict[_Key, Html]) -> Html:
+    cells = [shown.get(_key(verdict)) or _cell(None, [], verdict) for verdict in verdicts]
+    left_out = total - len(cells)
+    note = f"{numbers.counted(left_out, 'cell')} more: evalwright inspect shows them." if left_out > 0 else ""
+    heading = element("h2", f"{title}: {total:,}")
+    return element("section", heading, *cells, element("p", note, class_="note") if note else "")
+
+
+def _chosen(reader: RunReader) -> dict[str, list[CaseVerdict]]:
+    chosen: dict[str, list[CaseVerdict]] = {title: [] for title in _MOST}
+    for verdict in newest_verdicts(reader):
+        title = _GROUPS.get(verdict.status, _REST)
+        if len(chosen[title]) < _MOST[title]:
+            chosen[title].append(verdict)
+    return chosen
+
+
+def _key(record: CaseVerdict | Trace | EvaluationResult) -> _Key:
+    return record.case_key, record.variant_name, record.trial, record.attempt
+
+
+def _rendered(reader: RunReader, verdicts: dict[_Key, CaseVerdict]) -> dict[_Key, Html]:
+    results: dict[_Key, dict[str, EvaluationResult]] = {}
+    for row in reader.results(EvaluationResult):
+        if (key := _key(row)) in verdicts:
+            results.setdefault(key, {})[row.evaluator] = row
+    return {
+        key: _cell(trace, list(results.get(key, {}).values()), verdicts[key])
+        for trace in reader.traces(Trace)
+        if (key := _key(trace)) in verdicts
+    }
+
+
+def _cell(trace: Trace | None, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> Html:
+    status = verdict.status
+    name = cell_name(verdict.case_key, verdict.variant_name, verdict.trial)
+    reason = next(filter(None, verdict.reasons), "") if verdict.error is None else _said(verdict.error)
+    heading = element(
+        "summary",
+        element("span", f"{MARKS[status]} {status}", class_=status),
+        " ",
+        element("strong", name),
+        element("span", f" {facts(trace)}" if trace else "", class_="note"),
+        element("div", capped(reason, 300), class_="note") if status not in ("pass", "skip") and reason else "",
+    )
+    return element("details", heading, element("dl", list(_facts(trace, results, verdict))))
+
+
+def _facts(trace: Trace | None, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> Iterator[Html]:
+    if trace is not None:
+        yield from _field("input", _block(trace.input))
+        yield from _field("messages", [_message(m.role, m.content) for m in trace.messages[:_MOST_ITEMS]])
+        yield from _field("thinking", _block(trace.output.thinking))
+        yield from _field("answer", _block(trace.output.final_answer))
+        yield from _field("structured", _block(trace.output.structured))
+        calls = list(calls_with_results(trace))
+        yield from _field("tools", [_call(call, result) for call, result in calls[:_MOST_ITEMS]])
+        left_out = max(len(calls), len(trace.messages)) - _MOST_ITEMS
+        yield from _field("", f"only the first {_MOST_ITEMS} are shown" if left_out > 0 else "")
+    error = verdict.error or (trace.error if trace else None)
+    yield from _field("error", _block(_said(error)) if error else "")
+    if error is not None and error.stack:
+        yield from _field("stack", _block(error.stack))
+    yield from _field("checks", [_check(row) for row in results[:_MOST_ITEMS]])
+    if not results:
+        yield from _field("reasons", _block("\n".join(filter(None, verdict.reasons))))
+
+
+def _field(label: str, *content: Child) -> Iterator[Html]:
+    found = joined(*content)
+    if found:
+        yield joined(element("dt", label), element("dd", found))
+
+
+def _block(value: Any) -> Html:
+    if value is None or value == "":
+        return Html("")
+    text = value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return element("pre", capped(text, _LONGEST), dir="auto")
+
+
+def _message(role: str, content: Any) -> Html:
+    return joined(element("span", role, class_="note"), _block(content))
+
+
+def _call(call: ToolCall | None, result: ToolResult | None) -> Html:
+    name = call.name if call else result.name if result else ""
+    arguments = _block(call.arguments) if call else ""
+    answer = joined(element("span", "gave", class_="note"), _block(result.content)) if result else ""
+    return joined(element("code", name), arguments, answer)
+
+
+def _check(row: EvaluationResult) -> Html:
+    status = status_of(row.passed, row.skipped, row.error)
+    score = "" if row.score is None else f" {row.score:.3g}"
+    head = joined(
+        element("span", MARKS[status], class_=status),
+        " ",
+        element("strong", row.evaluator),
+        score,
+        f" ({row.evaluator_type})",
+    )
+    reason = _block(_said(row.error) if row.error else row.reason)
+    if not row.detail:
+        return joined(element("div", head), reason)
+    detail = element("details", element("summary", "detail", class_="note"), _block(row.detail))
+    return joined(element("div", head), reason, detail)
+
+
+def _said(error: TraceError) -> str:
+    return f"{error.type}: {error.message}"
