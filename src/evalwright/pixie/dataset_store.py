@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import builtins
+import fcntl
 import json
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,11 +45,11 @@ class DatasetStore:
     def create(self, name: str, items: Iterable[Evaluable] | None = None) -> Dataset:
         """A new dataset. Raises FileExistsError."""
         path = self.path(name)
-        if path.exists():
-            raise FileExistsError(f"Dataset already exists: {name!r}")
-        dataset = Dataset(name, list(items or ()))
-        self._write(path, dataset)
-        return dataset
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(self._folder):
+            if path.exists():
+                raise FileExistsError(f"Dataset already exists: {name!r}")
+            return _written(path, {"name": name, "items": [item.model_dump(mode="json") for item in items or ()]})
 
     def get(self, name: str) -> Dataset:
         """The dataset of that name. Raises FileNotFoundError."""
@@ -79,36 +82,60 @@ class DatasetStore:
         return rows
 
     def append(self, name: str, *items: Evaluable) -> Dataset:
-        """Add items at the end. Raises FileNotFoundError."""
-        dataset = self.get(name)
-        dataset.items.extend(items)
-        self._write(self.path(name), dataset)
-        return dataset
+        """Add items at the end. Raises FileNotFoundError, and ValueError for a file of entries."""
+        with self._changing(name) as (path, document):
+            document["items"] += [item.model_dump(mode="json") for item in items]
+            return _written(path, document)
 
     def remove(self, name: str, index: int) -> Dataset:
-        """Take one item out. Raises IndexError, FileNotFoundError."""
-        dataset = self.get(name)
-        if not 0 <= index < len(dataset.items):
-            raise IndexError(f"no item {index} in {name!r}, which has {len(dataset.items)}")
-        del dataset.items[index]
-        self._write(self.path(name), dataset)
-        return dataset
+        """Take one item out. Raises IndexError, FileNotFoundError, and ValueError for a file of entries."""
+        with self._changing(name) as (path, document):
+            if not 0 <= index < len(document["items"]):
+                raise IndexError(f"no item {index} in {name!r}, which has {len(document['items'])}")
+            del document["items"][index]
+            return _written(path, document)
 
     def delete(self, name: str) -> None:
         """Remove the dataset. Raises FileNotFoundError."""
+        try:
+            self.path(name).unlink()
+        except FileNotFoundError:
+            raise FileNotFoundError(f"Dataset not found: {name!r}") from None
+
+    @contextmanager
+    def _changing(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """The file and the document of a dataset, which nobody else changes in the meantime."""
         path = self.path(name)
         if not path.is_file():
             raise FileNotFoundError(f"Dataset not found: {name!r}")
-        path.unlink()
+        with _locked(self._folder):
+            document = json.loads(path.read_text("utf-8"))
+            if not isinstance(document, dict) or not isinstance(document.get("items"), builtins.list):
+                raise ValueError(f"{path}: expected an object with a list of items, which alone can be changed here")
+            yield path, document
 
-    def _write(self, path: Path, dataset: Dataset) -> None:
-        items = [item.model_dump(mode="json") for item in dataset.items]
-        text = json.dumps({"name": dataset.name, "items": items}, indent=2, ensure_ascii=False) + "\n"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, text.encode())
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the right to change the files of a folder; another process waits for it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _written(path: Path, document: dict[str, Any]) -> Dataset:
+    dataset = _dataset(path, document)
+    replace_file(path, (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode())
+    return dataset
 
 
 def _read(path: Path) -> Dataset:
-    raw = json.loads(path.read_text("utf-8"))
-    items = raw["items"] if "items" in raw else raw.get("entries", [])
-    return Dataset(str(raw.get("name") or path.stem), [Evaluable.model_validate(item) for item in items])
+    return _dataset(path, json.loads(path.read_text("utf-8")))
+
+
+def _dataset(path: Path, document: dict[str, Any]) -> Dataset:
+    items = document["items"] if "items" in document else document.get("entries", [])
+    return Dataset(str(document.get("name") or path.stem), [Evaluable.model_validate(item) for item in items])
