@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -82,3 +84,26 @@ def test_secrets_of_the_environment_are_masked_in_recorded_steps(called, tmp_pat
     called("evalwright.pixie", "record.py")
     stored = (tmp_path / "pixie_qa/traces.jsonl").read_text()
     assert ("swordfish" in stored, "the token is" in stored) == (False, True)
+
+
+def test_an_interrupted_test_keeps_what_is_finished_and_goes_on_with_nothing(tmp_path):
+    (tmp_path / "app.py").write_text(
+        "import pathlib, time\ndef double(kwargs):\n    pathlib.Path('begun').touch()\n"
+        "    while not pathlib.Path('go').exists():\n        time.sleep(0.05)\n    return kwargs['x'] * 2\n"
+    )
+    for name in ("a.json", "b.json"):
+        (tmp_path / name).write_text(dataset(entry(1, 2)))
+    words = [sys.executable, "-m", "evalwright", "pixie", "test", "."]
+    running = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        while running.poll() is None and not (tmp_path / "begun").exists():
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        (tmp_path / "go").touch()
+        running.communicate(timeout=60)
+    finally:
+        running.kill()
+    (path,) = (tmp_path / "pixie_qa/results").glob("*/result.json")
+    stored = json.loads(path.read_text())["datasets"]
+    assert (running.returncode, len(stored)) == (130, 1)

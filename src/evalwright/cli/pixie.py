@@ -37,18 +37,20 @@ def _files(path: Path | None) -> list[Path]:
 @command.command("test", short_help="Run one dataset, or all in a folder.")
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option("-v", "--verbose", is_flag=True, help="Show why evaluators did not pass.")
-@click.option("--no-open", is_flag=True, help="Nothing is opened anyway.")
+@click.option("--no-open", is_flag=True, help="Do not open the scorecard, which else is shown at a terminal.")
 def test(path: Path | None, verbose: bool, no_open: bool) -> int:
     """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.pixie_runs import run_files
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import is_terminal, say
 
     files = _files(path)
     if not files:
         say([_NO_FILES])
         return 1
+    shown = is_terminal(sys.stdout) and not no_open
     words = ["pixie", "test", *([str(path)] if path else []), *(["-v"] if verbose else [])]
-    return run_files(files, verbose=verbose, command=" ".join([*words, *(["--no-open"] if no_open else [])]))
+    command = " ".join([*words, *(["--no-open"] if no_open else [])])
+    return run_files(files, verbose=verbose, command=command, shown=shown)
 
 
 @command.group("dataset", short_help="Make, list, fill and check datasets.")

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import webbrowser
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from evalwright.cli.pixie_results import Entry, save_results, save_scorecard
 from evalwright.cli.screen import say
 from evalwright.dialects import load_suite
-from evalwright.errors import InputError
-from evalwright.files.durable import replace_file
+from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.pixie.config import get_config
 from evalwright.reports.text import harmless
 from evalwright.run.api import RunOptions, open_run, run_suite
+from evalwright.run.state import RunState
 
 __all__ = ["run_files"]
 
@@ -27,40 +27,66 @@ _WIDEST = 80
 _PASSES = 0.5
 
 
-class _Entry(NamedTuple):
-    case: Case
-    trace: Trace
-    results: list[EvaluationResult]
-    passed: bool
+class _Ran(NamedTuple):
+    name: str
+    entries: list[Entry]
+    interrupted: bool
+
+    @property
+    def passed(self) -> int:
+        return sum(entry.passed for entry in self.entries)
 
 
-def run_files(files: Sequence[Path], *, verbose: bool, command: str) -> int:
-    """Run each dataset and write `result.json`; 0 when every entry of every one passed, else 1."""
+def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool) -> int:
+    """Run each dataset and write what is left of it.
+
+    0 when every entry of every one passed, 130 when that was interrupted, else 1. With `shown` the scorecard of a
+    single dataset is opened in the browser.
+    """
     started = datetime.now(UTC)
-    sound, datasets = True, []
+    datasets: list[_Ran] = []
     for file in files:
         try:
-            name, entries = _ran(file)
-        except InputError as error:
-            sound = False
+            ran = _ran(file)
+        except EvalwrightError as error:
             say(["", f"{file}: the dataset cannot be used"])
-            say([harmless(f"  - {problem.message}") for problem in error.problems])
+            problems = error.problems if isinstance(error, InputError) else ()
+            said = [problem.message for problem in problems] or [str(error)]
+            say([harmless(f"  - {message}") for message in said])
             continue
-        passed = sum(entry.passed for entry in entries)
-        say(["", f" {harmless(name)} ".center(120, "=")])
-        say([line for n, entry in enumerate(entries, 1) for line in _lines(n, entry, verbose)])
-        say([f"  {passed}/{len(entries)} passed"])
-        sound = sound and passed == len(entries)
-        datasets.append({"dataset": name, "entries": [_exported(entry) for entry in entries]})
+        say(["", f" {harmless(ran.name)} ".center(120, "=")])
+        say([line for n, entry in enumerate(ran.entries, 1) for line in _lines(n, entry, verbose)])
+        say([f"  {ran.passed}/{len(ran.entries)} passed"])
+        datasets.append(ran)
+        if ran.interrupted:
+            break
     if datasets:
-        say(["", f"Results saved to {_saved(datasets, command, started)}"])
-    return 0 if sound else 1
+        _save(datasets, command, started, shown=shown)
+    if datasets and datasets[-1].interrupted:
+        return 130
+    return 0 if len(datasets) == len(files) and all(ran.passed == len(ran.entries) for ran in datasets) else 1
 
 
-def _ran(file: Path) -> tuple[str, list[_Entry]]:
+def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool) -> None:
+    pages = [save_scorecard(ran.name, ran.entries, command, started) for ran in datasets]
+    say(["", *(f"Scorecard saved to {page}" for page in pages)])
+    say([f"Results saved to {save_results([(ran.name, ran.entries) for ran in datasets], command, started)}"])
+    if shown and len(pages) == 1:
+        webbrowser.open(pages[0].as_uri())
+
+
+def _ran(file: Path) -> _Ran:
     config = get_config()
     suite = load_suite(file, "pixie")
-    outcome = run_suite(suite, RunOptions(Path(config.root) / "runs", concurrency=config.runnable_concurrency))
+    states: list[RunState] = []
+
+    @contextmanager
+    def watch(state: RunState) -> Iterator[None]:
+        states.append(state)
+        yield
+
+    options = RunOptions(Path(config.root) / "runs", concurrency=config.runnable_concurrency)
+    outcome = run_suite(suite, options, watch)
     reader, _ = open_run(outcome.run_dir)
     with closing(reader):
         traces = {trace.case_id: trace for trace in reader.traces(Trace)}
@@ -70,14 +96,14 @@ def _ran(file: Path) -> tuple[str, list[_Entry]]:
             if not (row.skipped and row.evaluator_type == "wrap_check"):
                 results[row.case_id].append(row)
         entries = [
-            _Entry(case, traces[case.id], results[case.id], verdicts[case.id].status == "pass")
+            Entry(case, traces[case.id], results[case.id], verdicts[case.id].status == "pass")
             for case in reader.cases()
             if case.id in verdicts
         ]
-    return suite.name, entries
+    return _Ran(suite.name, entries, any(state.stopping for state in states))
 
 
-def _lines(number: int, entry: _Entry, verbose: bool) -> Iterator[str]:
+def _lines(number: int, entry: Entry, verbose: bool) -> Iterator[str]:
     title = entry.case.description or entry.case.id
     title = title if len(title) <= _WIDEST else title[:_WIDEST] + "…"
     labels = ", ".join(row.evaluator for row in entry.results)
@@ -92,43 +118,3 @@ def _lines(number: int, entry: _Entry, verbose: bool) -> Iterator[str]:
 
 def _number(score: float | None) -> str:
     return "-" if score is None else f"{score:.2f}"
-
-
-def _exported(entry: _Entry) -> dict[str, Any]:
-    observed = entry.trace.extra.get("observed") or {}
-    exported: dict[str, Any] = {
-        "input": observed.get("input"),
-        "output": observed.get("output"),
-        "evaluations": [
-            {
-                "evaluator": row.evaluator,
-                "score": row.score,
-                "reasoning": row.reason if row.error is None else row.error.message,
-            }
-            for row in entry.results
-        ],
-    }
-    if entry.case.extra.get("expectation") is not None:
-        exported["expectedOutput"] = entry.case.extra["expectation"]
-    if entry.case.description is not None:
-        exported["description"] = entry.case.description
-    return exported
-
-
-def _saved(datasets: list[dict[str, Any]], command: str, started: datetime) -> Path:
-    folder = Path(get_config().root) / "results"
-    folder.mkdir(parents=True, exist_ok=True)
-    name = made = f"{started:%Y%m%d-%H%M%S}"
-    number = 1
-    while True:
-        try:
-            (folder / made).mkdir()
-            break
-        except FileExistsError:
-            number += 1
-            made = f"{name}-{number}"
-    times = {"startedAt": started.isoformat(), "endedAt": datetime.now(UTC).isoformat()}
-    document = {"meta": {"testId": made, "command": command, **times}, "datasets": datasets}
-    path = folder / made / "result.json"
-    replace_file(path, json.dumps(document, indent=2, ensure_ascii=False).encode())
-    return path

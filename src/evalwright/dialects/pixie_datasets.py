@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evalwright import registry
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.case import ForeignCase
@@ -167,6 +169,11 @@ class _Reading:
         where = f"Entry #{number + 1}: "
         if not isinstance(entry, dict):
             self._tell(base, f"{where}{base}: the item must be an object, found {_kind(entry)}")
+            return None
+        try:
+            msgspec.json.encode(entry)
+        except (UnicodeEncodeError, RecursionError, OverflowError) as error:
+            self._tell(base, f"{where}{base}: holds what cannot be kept: {error}")
             return None
         before = len(self._problems)
         arguments, given = self._older(entry) if older else self._given(entry, base, where)

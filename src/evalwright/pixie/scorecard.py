@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from evalwright.files.durable import replace_file
+from evalwright.files.masking import Masker
 from evalwright.pixie.config import get_config
-from evalwright.pixie.evaluation import Evaluation
+from evalwright.pixie.evaluation import Evaluation, could_not_judge
+from evalwright.pixie.noting import PASSES
+from evalwright.reports.text import harmless
 
 __all__ = ["DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard"]
 
-_PASSES = 0.5
 _LONGEST_NAME = 60
+_META = (
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+)
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1c2024}"
     "header p{margin:.2rem 0;color:#555}section{border:1px solid #d5d9de;border-radius:8px;margin:1rem 0;padding:1rem}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0}"
+    "h1,h2,td{overflow-wrap:anywhere}h2{font-size:1.1rem;margin:.2rem 0 .6rem}"
+    "table{border-collapse:collapse;table-layout:fixed;width:100%}th:first-child{width:11rem}"
+    "thead th:nth-child(2){width:4rem}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0}"
     "pre{background:#f4f5f7;border-radius:6px;margin:.2rem 0;overflow:auto;padding:.5rem;white-space:pre-wrap;"
-    "overflow-wrap:anywhere}.pass{color:#0b6b35}.fail{color:#b3261e}"
+    "overflow-wrap:anywhere}.pass{color:#0b6b35}.fail,.error{color:#b3261e}"
     "@media(prefers-color-scheme:dark){body{background:#16181b;color:#e6e8ea}header p{color:#a5abb2}"
-    "section{border-color:#3a3f45}pre{background:#22262a}.pass{color:#5fd08f}.fail{color:#ff8a80}}"
+    "section{border-color:#3a3f45}pre{background:#22262a}.pass{color:#5fd08f}.fail,.error{color:#ff8a80}}"
 )
 
 
@@ -40,8 +52,9 @@ class DatasetEntryResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every score is at least one half."""
-        return all(one.score >= _PASSES for one in self.evaluations)
+        """Whether every score is at least one half; what was skipped does not count beside others."""
+        counted = [one for one in self.evaluations if _mark(one) != "skip"] or self.evaluations
+        return all(_mark(one) == "pass" for one in counted)
 
 
 @dataclass
@@ -57,12 +70,12 @@ def generate_dataset_scorecard_html(scorecard: DatasetScorecard, command_args: s
     """The whole page as text."""
     passed, total = sum(entry.passed for entry in scorecard.entries), len(scorecard.entries)
     status = "PASS" if passed == total else "FAIL"
-    name = escape(scorecard.dataset_name)
+    name = _text(scorecard.dataset_name)
     entries = "\n".join(_entry(number, entry) for number, entry in enumerate(scorecard.entries, 1))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{_STYLE}</style></head><body>\n'
-        f"<header><h1>{name}</h1><p><code>{escape(command_args)}</code></p>"
+        f"{_META}<style>{_STYLE}</style></head><body>\n"
+        f"<header><h1>{name}</h1><p><code>{_text(command_args)}</code></p>"
         f"<p>{scorecard.timestamp.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC</p>"
         f'<p class="{status.lower()}"><strong>{status}</strong> {passed}/{total} entries passed</p></header>\n'
         f"<main>{entries}</main>\n</body></html>\n"
@@ -70,25 +83,43 @@ def generate_dataset_scorecard_html(scorecard: DatasetScorecard, command_args: s
 
 
 def _entry(number: int, entry: DatasetEntryResult) -> str:
-    mark = "pass" if entry.passed else "fail"
+    mark, opened = ("pass", "") if entry.passed else ("fail", " open")
     rows = "".join(
-        f'<tr><td>{escape(name)}</td><td class="{"pass" if one.score >= _PASSES else "fail"}">{one.score:.2f}</td>'
-        f"<td>{escape(one.reasoning)}{_details(one.details)}</td></tr>"
+        f'<tr><td>{_text(name)}</td><td class="{_mark(one)}">{_score(one)}</td>'
+        f"<td>{_text(one.reasoning)}{_details(one.details)}</td></tr>"
         for name, one in zip(entry.evaluator_names, entry.evaluations, strict=False)
     )
     values = "".join(
-        f"<tr><th>{escape(str(key))}</th><td><pre>{escape(_shown(value))}</pre></td></tr>"
+        f"<tr><th>{_text(str(key))}</th><td><pre>{_text(_shown(value))}</pre></td></tr>"
         for key, value in entry.evaluable_dict.items()
     )
     return (
-        f'<section><h2>{number}. {escape(entry.input_label)} <span class="{mark}">{mark}</span></h2>'
+        f'<section><h2>{number}. {_text(entry.input_label)} <span class="{mark}">{mark}</span></h2>'
         f"<table><thead><tr><th>Evaluator</th><th>Score</th><th>Reasoning</th></tr></thead><tbody>{rows}</tbody></table>"
-        f"<details><summary>Values</summary><table>{values}</table></details></section>"
+        f"<details{opened}><summary>Values</summary><table>{values}</table></details></section>"
     )
 
 
+def _mark(one: Evaluation) -> str:
+    if could_not_judge(one):
+        return "error"
+    if (one.details or {}).get("skipped"):
+        return "skip"
+    return "pass" if one.score >= PASSES else "fail"
+
+
+def _score(one: Evaluation) -> str:
+    mark = _mark(one)
+    return mark if mark in ("error", "skip") else f"{one.score:.2f}"
+
+
+def _text(value: str) -> str:
+    """For the page: markup, and characters that reorder or hide text, as they are written."""
+    return escape(harmless(value))
+
+
 def _details(details: dict[str, Any]) -> str:
-    return f"<details><summary>Details</summary><pre>{escape(_shown(details))}</pre></details>" if details else ""
+    return f"<details><summary>Details</summary><pre>{_text(_shown(details))}</pre></details>" if details else ""
 
 
 def _shown(value: Any) -> str:
@@ -96,11 +127,22 @@ def _shown(value: Any) -> str:
 
 
 def save_dataset_scorecard(scorecard: DatasetScorecard, command_args: str) -> str:
-    """Write the page below the configured root; its absolute path."""
+    """Write the page, without the secrets of the environment, below the configured root; its absolute path."""
     folder = Path(get_config().root).resolve() / "scorecards"
     folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"-+", "-", re.sub(r"[^\w-]", "-", scorecard.dataset_name).strip("-"))[:_LONGEST_NAME]
     stamp = f"{scorecard.timestamp:%Y%m%d-%H%M%S}"
-    path = folder / (f"{stamp}-{name}.html" if name else f"{stamp}.html")
-    path.write_text(generate_dataset_scorecard_html(scorecard, command_args), "utf-8")
+    path = _free(folder, f"{stamp}-{name}" if name else stamp)
+    page = Masker.of({}, os.environ).mask_text(generate_dataset_scorecard_html(scorecard, command_args))
+    replace_file(path, page.encode())
     return str(path)
+
+
+def _free(folder: Path, stem: str) -> Path:
+    """An empty new file of that name, numbered where it is taken."""
+    for number in count(1):
+        path = folder / (f"{stem}.html" if number == 1 else f"{stem}-{number}.html")
+        with suppress(FileExistsError):
+            path.touch(exist_ok=False)
+            break
+    return path

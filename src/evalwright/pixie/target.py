@@ -118,7 +118,8 @@ def _plain(result: Any) -> Any:
         return json.dumps(result, default=str)
 
 
-def _collapsed(items: list[dict[str, Any]]) -> Any:
+def collapsed(items: list[dict[str, Any]]) -> Any:
+    """Named values as one: none as null, one as itself, several by name."""
     if not items:
         return None
     return items[0]["value"] if len(items) == 1 else {item["name"]: item["value"] for item in items}
@@ -126,8 +127,8 @@ def _collapsed(items: list[dict[str, Any]]) -> Any:
 
 def observed_answer(extra: dict[str, Any], captured: list[dict[str, Any]], error: TraceError | None = None) -> Answer:
     """The answer that named values make, for a case whose `extra` has the named values of its input."""
-    value = _collapsed(captured)
+    value = collapsed(captured)
     text = value if isinstance(value, str) or value is None else msgspec.json.encode(value).decode()
     output = Output(final_answer=text, structured=value if isinstance(value, dict) else None)
-    observed = {"input": _collapsed(extra["eval_input"]), "output": value}
+    observed = {"input": collapsed(extra["eval_input"]), "output": value}
     return Answer(output, error=error, extra={"outputs": captured, "observed": observed})

@@ -1,0 +1,107 @@
+"""What a run of pixie datasets leaves below the configured root: `result.json` and scorecards, as the original's."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.files.durable import replace_file
+from evalwright.model.result import EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.pixie.config import get_config
+from evalwright.pixie.evaluation import Evaluation
+from evalwright.pixie.scorecard import DatasetEntryResult, DatasetScorecard, save_dataset_scorecard
+from evalwright.pixie.target import collapsed
+
+__all__ = ["Entry", "save_results", "save_scorecard"]
+
+
+class Entry(NamedTuple):
+    """One entry of a dataset, and what came of it."""
+
+    case: Case
+    trace: Trace
+    results: list[EvaluationResult]
+    passed: bool
+
+    @property
+    def input(self) -> Any:
+        """What the entry gives, collapsed."""
+        return collapsed(self.case.extra["eval_input"])
+
+    @property
+    def output(self) -> Any:
+        """What was captured, collapsed."""
+        return (self.trace.extra.get("observed") or {}).get("output")
+
+
+def save_results(datasets: list[tuple[str, list[Entry]]], command: str, started: datetime) -> Path:
+    """Write `results/<id>/result.json`; its path. The id is the time, with a suffix when it is taken."""
+    folder = Path(get_config().root) / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    name = made = f"{started:%Y%m%d-%H%M%S}"
+    number = 1
+    while True:
+        try:
+            (folder / made).mkdir()
+            break
+        except FileExistsError:
+            number += 1
+            made = f"{name}-{number}"
+    times = {"startedAt": started.isoformat(), "endedAt": datetime.now(UTC).isoformat()}
+    exported = [{"dataset": name, "entries": [_exported(entry) for entry in entries]} for name, entries in datasets]
+    document = {"meta": {"testId": made, "command": command, **times}, "datasets": exported}
+    path = folder / made / "result.json"
+    replace_file(path, json.dumps(document, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+    return path
+
+
+def _exported(entry: Entry) -> dict[str, Any]:
+    exported: dict[str, Any] = {
+        "input": entry.input,
+        "output": entry.output,
+        "evaluations": [
+            {
+                "evaluator": row.evaluator,
+                "score": row.score,
+                "reasoning": row.reason if row.error is None else row.error.message,
+            }
+            for row in entry.results
+        ],
+    }
+    if entry.case.extra.get("expectation") is not None:
+        exported["expectedOutput"] = entry.case.extra["expectation"]
+    if entry.case.description is not None:
+        exported["description"] = entry.case.description
+    return exported
+
+
+def save_scorecard(name: str, entries: list[Entry], command: str, started: datetime) -> Path:
+    """Write the page of one dataset; its path."""
+    return Path(save_dataset_scorecard(DatasetScorecard(name, [_shown(entry) for entry in entries], started), command))
+
+
+def _shown(entry: Entry) -> DatasetEntryResult:
+    values = {
+        "input": entry.input,
+        "expected": entry.case.extra.get("expectation"),
+        "actual": entry.output,
+        "metadata": entry.case.extra.get("eval_metadata"),
+    }
+    return DatasetEntryResult(
+        evaluator_names=tuple(row.evaluator for row in entry.results),
+        evaluations=tuple(_evaluation(row) for row in entry.results),
+        input_label=entry.case.description or entry.case.id,
+        evaluable_dict=values,
+    )
+
+
+def _evaluation(row: EvaluationResult) -> Evaluation:
+    if row.error is not None:
+        return Evaluation(0.0, row.error.message, {"traceback": row.error.stack, **row.detail, "error": row.error.type})
+    if row.skipped:
+        return Evaluation(0.0, row.reason, {**row.detail, "skipped": True})
+    return Evaluation(row.score or 0.0, row.reason, row.detail)
