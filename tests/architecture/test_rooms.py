@@ -50,6 +50,11 @@ ROOMS = {
         "errors", "model", "files", "registry", "capture", "dialects", "targets", "evaluators", "scoring", "stores",
         "llm", "run", "reports",
     },
+    "pytest_runs": {
+        "errors", "model", "files", "dialects", "targets", "evaluators", "scoring", "stores", "run", "reports",
+        "capture", "pixie",
+    },
+    "pytest_plugin": {"errors", "run", "pixie", "pytest_runs"},
     "reports": {"errors", "model", "scoring"},
     "convert": {"errors", "model", "files", "registry", "dialects", "evaluators", "run"},
     "demo": {"errors"},

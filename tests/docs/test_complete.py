@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES_OF_KIND = {
     "dialects": ["eval-yaml.md", "letta.md", "agentv.md", "northstar.md", "pixie.md"],
-    "targets": ["targets.md", "letta.md", "agentv.md", "pixie.md"],
+    "targets": ["targets.md", "letta.md", "agentv.md", "pixie.md", "pytest.md"],
     "embedders": ["judges.md"],
-    "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md", "northstar.md", "pixie.md"],
+    "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md", "northstar.md", "pixie.md", "pytest.md"],
     "extractors": ["letta.md"],
     "stores": ["runs-on-disk.md"],
     "providers": ["models.md"],

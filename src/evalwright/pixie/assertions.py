@@ -139,6 +139,7 @@ async def assert_pass(
     An item of `evaluables` brings what is expected; one with an output is judged without running. Raises
     EvalAssertionError, ValueError for lists of different length, and whatever application or evaluator raise.
     """
+    __tracebackhide__ = True  # pytest's traceback ends in the test
     if evaluables is not None and len(evaluables) != len(eval_inputs):
         raise ValueError(f"{len(evaluables)} evaluables for {len(eval_inputs)} inputs, expected as many")
     slots = asyncio.Semaphore(_AT_ONCE)
@@ -200,6 +201,7 @@ async def assert_dataset_pass(
     """`assert_pass` with the items of a stored dataset. Raises FileNotFoundError for one that is not there."""
     from evalwright.pixie.dataset_store import DatasetStore
 
+    __tracebackhide__ = True
     items = DatasetStore(dataset_dir).get(dataset_name).items
     inputs = [collapse_named_data(item.eval_input) for item in items]
     await assert_pass(

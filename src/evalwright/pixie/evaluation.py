@@ -37,8 +37,7 @@ async def evaluate(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Eval
 
     What it raises comes out unchanged. Raises TypeError when it gives no score.
     """
-    with noted(getattr(evaluable, "eval_input", None), [evaluator]) as note:
-        note.evaluable = evaluable
+    with noted(getattr(evaluable, "eval_input", None), [evaluator], evaluable=evaluable) as note:
         try:
             said = await said_by(evaluator, evaluable, trace=trace)
         except BaseException as error:

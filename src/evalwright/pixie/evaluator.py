@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.errors import EvaluatorError, InputError
+from evalwright.errors import EvaluatorError
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -15,7 +15,7 @@ from evalwright.pixie.noting import PASSES
 if TYPE_CHECKING:
     from evalwright.pixie import evaluation
 
-__all__ = ["InTest", "PixieEvaluator", "WrapCheck", "judged", "judgement"]
+__all__ = ["PixieEvaluator", "WrapCheck", "judged", "judgement"]
 
 
 class PixieEvaluator:
@@ -77,13 +77,3 @@ class WrapCheck:
         if trace.error is not None and trace.error.type == "wrap_error":
             return Evaluation(False, 0.0, trace.error.message)
         return Evaluation(False, None, "no input was missing", skipped=True)
-
-
-class InTest:
-    """An evaluator that lives in a test and can judge nowhere else."""
-
-    def __init__(self, name: str) -> None:
-        raise InputError(f"{name!r} lives in a test: to judge by it again, run the test again")
-
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        raise NotImplementedError

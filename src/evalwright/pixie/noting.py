@@ -50,9 +50,9 @@ def keep_with(keeper: Keeper | None) -> None:
 
 
 @contextmanager
-def noted(given: Any, evaluators: Sequence[Any], threshold: float = PASSES) -> Iterator[Note]:
+def noted(given: Any, evaluators: Sequence[Any], threshold: float = PASSES, evaluable: Any = None) -> Iterator[Note]:
     """A note to be filled in the block; what the block raises before there are outcomes is its error."""
-    note = Note(given, evaluators, threshold, datetime.now(UTC))
+    note = Note(given, evaluators, threshold, datetime.now(UTC), evaluable)
     keeper = _keeper
     if keeper is not None:
         keeper.begin(note)

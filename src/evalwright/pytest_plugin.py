@@ -1,0 +1,220 @@
+"""pytest's plug-in: what tests evaluate becomes one run, and `@pytest.mark.evalwright` makes tests of a dataset.
+
+Loaded in every pytest session of an environment that has evalwright, so nothing else of it is imported here before a
+test asks for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from evalwright.pixie.noting import keep_with
+from evalwright.pytest_runs.folders import abandoned, new_folder
+from evalwright.pytest_runs.keeping import Recorder
+
+if TYPE_CHECKING:
+    from evalwright.pytest_runs.suites import CaseUnderTest
+    from evalwright.run.options import Outcome
+
+__all__ = ["pytest_addoption", "pytest_configure"]
+
+_ARGUMENT = "case"
+_HIDDEN = "_evalwright_case"
+"""The parameter of tests that take no case: evalwright runs theirs."""
+
+_OURS = ("CaseErrored", "CaseFailed", "EvalAssertionError")
+"""Exceptions that say it all: of their tracebacks only the lines of the test are shown."""
+_MARK = "evalwright_error"
+"""The attribute of reports of tests that could not be judged; it travels between processes."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("evalwright", "evaluations in tests")
+    folder = "Folder that gets the run of a session"
+    group.addoption("--evalwright-runs", metavar="DIR", help=f"{folder} (ini: evalwright_runs, else runs).")
+    group.addoption("--evalwright-no-record", action="store_true", help="Leave no run behind.")
+    parser.addini("evalwright_runs", f"{folder}, below the root folder.", default="runs")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "evalwright(dataset, dialect=None): run the test for each case of an eval file; the argument `case` is "
+        "the case, and for a test without it the system that the file names is run.",
+    )
+    given = getattr(config, "workerinput", {})
+    if given.get("evalwright_pixie"):
+        from evalwright.pixie.shim import serve
+
+        serve()
+    session = _Session(config, given)
+    config.pluginmanager.register(session, "evalwright-session")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    keep_with(None)
+
+
+def _runs(config: pytest.Config) -> Path:
+    named = config.getoption("--evalwright-runs")
+    return Path(named).absolute() if named else config.rootpath / config.getini("evalwright_runs")
+
+
+class _Session:
+    """One session of pytest: the only one, the main process of several, or one of these."""
+
+    def __init__(self, config: pytest.Config, given: dict[str, Any]) -> None:
+        self._config = config
+        self._runs, self._started = _runs(config), datetime.now(UTC)
+        self._is_worker = bool(given)
+        self._recorder: Recorder | None = None
+        self._suites: dict[tuple[Path, str | None], Any] = {}
+        self._outcomes: list[Outcome] = []
+        self._problems: list[str] = []
+        if config.getoption("--evalwright-no-record"):
+            return
+        self._folder = Path(given["evalwright_folder"]) if given else new_folder(self._runs)
+        self._recorder = Recorder(self._folder, given.get("workerid", "main"), config.rootpath)
+        keep_with(self._recorder)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """What pytest-xdist's processes must know."""
+        served = getattr(sys.modules.get("pixie"), "__name__", "") == "evalwright.pixie"
+        node.workerinput["evalwright_pixie"] = served
+        if self._recorder is not None:
+            node.workerinput["evalwright_folder"] = str(self._folder)
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        marker = metafunc.definition.get_closest_marker("evalwright")
+        if marker is None:
+            return
+        argument = _ARGUMENT
+        if argument not in metafunc.fixturenames:
+            argument = _HIDDEN
+            metafunc.fixturenames.append(argument)
+        cases = self._cases(metafunc, marker)
+        metafunc.parametrize(argument, cases, ids=[case.key for case in cases])
+
+    def _cases(self, metafunc: pytest.Metafunc, marker: pytest.Mark) -> list[CaseUnderTest]:
+        from evalwright.errors import InputError
+        from evalwright.pytest_runs.suites import cases_of, marked
+
+        try:
+            path, dialect = marked(marker, metafunc.definition.path.parent, self._config.rootpath)
+            if (path, dialect) not in self._suites:
+                self._suites[path, dialect] = cases_of(path, dialect)
+        except InputError as error:
+            raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from error
+        suite, cases = self._suites[path, dialect]
+        return [suite.under_test(case, self._recorder) for case in cases]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if self._recorder is not None:
+            under_test = _case_of(item)
+            if under_test is None:
+                self._recorder.start(item.nodeid, None)
+            else:
+                self._recorder.start(item.nodeid, under_test.copy(), under_test.secrets)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        under_test = _case_of(item)
+        if under_test is not None:
+            under_test.start()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> None:
+        if hasattr(pyfuncitem, "callspec") and _HIDDEN in pyfuncitem.callspec.params:
+            under_test: Any = pyfuncitem.callspec.params[_HIDDEN]
+            under_test.run()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        error = call.excinfo.value if call.excinfo is not None else None
+        if type(error).__name__ in _OURS and error is not None and (own := _within(item.path, error.__traceback__)):
+            call.excinfo = pytest.ExceptionInfo.from_exception(error.with_traceback(own))
+        report = yield
+        if self._recorder is not None and (call.when == "call" or (call.when == "setup" and error is not None)):
+            if report.failed and error is not None and self._recorder.is_error(error):
+                setattr(report, _MARK, True)
+            self._recorder.finish(error, _status(error))
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
+        """A test that could not be judged is an error, as one that could not be set up is."""
+        return ("error", "E", "ERROR") if getattr(report, _MARK, False) else None
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        if self._recorder is None:
+            return
+        self._recorder.close()
+        if self._recorder.failure is not None:
+            self._problems.append(f"not recorded: {self._recorder.failure}")
+        if not self._is_worker:
+            for folder in [*([self._folder] if self._folder.is_dir() else []), *abandoned(self._runs)]:
+                self._gather(folder)
+
+    def _gather(self, folder: Path) -> None:
+        from evalwright.errors import EvalwrightError
+        from evalwright.pytest_runs.gathering import gathered
+
+        try:
+            outcome = gathered(folder, self._runs, self._config.rootpath, self._started)
+        except (EvalwrightError, OSError) as error:
+            self._problems.append(f"the cells in {folder} are not gathered yet: {error}")
+        else:
+            self._outcomes += [] if outcome is None else [outcome]
+            if outcome is not None and folder != self._folder:
+                outcome.notes.append("gathered from a session that was ended before its end")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self._outcomes and not self._problems:
+            return
+        terminalreporter.ensure_newline()
+        terminalreporter.section("evalwright")
+        for outcome in self._outcomes:
+            from evalwright.pytest_runs.showing import lines_of
+
+            for line in lines_of(outcome, terminalreporter.hasmarkup):
+                terminalreporter.write_line(line)
+        for problem in self._problems:
+            terminalreporter.write_line(problem, red=True)
+
+
+def _case_of(item: pytest.Item) -> CaseUnderTest | None:
+    """The case that a marked test is run for."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    if item.get_closest_marker("evalwright") is None:
+        return None
+    return parameters.get(_HIDDEN) or parameters.get(_ARGUMENT)
+
+
+def _status(error: BaseException | None) -> str:
+    if error is None:
+        return "passed"
+    if isinstance(error, pytest.skip.Exception):
+        return "skipped"
+    return "failed" if isinstance(error, (AssertionError, pytest.fail.Exception)) else "error"
+
+
+def _within(file: Path, traceback: TracebackType | None) -> TracebackType | None:
+    """The entries of a traceback that lie in a file."""
+    if traceback is None:
+        return None
+    rest = _within(file, traceback.tb_next)
+    if Path(traceback.tb_frame.f_code.co_filename) != file:
+        return rest
+    return TracebackType(rest, traceback.tb_frame, traceback.tb_lasti, traceback.tb_lineno)

@@ -1,0 +1,204 @@
+"""From what a test tells to the records of a cell."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from evalwright.errors import EvaluatorError, InputError
+from evalwright.evaluators.build import build_evaluator
+from evalwright.model.plan import EvaluatorSpec, PassCriteria
+from evalwright.model.result import Evaluation, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Trace, TraceError
+from evalwright.pixie.noting import PASSES, Note
+from evalwright.pytest_runs.spool import Record
+from evalwright.pytest_runs.stand_ins import TestOutcome
+from evalwright.run.failures import evaluator_failure, target_failure
+from evalwright.scoring.verdict import cell_verdict
+from evalwright.targets.plain import plain
+
+__all__ = ["CRITERIA", "VARIANT", "begun", "of_notes", "of_outcome", "record_of"]
+
+VARIANT = "pytest"
+CRITERIA = PassCriteria(errored_evaluators="error")
+_DIED = TraceError("interrupted", "the process of the test ended before there was a verdict")
+
+
+def record_of(
+    test: str,
+    position: int,
+    case: Case,
+    trace: Trace,
+    results: Sequence[EvaluationResult],
+    criteria: PassCriteria = CRITERIA,
+) -> Record:
+    """A cell with the verdict that its results make."""
+    names = [spec.name for spec in case.evaluators or ()]
+    return Record(test, position, case, trace, list(results), cell_verdict(criteria, names, trace, results), criteria)
+
+
+def begun(test: str, position: int, case: Case) -> Record:
+    """A cell as it stands should its process die now."""
+    return record_of(test, position, case, _trace(case, datetime.now(UTC), None, Answer(error=_DIED)), [])
+
+
+def _trace(case: Case, started: datetime, finished: datetime | None, answer: Answer) -> Trace:
+    finished = finished or datetime.now(UTC)
+    return Trace(
+        case.id,
+        VARIANT,
+        started,
+        finished,
+        int((finished - started).total_seconds() * 1000),
+        case.input,
+        answer.output,
+        metrics=answer.metrics,
+        error=answer.error,
+        extra=answer.extra,
+        spans=answer.spans,
+    )
+
+
+def of_outcome(
+    test: str, position: int, case: Case, started: datetime, status: str, error: BaseException | None
+) -> Record:
+    """A cell that the test itself judged; `status` is passed, failed, error or skipped."""
+    reason = "" if error is None else target_failure(error).message
+    spec = EvaluatorSpec("test", "test_outcome", {"status": status, "reason": reason})
+    case.evaluators = [spec]
+    trace = _trace(case, started, None, Answer())
+    try:
+        said = TestOutcome(status, reason).evaluate(case, trace)
+    except EvaluatorError as failure:
+        return record_of(test, position, case, trace, [_result(trace, spec, None, evaluator_failure(failure, 0))])
+    return record_of(test, position, case, trace, [_result(trace, spec, said, None)])
+
+
+def of_notes(test: str, position: int, case_id: str, notes: Sequence[Note]) -> Record:
+    """The cell of one input that `assert_pass` or `evaluate` judged, the latter once or more often."""
+    last = notes[-1]
+    if len(notes) > 1:
+        evaluators = [one for note in notes for one in note.evaluators]
+        outcomes = [one for note in notes for one in note.outcomes or [note.error]]
+        last = replace(last, evaluators=evaluators, outcomes=outcomes, started_at=notes[0].started_at, error=None)
+    return _of_note(test, position, case_id, last)
+
+
+def _of_note(test: str, position: int, case_id: str, note: Note) -> Record:
+    from evalwright.pixie.target import observed_answer
+
+    replaced: list[str] = []
+    fields = _fields(note, replaced)
+    captured = [{**one, "purpose": "output"} for one in fields.pop("eval_output")]
+    description, specs = fields.pop("description"), _specs(note)
+    own = note.given is getattr(note.evaluable, "eval_input", None)
+    given = _collapsed(fields["eval_input"]) if own else plain(note.given, "input", replaced)
+    case = Case(case_id, given, description=description, extra=fields, evaluators=specs)
+    answer = observed_answer(fields, captured) if note.evaluable is not None else Answer()
+    answer.error = target_failure(note.error) if note.error is not None else None
+    if note.spans:
+        from evalwright.capture.traces import metrics_of, spans_of
+
+        answer.spans, answer.metrics = spans_of(note.spans), metrics_of(note.spans)
+    if replaced:
+        answer.extra["replaced"] = replaced
+    trace = _trace(case, note.started_at, note.finished_at, answer)
+    return record_of(test, position, case, trace, _results(note, trace, specs))
+
+
+def _fields(note: Note, notes: list[str]) -> dict[str, Any]:
+    """What evaluators are shown, in the shape in which a dataset of applications has it."""
+    one = note.evaluable
+    fields: dict[str, Any] = {
+        "eval_input": _named(getattr(one, "eval_input", None), notes)
+        or [{"name": "input", "value": plain(note.given, "input", notes)}],
+        "eval_output": _named(getattr(one, "eval_output", None), notes),
+        "eval_metadata": plain(getattr(one, "eval_metadata", None), "eval_metadata", notes),
+        "description": getattr(one, "description", None),
+    }
+    expectation = getattr(one, "expectation", None)
+    if one is not None and getattr(expectation, "name", "") != "UNSET":
+        fields["expectation"] = plain(expectation, "expectation", notes)
+    return fields
+
+
+def _named(items: Any, notes: list[str]) -> list[dict[str, Any]]:
+    return [{"name": item.name, "value": plain(item.value, item.name, notes)} for item in items or ()]
+
+
+def _collapsed(items: Sequence[dict[str, Any]]) -> Any:
+    return items[0]["value"] if len(items) == 1 else {item["name"]: item["value"] for item in items}
+
+
+def _specs(note: Note) -> list[EvaluatorSpec]:
+    """Evaluators that a later judgement can make again by name or file; the others by what they are called."""
+    from evalwright.pixie.evaluation import label_of
+
+    seen: dict[str, int] = {}
+    specs = []
+    for one in note.evaluators:
+        label = label_of(one)
+        seen[label] = count = seen.get(label, 0) + 1
+        kind, config = _kind(one) or ("in_test", {"name": label})
+        threshold = None if note.threshold == PASSES else note.threshold
+        specs.append(EvaluatorSpec(label if count == 1 else f"{label}#{count}", kind, config, threshold=threshold))
+    return specs
+
+
+def _kind(evaluator: Any) -> tuple[str, dict[str, Any]] | None:
+    """The type and configuration of what makes the same evaluator; None for what cannot be made again from words."""
+    made = getattr(evaluator, "made_by", None)
+    if made is not None:
+        name, options = made
+        try:
+            build_evaluator(name, options)
+        except InputError:  # such as a client of one's own
+            return None
+        return name, options
+    if not inspect.isfunction(evaluator) or "<" in evaluator.__qualname__:
+        return None
+    file = getattr(sys.modules.get(evaluator.__module__), "__file__", None)
+    if file is None or all(p.default is not p.empty for p in inspect.signature(evaluator).parameters.values()):
+        return None
+    return "pixie", {"reference": f"{file}:{evaluator.__qualname__}", "folders": ["."]}
+
+
+def _results(note: Note, trace: Trace, specs: Sequence[EvaluatorSpec]) -> list[EvaluationResult]:
+    from evalwright.pixie.evaluator import judgement
+
+    if note.error is not None:
+        missing = TraceError("no_output", f"the application gave no output: {trace.error.message}")  # type: ignore[union-attr]
+        return [_result(trace, spec, None, missing) for spec in specs]
+    rows = []
+    for spec, outcome in zip(specs, note.outcomes, strict=True):
+        try:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            rows.append(_result(trace, spec, judgement(outcome, note.threshold), None))
+        except BaseException as error:
+            rows.append(_result(trace, spec, None, evaluator_failure(error, 0)))
+            rows[-1].detail = plain(getattr(error, "detail", {}), "detail", [])
+    return rows
+
+
+def _result(trace: Trace, spec: EvaluatorSpec, said: Evaluation | None, error: TraceError | None) -> EvaluationResult:
+    said = said or Evaluation(False)
+    return EvaluationResult(
+        trace.case_id,
+        trace.variant_name,
+        spec.name,
+        spec.type,
+        said.passed,
+        trace.started_at,
+        trace.finished_at,
+        score=said.score,
+        reason=plain(str(said.reason), "reason", []),
+        detail=plain(dict(said.detail), "detail", []),
+        error=error,
+        skipped=said.skipped,
+    )

@@ -1,0 +1,171 @@
+"""Keeps what the tests of one process judge. Costs nothing to import: most test sessions judge nothing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalwright.model.snapshot import Case
+    from evalwright.pixie.noting import Note
+    from evalwright.pytest_runs.spool import Record, Spool
+
+__all__ = ["Recorder"]
+
+
+class _Test:
+    """The test that is going on."""
+
+    def __init__(self, name: str, case: Case | None) -> None:
+        self.name, self.case = name, case
+        self.started = datetime.now(UTC)
+        self.cells = 0
+        self.statuses: dict[int, str] = {}
+        self.notes: dict[int, list[Note]] = {}
+        self.raised: list[BaseException | None] = []
+
+    def next_cell(self) -> int:
+        self.cells += 1
+        return self.cells
+
+    def id_of(self, position: int) -> str:
+        return self.name if position == 1 else f"{self.name}/{position}"
+
+    def position_of(self, note: Note) -> int | None:
+        """The cell that has a note of the same thing already."""
+        for position, notes in self.notes.items():
+            if note.evaluable is not None and any(note.evaluable is one.evaluable for one in notes):
+                return position
+        return None
+
+
+class Recorder:
+    """Writes a line for every cell, at its beginning and at its end, to the spool of this process.
+
+    A cell is called as its test is, the second and further ones of a test with `/2`, `/3` behind it.
+    """
+
+    def __init__(self, folder: Path, process: str, root: Path) -> None:
+        self._folder, self._process, self._root = folder, process, root
+        self._spool: Spool | None = None
+        self._lock = threading.RLock()
+        self._test = _Test("(outside of tests)", None)
+        self.failure: str | None = None
+        """Why something could not be kept."""
+
+    def start(self, name: str, case: Case | None, secrets: dict[str, str] | None = None) -> None:
+        """A test begins, maybe one for a case of a dataset: that is then a cell, whatever the test does."""
+        self._test = _Test(name, case)
+        if case is not None:
+            import msgspec
+
+            from evalwright.pytest_runs.cells import begun
+
+            self._opened().hide(secrets or {})
+            case.id, case.occurrence = name, msgspec.UNSET
+            self._append(begun(name, 1, case))
+
+    def begin(self, note: Note) -> None:
+        """An input is about to be judged."""
+        from evalwright.model.snapshot import Case
+        from evalwright.pytest_runs.cells import begun
+        from evalwright.targets.plain import plain
+
+        test = self._test
+        with self._lock:
+            position = test.position_of(note)
+            if position is None:
+                position = test.next_cell()
+                case = Case(test.id_of(position), plain(note.given, "input", []))
+                self._append(begun(test.name, position, case))
+            test.notes.setdefault(position, []).append(note)
+
+    def end(self, note: Note) -> None:
+        """An input was judged; what is judged several times is one cell."""
+        from evalwright.pytest_runs.cells import of_notes
+
+        test = self._test
+        with self._lock:
+            position = next((number for number, notes in test.notes.items() if note in notes), None)
+            if position is None:  # its test is over
+                return
+            done = [one for one in test.notes[position] if one.finished_at is not None]
+            test.raised += [note.error, *(one for one in note.outcomes if isinstance(one, BaseException))]
+            self._keep(of_notes(test.name, position, test.id_of(position), done))
+
+    def keep(self, records: Sequence[Record]) -> None:
+        """Cells of the test that were judged as the cells of a run are; given their ids here."""
+        from msgspec import UNSET
+
+        from evalwright.pytest_runs.spool import parts_of
+
+        test = self._test
+        with self._lock:
+            for record in records:
+                position = test.next_cell()
+                record.test, record.position = test.name, position
+                name = test.id_of(position)
+                record.case.id, record.case.occurrence = name, UNSET
+                for row in parts_of(record):
+                    row.case_id, row.occurrence = name, UNSET
+                self._keep(record)
+
+    def finish(self, error: BaseException | None, status: str) -> None:
+        """The test is over: `status` is passed, failed, error or skipped.
+
+        Where that says less than its cells do, or there are none for its case, it becomes a cell of its own.
+        """
+        test = self._test
+        sound = set(test.statuses.values()) <= {"pass", "skip"}
+        if (test.case is not None and not test.cells) or (test.statuses and sound and status in ("failed", "error")):
+            import msgspec
+
+            from evalwright.model.snapshot import Case
+            from evalwright.pytest_runs.cells import of_outcome
+
+            position = test.next_cell()
+            name = test.id_of(position)
+            case = test.case if test.case is not None else Case(name, None)
+            case = msgspec.structs.replace(case, id=name)
+            self._keep(of_outcome(test.name, position, case, test.started, status, error))
+
+    def is_error(self, error: BaseException) -> bool:
+        """Whether a test ended with `error` because something could not be judged."""
+        if not self._test.statuses:
+            return False
+        from evalwright.pixie.assertions import EvalAssertionError
+        from evalwright.pytest_runs.suites import CaseErrored
+
+        if isinstance(error, CaseErrored) or any(error is one for one in self._test.raised):
+            return True
+        statuses = set(self._test.statuses.values())
+        return isinstance(error, EvalAssertionError) and "error" in statuses and "fail" not in statuses
+
+    def _keep(self, record: Record) -> None:
+        self._test.statuses[record.position] = record.verdict.status
+        self._append(record)
+
+    def _append(self, record: Record) -> None:
+        from evalwright.errors import StorageError
+
+        try:
+            self._opened().append(record)
+        except (StorageError, ValueError, TypeError) as error:
+            self.failure = f"{record.case.id}: {error}"
+
+    def _opened(self) -> Spool:
+        if self._spool is None:
+            from evalwright.pytest_runs.gathering import session_plan
+            from evalwright.pytest_runs.spool import Spool
+            from evalwright.stores.lines import reserved_words
+
+            words = reserved_words(session_plan(self._root, datetime.now(UTC)))
+            self._spool = Spool(self._folder, self._process, words)
+        return self._spool
+
+    def close(self) -> None:
+        if self._spool is not None:
+            self._spool.close()

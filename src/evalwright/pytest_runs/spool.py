@@ -1,0 +1,114 @@
+"""What the processes of a pytest session leave behind: a file each in a hidden folder, one line for every cell.
+
+A cell is written when it begins, as the error that it is should its process die, and again when it is judged. The
+newest line of a cell is what counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from evalwright.files.durable import AppendFile
+from evalwright.files.masking import Masker
+from evalwright.model.plan import PassCriteria
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.stores.lines import LineEncoder
+from evalwright.stores.run_ids import safe_id
+
+__all__ = ["Place", "Record", "Spool", "parts_of", "places_in", "records_at"]
+
+
+class Record(msgspec.Struct):
+    """One cell: its case (whose id names the test), trace, results and verdict."""
+
+    test: str
+    position: int
+    """Among the cells of its test, from 1."""
+    case: Case
+    trace: Trace
+    results: list[EvaluationResult]
+    verdict: CaseVerdict
+    criteria: PassCriteria = PassCriteria()
+    """By which the verdict was given."""
+
+
+def parts_of(record: Record) -> list[Trace | CaseVerdict | EvaluationResult]:
+    """The records of a run in it."""
+    return [record.trace, record.verdict, *record.results]
+
+
+class Spool:
+    """The file of this process in the folder of its session; both are made with the first record."""
+
+    def __init__(self, folder: Path, process: str, words: Iterable[str]) -> None:
+        """`process` is the name of the file, `words` are left alone by the masking of secrets."""
+        self._path = folder / f"{safe_id(process)}-{os.getpid()}.jsonl"
+        self._words = frozenset(words) | set(Record.__struct_fields__)
+        self._secrets: dict[str, str] = {}
+        self._file: AppendFile | None = None
+        self._encoder = self._new_encoder()
+
+    def hide(self, secrets: Mapping[str, str]) -> None:
+        """Let these not reach the disk either, by the name of where they come from."""
+        self._secrets |= secrets
+        self._encoder = self._new_encoder()
+
+    def _new_encoder(self) -> LineEncoder:
+        return LineEncoder(Masker.of(self._secrets, os.environ).keeping(self._words))
+
+    def append(self, record: Record) -> None:
+        """Hand a line to the operating system. Raises StorageError, and ValueError or TypeError for what is no JSON."""
+        line = self._encoder.line(record)
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = AppendFile(self._path)
+        self._file.append(line)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+
+class Place(NamedTuple):
+    """Where a record is."""
+
+    test: str
+    position: int
+    file: Path
+    start: int
+
+
+class _Mark(msgspec.Struct):
+    test: str
+    position: int
+
+
+def places_in(folder: Path) -> list[Place]:
+    """The newest record of each cell, by test and position. A torn last line is left out."""
+    found: dict[tuple[str, int], Place] = {}
+    decode = msgspec.json.Decoder(_Mark).decode
+    for file in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
+        with file.open("rb") as lines:
+            start = 0
+            for line in lines:
+                if line.endswith(b"\n"):
+                    mark = decode(line)
+                    found[mark.test, mark.position] = Place(mark.test, mark.position, file, start)
+                start += len(line)
+    return sorted(found.values())
+
+
+def records_at(places: Iterable[Place]) -> Iterator[Record]:
+    """The records, one at a time."""
+    decode = msgspec.json.Decoder(Record).decode
+    for place in places:
+        with place.file.open("rb") as lines:
+            lines.seek(place.start)
+            yield decode(lines.readline())

@@ -1,0 +1,267 @@
+"""Cases of eval files in tests: `@pytest.mark.evalwright(dataset="cases.json")`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from evalwright.dialects import load_suite
+from evalwright.errors import InputError
+from evalwright.files.masking import Masker
+from evalwright.model.plan import Plan, Variant
+from evalwright.model.result import CaseVerdict, EvaluationResult, status_of
+from evalwright.model.snapshot import Case, Expected
+from evalwright.model.suite import Suite
+from evalwright.model.trace import Answer, Trace
+from evalwright.pytest_runs.cells import VARIANT
+from evalwright.pytest_runs.keeping import Recorder
+from evalwright.pytest_runs.spool import Record, parts_of
+from evalwright.reports.text import one_line
+from evalwright.run.asking import models_of
+from evalwright.run.mirroring import Mirroring
+from evalwright.run.options import RunOptions
+from evalwright.run.planning import chosen_cases, plan_of
+from evalwright.run.session import work
+from evalwright.run.state import RunState
+from evalwright.scoring.tally import Tally
+from evalwright.stores.memory import MemoryStore
+
+__all__ = ["CaseErrored", "CaseFailed", "CaseUnderTest", "LoadedSuite", "cases_of", "marked"]
+
+_LONGEST = 300
+_ANSWER_KEYS = {"final_answer", "structured", "thinking", "tool_calls", "tool_results", "messages", "metrics"}
+
+
+class CaseFailed(AssertionError):
+    """A case did not pass; the message names each check that kept it from it."""
+
+
+class CaseErrored(Exception):
+    """A case could not be judged, which is neither passed nor failed."""
+
+
+def marked(marker: pytest.Mark, folder: Path, root: Path) -> tuple[Path, str | None]:
+    """The file and the dialect that a marker names; the file is looked for beside the test, then in the root folder.
+
+    Raises InputError for arguments that the marker does not take.
+    """
+    given = dict(marker.kwargs)
+    if len(marker.args) == 1 and "dataset" not in given:
+        given["dataset"] = marker.args[0]
+    elif marker.args:
+        raise InputError("evalwright(...): expected one dataset")
+    unknown = sorted(given.keys() - {"dataset", "dialect"})
+    if unknown or not isinstance(given.get("dataset"), (str, os.PathLike)):
+        found = f"unknown argument {unknown[0]!r}" if unknown else f"dataset is {given.get('dataset')!r}"
+        raise InputError(f"evalwright(...): {found}, expected dataset (a path) and maybe dialect")
+    named = Path(given["dataset"])
+    path = next((one for base in (folder, root) if (one := base / named).exists()), folder / named)
+    return path, given.get("dialect")
+
+
+def cases_of(path: Path, dialect: str | None) -> tuple[LoadedSuite, list[Case]]:
+    """The suite in a file and its cases. Raises InputError with every mistake."""
+    suite = load_suite(path, dialect)
+    return LoadedSuite(suite), list(chosen_cases(suite, RunOptions()))
+
+
+class LoadedSuite:
+    """A suite whose cases are tested one by one."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.secrets = suite.secrets
+        self._plan = plan_of(suite, RunOptions())
+        self._plan.mirrors, self._plan.gate = [], None
+
+    def under_test(self, case: Case, recorder: Recorder | None) -> CaseUnderTest:
+        return CaseUnderTest(self, case, recorder)
+
+    def run(self, case: Case) -> list[Record]:
+        """The cells of a case: every variant and trial, called and judged as in any run."""
+        return self._worked(self._plan, case)
+
+    def judge(self, case: Case, trace: Trace) -> list[Record]:
+        """The cell of a case whose answer is known already."""
+        recorded = msgspec.structs.replace(case, recorded=msgspec.Raw(msgspec.json.encode(trace)))
+        settings = msgspec.structs.replace(self._plan.run, trials=1, baseline_variant=None, pools={})
+        variants = [Variant(VARIANT, "replay")]
+        plan = msgspec.structs.replace(self._plan, variants=variants, run=settings, workspace=None)
+        records = self._worked(plan, recorded)
+        for record in records:
+            record.case.recorded = case.recorded
+            record.trace.extra = {k: v for k, v in record.trace.extra.items() if k not in ("source", "replayed_from")}
+        return records
+
+    def _worked(self, plan: Plan, case: Case) -> list[Record]:
+        plan = msgspec.structs.replace(plan, run_id="case", cases_total=1)
+        writer = MemoryStore().create(plan, [case], {})
+        models = models_of(plan, None, Masker.of(self.secrets, os.environ))
+        if work(plan, writer, Tally.of(plan), RunState(total=1), Mirroring(plan), models):
+            raise KeyboardInterrupt
+        results: dict[tuple[str, int], list[EvaluationResult]] = {}
+        for row in writer.results(EvaluationResult):
+            results.setdefault((row.variant_name, row.trial), []).append(row)
+        traces = {(trace.variant_name, trace.trial): trace for trace in writer.traces(Trace)}
+        records = []
+        for verdict in writer.verdicts(CaseVerdict):
+            key = (verdict.variant_name, verdict.trial)
+            specs = case.evaluators if plan.evaluators_by_case else plan.evaluators
+            own = msgspec.structs.replace(case, evaluators=specs)
+            record = Record("", 0, own, traces[key], results.get(key, []), verdict, plan.pass_criteria)
+            record.trace.extra = {**record.trace.extra, "variant": key[0], "trial": key[1]}
+            for one in parts_of(record):
+                one.variant_name, one.trial = VARIANT, 0
+            records.append(record)
+        return records
+
+
+class CaseUnderTest:
+    """What a test gets as `case`."""
+
+    def __init__(self, suite: LoadedSuite, case: Case, recorder: Recorder | None) -> None:
+        self._suite, self._case, self._recorder = suite, case, recorder
+        self._started = datetime.now(UTC)
+
+    def __repr__(self) -> str:
+        return f"<case {self.id}>"
+
+    @property
+    def id(self) -> str:
+        return self._case.id
+
+    @property
+    def key(self) -> str:
+        """The name that no other case of the file has."""
+        return self._case.key
+
+    @property
+    def input(self) -> Any:
+        """What the system is given; a copy."""
+        return msgspec.to_builtins(self._case.input)
+
+    @property
+    def expected(self) -> Expected:
+        return self._case.expected
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return self._case.metadata
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What the case's format knows beyond this, such as a pixie entry's `expectation`."""
+        return self._case.extra
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """Values of the suite that must not be shown."""
+        return self._suite.secrets
+
+    def copy(self) -> Case:
+        return msgspec.structs.replace(self._case)
+
+    def start(self) -> None:
+        """The test's own code begins: an answer that is checked has taken the time since then."""
+        self._started = datetime.now(UTC)
+
+    def check(self, output: Any) -> None:
+        """Judge an answer by the evaluators of the file: a text or other JSON, or the mapping that a Python target
+        returns (`final_answer`, `tool_calls`, ...).
+
+        Raises CaseFailed, CaseErrored, and skips the test when every check was skipped.
+        """
+        self._conclude(_in_thread(lambda: self._suite.judge(self._case, self._trace(output))))
+
+    def run(self) -> None:
+        """Call the system of the file, every variant and trial, and judge what it answers; raises as `check` does."""
+        self._conclude(_in_thread(lambda: self._suite.run(self._case)))
+
+    async def acheck(self, output: Any) -> None:
+        """`check` without blocking the event loop."""
+        context = contextvars.copy_context()
+        trace = self._trace(output)
+        self._conclude(await asyncio.to_thread(context.run, self._suite.judge, self._case, trace))
+
+    async def arun(self) -> None:
+        """`run` without blocking the event loop."""
+        self._conclude(await asyncio.to_thread(self._suite.run, self._case))
+
+    def _trace(self, output: Any) -> Trace:
+        now = datetime.now(UTC)
+        answer = _answer(self._case, output)
+        milliseconds = int((now - self._started).total_seconds() * 1000)
+        trace = Trace(self.id, VARIANT, self._started, now, milliseconds, self._case.input, answer.output)
+        trace.messages, trace.metrics, trace.extra = answer.messages, answer.metrics, answer.extra
+        trace.tool_calls, trace.tool_results = answer.tool_calls, answer.tool_results
+        return trace
+
+    def _conclude(self, records: Sequence[Record]) -> None:
+        __tracebackhide__ = True
+        statuses = {record.verdict.status for record in records}
+        message = "\n".join(line for record in records for line in _lines(self.id, record))
+        if self._recorder is not None:
+            self._recorder.keep(records)
+        if statuses & {"fail", "borderline"}:
+            raise CaseFailed(message)
+        if not records or "error" in statuses:
+            raise CaseErrored(message)
+        if statuses == {"skip"}:
+            pytest.skip(message)
+
+
+def _answer(case: Case, output: Any) -> Answer:
+    from evalwright.pixie.target import observed_answer
+    from evalwright.targets.answers import answer_of
+    from evalwright.targets.plain import plain
+
+    shown = case.extra.get("eval_input")
+    if shown is None and isinstance(output, dict) and output.keys() & _ANSWER_KEYS:
+        return answer_of(output)
+    value = {"name": "output", "value": plain(output, "output", []), "purpose": "output"}
+    return observed_answer({"eval_input": shown or []}, [value])
+
+
+def _in_thread(call: Callable[[], list[Record]]) -> list[Record]:
+    """A run has an event loop of its own, which a thread may have only one of; Ctrl-C still ends the waiting."""
+    __tracebackhide__ = True
+    done: Future[list[Record]] = Future()
+    context = contextvars.copy_context()
+
+    def work() -> None:
+        try:
+            done.set_result(context.run(call))
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=work, daemon=True, name="evalwright-case").start()
+    return done.result()
+
+
+def _lines(name: str, record: Record) -> list[str]:
+    """The case, what each check said that did not pass, and the answer."""
+    verdict, trace = record.verdict, record.trace
+    if verdict.status == "pass":
+        return []
+    lines = [f"case {one_line(name, _LONGEST)}: {verdict.status}"]
+    if trace.error is not None:
+        lines.append(f"  no answer: {trace.error.type}: {one_line(trace.error.message, _LONGEST)}")
+    for row in record.results:
+        status = status_of(row.passed, row.skipped, row.error)
+        if status == "pass" or trace.error is not None:
+            continue
+        score = "" if row.score is None else f" {row.score:.2f}"
+        said = f"{row.error.type}: {row.error.message}" if row.error is not None else row.reason
+        lines.append(f"  {row.evaluator} {status}{score}: {one_line(said, _LONGEST)}")
+    if trace.error is None:
+        lines.append(f"  answer: {one_line(str(trace.output.final_answer), _LONGEST)}")
+    return lines

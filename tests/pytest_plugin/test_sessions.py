@@ -1,0 +1,258 @@
+"""Sessions of pytest in processes of their own, with the plug-in: what they say, and the run that they leave behind."""
+
+from contextlib import closing
+
+import pytest
+
+from evalwright.cli import main
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.api import open_run
+
+pytest_plugins = ["pytester"]
+
+APP = """
+import asyncio, os, signal
+import pytest
+from evalwright import pixie
+
+@pixie.observe(name="app")
+def echo(text):
+    return text
+
+def is_hi(evaluable):
+    return pixie.Evaluation(float(evaluable.eval_output[0].value == "hi"), "only hi will do")
+
+def judge(evaluable):
+    return pixie.Evaluation(0.0, "no route to host", {"error": "ConnectError", "traceback": "..."})
+
+def passing(*inputs, by=(is_hi,)):
+    asyncio.run(pixie.assert_pass(echo, inputs, by))
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+"""
+
+SUITE = {
+    "agent.py": """
+def run(case, variant):
+    return {"final_answer": case["input"]["say"]}
+""",
+    "cases.jsonl": """{"id": "kind", "input": {"say": "thanks a lot"}}
+{"id": "rude", "input": {"say": "no"}}
+""",
+    "eval.yaml": """
+eval: {name: shop}
+dataset: {type: jsonl, path: cases.jsonl}
+systems:
+  - {name: v, adapter: python_function, target: "agent:run"}
+evaluators:
+  - {name: polite, type: contains_text, config: {all_of: [thanks]}}
+output: {type: local_files, path: elsewhere}
+""",
+}
+
+
+class Session:
+    """A folder of tests, and what became of them."""
+
+    def __init__(self, pytester, monkeypatch):
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+        self.pytester = pytester
+
+    def run(self, *options, **tests):
+        for name, body in tests.items():
+            (self.pytester.path / f"test_{name}.py").write_text(APP + body)
+        plugins = ("evalwright.pytest_plugin", "xdist.plugin", "anyio.pytest_plugin")
+        loaded = [word for plugin in plugins for word in ("-p", plugin)]
+        return self.pytester.runpytest_subprocess(*loaded, "-p", "no:cacheprovider", *options)
+
+    def files(self, files):
+        for name, text in files.items():
+            (self.pytester.path / name).write_text(text)
+
+    def runs(self, folder="runs"):
+        return sorted((self.pytester.path / folder).glob("*"))
+
+    def verdicts(self, folder="runs"):
+        """Status by case, of the only run."""
+        [run] = self.runs(folder)
+        reader, _ = open_run(run)
+        with closing(reader):
+            return {row.case_id: row.status for row in reader.verdicts(CaseVerdict)}
+
+    def records(self, kind):
+        reader, _ = open_run(self.runs()[0])
+        with closing(reader):
+            return list(reader.traces(kind) if kind is Trace else reader.results(kind))
+
+
+@pytest.fixture
+def session(pytester, monkeypatch):
+    return Session(pytester, monkeypatch)
+
+
+def re_evaluate(run):
+    with pytest.raises(SystemExit) as ended:
+        main(["re-evaluate", str(run), "--quiet"])
+    return ended.value.code
+
+
+def test_every_input_of_every_test_is_a_cell_of_one_run(session):
+    session.run(a="def test_one(): passing('hi')\n", b="def test_two(): passing('hi', 'oh')\n")
+    expected = {"test_a.py::test_one": "pass", "test_b.py::test_two": "pass", "test_b.py::test_two/2": "fail"}
+    assert session.verdicts() == expected
+
+
+def test_the_summary_tells_the_pass_rate_with_its_interval_and_where_the_run_is(session):
+    told = session.run(a="def test_two(): passing('hi', 'oh')\n")
+    told.stdout.re_match_lines([r".*50\.0% +9\.5–90\.5%", r"evalwright inspect runs/.*_pytest"])
+
+
+def test_a_failed_test_shows_the_scores_and_only_its_own_lines(session):
+    told = session.run(a="def test_two(): passing('hi', 'oh')\n")
+    told.stdout.fnmatch_lines(["E *Fail: 1/2 inputs*", "E *input 2, 'oh'", "E * is_hi 0.00: only hi will do"])
+    told.stdout.no_fnmatch_line("*runners.py*")
+
+
+def test_a_judge_that_could_not_judge_makes_an_error_and_no_failure(session):
+    told = session.run(a="def test_judge(): passing('hi', by=[judge])\n")
+    told.assert_outcomes(errors=1)
+    told.stdout.fnmatch_lines(["E * judge error: no route to host"])
+    assert session.verdicts() == {"test_a.py::test_judge": "error"}
+
+
+def test_a_test_with_scores_too_low_and_errors_is_a_failure(session):
+    body = """
+def strict(evaluable):
+    return (judge if evaluable.eval_output[0].value == "hi" else is_hi)(evaluable)
+
+def test_both(): passing("hi", "oh", by=[strict])
+"""
+    session.run(a=body).assert_outcomes(failed=1)
+
+
+def test_what_the_application_raises_is_an_error_of_its_input_alone(session):
+    body = """
+@pixie.observe(name="app")
+def app(text):
+    return text if text == "hi" else 1 / 0
+
+def test_app():
+    asyncio.run(pixie.assert_pass(app, ["oh", "hi"], [is_hi]))
+"""
+    session.run(a=body).assert_outcomes(errors=1)
+    assert session.verdicts() == {"test_a.py::test_app": "error", "test_a.py::test_app/2": "pass"}
+
+
+def test_steps_and_times_of_the_application_are_kept(session):
+    session.run(a="def test_one(): passing('hi')\n")
+    [trace] = session.records(Trace)
+    assert ([span.name for span in trace.spans], trace.output.final_answer) == (["app"], "hi")
+
+
+def test_evaluations_of_one_thing_are_one_cell_of_an_asynchronous_test(session):
+    body = """
+@pytest.mark.anyio
+async def test_evaluate():
+    one = pixie.Evaluable(eval_input="q", eval_output="hi", expectation="hi")
+    assert (await pixie.evaluate(pixie.ExactMatch(), one)).score == 1
+    assert (await pixie.evaluate(is_hi, one)).score == 1
+"""
+    session.run(a=body).assert_outcomes(passed=1)
+    assert [row.evaluator for row in session.records(EvaluationResult)] == ["ExactMatch", "is_hi"]
+
+
+def test_a_test_that_fails_though_its_cells_passed_is_a_cell_too(session):
+    session.run(a="def test_more():\n    passing('hi')\n    assert 'hi' == 'ho'\n")
+    assert session.verdicts() == {"test_a.py::test_more": "pass", "test_a.py::test_more/2": "fail"}
+
+
+def test_tests_that_evaluate_nothing_leave_nothing_behind(session):
+    session.run(a="def test_plain(): pass\n").stdout.no_fnmatch_line("*= evalwright =*")
+    assert not (session.pytester.path / "runs").exists()
+
+
+def test_nothing_is_recorded_without_leave(session):
+    told = session.run("--evalwright-no-record", a="def test_two(): passing('hi', 'oh')\n")
+    told.assert_outcomes(failed=1)
+    assert session.runs() == []
+
+
+@pytest.mark.parametrize(("options", "ini"), [(["--evalwright-runs", "kept"], ""), ([], "evalwright_runs = kept")])
+def test_the_folder_of_runs_is_chosen(session, options, ini):
+    session.files({"pytest.ini": f"[pytest]\n{ini}\n"})
+    session.run(*options, a="def test_one(): passing('hi')\n")
+    assert session.verdicts("kept") == {"test_a.py::test_one": "pass"}
+
+
+def test_several_processes_make_one_run(session):
+    body = "@pytest.mark.parametrize('n', range(6))\ndef test_many(n): passing('hi', 'oh')\n"
+    session.run("-n", "2", a=body).assert_outcomes(failed=6)
+    statuses = list(session.verdicts().values())
+    assert (statuses.count("pass"), statuses.count("fail")) == (6, 6)
+
+
+def test_a_killed_process_takes_no_cell_with_it(session):
+    body = """
+@pixie.observe(name="app")
+def app(text):
+    if text == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return text
+
+def test_before(): passing("hi")
+def test_killed(): asyncio.run(pixie.assert_pass(app, ["die"], [is_hi]))
+def test_after(): passing("hi")
+"""
+    session.run("-n", "1", a=body).assert_outcomes(passed=2, failed=1)
+    names = {"before": "pass", "killed": "error", "after": "pass"}
+    assert session.verdicts() == {f"test_a.py::test_{name}": status for name, status in names.items()}
+
+
+def test_the_cells_of_a_killed_session_are_gathered_by_the_next(session):
+    body = "def test_one(): passing('hi')\ndef test_two(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    session.run(a=body)
+    told = session.run(
+        "--deselect", "test_a.py::test_one", "--deselect", "test_a.py::test_two", b="def test_b(): pass\n"
+    )
+    told.stdout.fnmatch_lines(["gathered from a session that was ended before its end"])
+    assert session.verdicts() == {"test_a.py::test_one": "pass"}
+
+
+def test_secrets_of_the_environment_do_not_reach_the_disk(session, monkeypatch):
+    monkeypatch.setenv("SHOP_API_KEY", "sk-verysecret123456")
+    session.run(a="def test_key(): passing('hi sk-verysecret123456')\n")
+    written = [path for path in session.runs()[0].rglob("*") if path.is_file()]
+    assert [path.name for path in written if b"sk-verysecret123456" in path.read_bytes()] == []
+
+
+def test_the_run_is_judged_again_by_evaluators_that_a_file_or_a_name_leads_to(session):
+    session.run(a="def test_two(): passing('hi', 'oh', by=[is_hi, pixie.ValidJSON(schema={'type': 'string'})])\n")
+    re_evaluate(session.runs()[0])
+    assert {row.evaluator: row.passed for row in session.records(EvaluationResult)}["ValidJSON"] is False
+
+
+def test_a_run_with_evaluators_made_in_tests_is_not_judged_again_by_halves(session, capsys):
+    session.run(a="def test_lambda(): passing('hi', by=[lambda evaluable: 1.0])\n")
+    assert re_evaluate(session.runs()[0]) == 2
+    assert "lives in a test" in capsys.readouterr().err
+
+
+def test_the_pixie_module_is_served_to_every_process(session):
+    session.files({"test_pixie.py": "import pixie\n\ndef test_served(): assert pixie.__name__ == 'evalwright.pixie'\n"})
+    words = ("-m", "pytest", "-p", "evalwright.pytest_plugin", "-p", "xdist.plugin", "-n", "1")
+    told = session.pytester.run(session.pytester._getpytestargs()[0], "-m", "evalwright.pixie", *words)
+    told.assert_outcomes(passed=1)
+
+
+def test_starting_pytest_imports_nothing_costly(session):
+    body = """
+def test_modules():
+    import sys
+    assert [name for name in ("pydantic", "msgspec", "httpx", "yaml") if name in sys.modules] == []
+"""
+    (session.pytester.path / "test_a.py").write_text(body)
+    session.run().assert_outcomes(passed=1)
