@@ -129,9 +129,9 @@ def test_reasoning_is_kept_apart_from_the_answer(tmp_path: Path) -> None:
     assert (trace.output.final_answer, trace.output.thinking) == ("4", "2 and 2")
 
 
-def test_a_recording_without_times_has_a_fixed_one(tmp_path: Path) -> None:
+def test_a_recording_without_times_has_a_fixed_one_and_no_latency(tmp_path: Path) -> None:
     trace = trace_of(tmp_path, HELLO)
-    assert (trace.started_at, trace.latency_ms) == (datetime(1970, 1, 1, tzinfo=UTC), 0)
+    assert (trace.started_at, trace.latency_ms) == (datetime(1970, 1, 1, tzinfo=UTC), None)
 
 
 def test_recorded_times_give_the_latency(tmp_path: Path) -> None:

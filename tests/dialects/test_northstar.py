@@ -76,6 +76,17 @@ def test_judging_again_says_the_same(tmp_path: Path) -> None:
     assert re_evaluate(outcome.run_dir).summary.native == outcome.summary.native
 
 
+def test_an_infinite_limit_is_a_limit_and_a_missing_latency_is_none(tmp_path: Path) -> None:
+    limits = {"max_latency_ms": float("inf"), "max_cost_usd": float("inf")}
+    measured = {**MUTE, "expected": limits, "metrics": {"latency_ms": 40, "cost_usd": float("inf")}}
+    outcome = ran(written(tmp_path, measured, {**MUTE, "id": "unmeasured", "expected": limits}))
+    for summary in (outcome.summary, re_evaluate(outcome.run_dir).summary):
+        judged = {rollup.evaluator: rollup.by_variant["recorded"].n for rollup in summary.by_evaluator}
+        assert (judged["latency_under"], judged["cost_under"]) == (2, 2)
+        assert summary.variants[0].cells["pass"] == summary.variants[0].cells["fail"] == 1
+        assert (summary.variants[0].avg_latency_ms, summary.variants[0].latency_n) == (40.0, 1)
+
+
 def test_a_broken_trace_is_the_error_of_its_case_alone(tmp_path: Path) -> None:
     broken = {**GOOD, "id": "broken", "trace": {"run_id": "r", "runs": 5}}
     outcome = ran(written(tmp_path, broken, GOOD))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_evaluator
 from evalwright.model.trace import Metrics
 from evalwright.testing import a_case, a_trace
@@ -41,3 +42,9 @@ def test_a_limit(type_name: str, config: dict[str, Any], trace: dict[str, Any], 
     evaluator: Any = build_evaluator(type_name, config)
     result = evaluator.evaluate(a_case(), a_trace(latency_ms=trace.get("latency_ms", 0), metrics=metrics))
     assert (result.passed, result.score, said in result.reason) == (passed, float(passed), True)
+
+
+def test_a_latency_that_nobody_measured_is_not_judged() -> None:
+    evaluator = build_evaluator("latency_under", {"max_ms": 5})
+    with pytest.raises(EvaluatorError, match="latency was not measured"):
+        evaluator.evaluate(a_case(), a_trace(latency_ms=None))

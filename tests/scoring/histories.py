@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plan, RunSettings, Variant
@@ -40,11 +41,12 @@ def stored(records: list[Record], of: Plan) -> MemoryRun:
 
 traces = st.builds(
     a_trace,
-    case_id=st.sampled_from(["c0", "c1", "c2", "c3"]),
+    case_id=st.sampled_from(["c0", "c1", "c2"]),
+    occurrence=st.sampled_from([msgspec.UNSET, msgspec.UNSET, 2]),
     variant_name=st.sampled_from(VARIANTS),
     trial=st.integers(0, 2),
     attempt=st.sampled_from([1, 1, 1, 2, 3]),
-    latency_ms=st.integers(0, 5000),
+    latency_ms=st.none() | st.integers(0, 5000),
     metrics=st.builds(
         Metrics,
         st.none() | st.integers(0, 900),
@@ -77,6 +79,7 @@ def judged(draw: st.DrawFn) -> list[Record]:
 def row_of(trace: Trace, evaluator: str, **fields: Any) -> EvaluationResult:
     return a_result(
         case_id=trace.case_id,
+        occurrence=trace.occurrence,
         variant_name=trace.variant_name,
         trial=trace.trial,
         attempt=trace.attempt,
@@ -95,7 +98,7 @@ def histories(draw: st.DrawFn) -> list[Record]:
 @st.composite
 def tidy_runs(draw: st.DrawFn) -> list[Record]:
     """Each cell once, all rows there, results written in another order than traces."""
-    found = {(t.case_id, t.variant_name, t.trial): t for t in draw(st.lists(traces, max_size=15))}
+    found = {(t.case_key, t.variant_name, t.trial): t for t in draw(st.lists(traces, max_size=15))}
     cells = list(found.values())
     for trace in cells:
         trace.attempt = 1

@@ -6,13 +6,17 @@ from hypothesis import given, settings
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.trace import Metrics
 from evalwright.scoring.comparison import RunComparison, compare
+from evalwright.scoring.drift import drift
+from evalwright.scoring.fold import fold
 from evalwright.testing import a_trace
-from scoring.histories import Record, histories, plan, row_of, stored
+from scoring.histories import MOMENT, Record, histories, plan, row_of, stored
 
 PLAN = plan(variants=[Variant("v0", "replay")], evaluators=[EvaluatorSpec("e0", "contains_text")])
 
 
-def run(*outcomes: tuple[str, bool], variant: str = "v0", latency: int = 10, cost: float | None = None) -> list[Record]:
+def run(
+    *outcomes: tuple[str, bool], variant: str = "v0", latency: int | None = 10, cost: float | None = None
+) -> list[Record]:
     records: list[Record] = []
     for trial, (case, passed) in enumerate(outcomes):
         earlier = sum(other == case for other, _ in outcomes[:trial])
@@ -64,6 +68,15 @@ def test_latency_and_cost_are_compared_by_their_means() -> None:
 
 def test_no_cost_delta_when_one_side_has_no_cost() -> None:
     assert compared(run(("a", True), cost=0.5), run(("a", True))).variants[0].avg_cost_delta_usd is None
+
+
+def test_what_was_not_measured_is_no_latency_of_zero() -> None:
+    before, after = run(("a", True), ("b", True), latency=30), run(("a", False), latency=None)
+    summary = fold(stored(after, PLAN), PLAN).summary(PLAN, MOMENT).variants[0]
+    assert (summary.avg_latency_ms, summary.latency_n) == (None, 0)
+    assert compared(before, after).variants[0].delta.avg_latency_delta_ms is None
+    found = drift(stored(before, PLAN), stored(after, PLAN), "before")
+    assert (found.report.deltas[0].avg_latency_delta_ms, found.measures) == (None, [])
 
 
 def test_variants_of_one_run_only_are_named() -> None:

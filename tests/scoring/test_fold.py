@@ -41,7 +41,7 @@ def cells_by_hand(records: list[Record], of: Plan) -> list[Cell]:
 
 
 def _key(record: Record) -> tuple[str, str, int]:
-    return record.case_id, record.variant_name, record.trial
+    return record.case_key, record.variant_name, record.trial
 
 
 def check(summary: RunSummary, cells: list[Cell], of: Plan) -> None:
@@ -50,13 +50,13 @@ def check(summary: RunSummary, cells: list[Cell], of: Plan) -> None:
     for variant in summary.variants:
         mine = [cell for cell in cells if cell[0].variant_name == variant.name]
         shares = list(_shares(mine).values())
-        assert variant.cases_total == len({trace.case_id for trace, _, _ in mine})
+        assert variant.cases_total == len({trace.case_key for trace, _, _ in mine})
         assert variant.cases_passed == sum(share == 1 for share in shares)
-        assert variant.cases_errored == len({trace.case_id for trace, _, _ in mine if trace.error})
+        assert variant.cases_errored == len({trace.case_key for trace, _, _ in mine if trace.error})
         assert variant.pass_rate == pytest.approx(fmean(shares) if shares else 0.0)
         assert variant.pass_rate_n == len(shares)
         assert {k: v for k, v in variant.cells.items() if v} == _counted(status for _, _, status in mine)
-        assert variant.avg_latency_ms == (_mean(trace.latency_ms for trace, _, _ in mine) or 0.0)
+        assert variant.avg_latency_ms == _mean(trace.latency_ms for trace, _, _ in mine)
         assert variant.avg_cost_usd == _mean(trace.metrics.cost_usd for trace, _, _ in mine)
         assert variant.avg_tokens_input == _mean(trace.metrics.token_input for trace, _, _ in mine)
         assert variant.avg_tokens_output == _mean(trace.metrics.token_output for trace, _, _ in mine)
@@ -73,7 +73,7 @@ def check(summary: RunSummary, cells: list[Cell], of: Plan) -> None:
 
 
 def _shares(cells: list[Cell]) -> dict[str, float]:
-    judged = sorted((trace.case_id, status == "pass") for trace, _, status in cells if status != "skip")
+    judged = sorted((trace.case_key, status == "pass") for trace, _, status in cells if status != "skip")
     return {case: fmean(passed for _, passed in group) for case, group in groupby(judged, key=lambda pair: pair[0])}
 
 

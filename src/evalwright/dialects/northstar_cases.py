@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -136,15 +138,22 @@ def trace_of_case(case: Case) -> Trace:
 
 def _line_of(case: EvalCase) -> _Line:
     expected = case.expected.model_dump(exclude_none=True)
+    for limits in (expected, expected.get("trace", {})):
+        limits.update({key: _finite(value) for key, value in limits.items() if isinstance(value, float)})
     return _Line(
         case.id,
         case.messages,
         case.input,
         msgspec.convert(expected, _Expected),
-        _Metrics(case.metrics.latency_ms, case.metrics.cost_usd),
+        _Metrics(_finite(case.metrics.latency_ms), _finite(case.metrics.cost_usd)),
         case.metadata,
         case.trace,
     )
+
+
+def _finite(number: float | None) -> float | None:
+    """Infinity as the number next to it, which compares alike: a stored run is JSON, where it would become null."""
+    return number if number is None or math.isnan(number) else max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
 def _case(line: _Line, read_at: datetime) -> Case:
@@ -180,7 +189,7 @@ def _cleaned(line: _Line, read_at: datetime) -> Case:
 def _trace(line: _Line, read_at: datetime) -> Trace:
     conversation = normalized(line.messages)
     latency = line.metrics.latency_ms
-    took = int(latency) if latency is not None and 0 <= latency < 1e12 else 0
+    took = int(latency) if latency is not None and 0 <= latency < 1e12 else None
     calls = [ToolCall(call.name, call.id, _mapping(call.arguments)) for call in conversation.tool_calls]
     trace = Trace(
         line.id,

@@ -18,7 +18,7 @@ from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace,
 __all__ = ["UNKNOWN_TIME", "Complain", "Conversation", "ReadConversation", "RecordReader", "Recording"]
 
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""Start and end of a recording that does not say when it was made; its latency is 0."""
+"""Start and end of a recording that does not say when it was made; its latency is unknown."""
 
 Complain = Callable[[str, str], None]
 """Takes the path of a value inside the record and what is wrong with it."""
@@ -55,17 +55,18 @@ class Recording:
     extra: dict[str, Any]
     started_at: datetime
     finished_at: datetime
+    latency_ms: int | None
+    """None where the record does not say both when it started and when it ended."""
 
     def trace(self, case_id: str, trial: int) -> Trace:
         """The recording as trial number `trial` of a case."""
         talk = self.conversation
-        milliseconds = (self.finished_at - self.started_at).total_seconds() * 1000
         return Trace(
             case_id=case_id,
             variant_name="recorded",
             started_at=self.started_at,
             finished_at=self.finished_at,
-            latency_ms=max(0, int(milliseconds)),
+            latency_ms=self.latency_ms,
             input={"user_message": talk.user_message or ""},
             output=Output(talk.final_answer, talk.thinking),
             messages=talk.messages,
@@ -129,6 +130,7 @@ class RecordReader:
             extra={**parts.free("extra"), **self._origin(place)},
             started_at=started or finished or UNKNOWN_TIME,
             finished_at=finished or started or UNKNOWN_TIME,
+            latency_ms=_milliseconds(started, finished),
         )
 
     def _conversation(self, parts: _Parts) -> Conversation:
@@ -141,6 +143,12 @@ class RecordReader:
     def _origin(self, place: Place) -> dict[str, Any]:
         position = {"record": place.number} if place.line is None else {"line": place.line}
         return {"source": "import", "imported_from": {"file": self._source.name, **position}}
+
+
+def _milliseconds(started: datetime | None, finished: datetime | None) -> int | None:
+    if started is None or finished is None:
+        return None
+    return max(0, int((finished - started).total_seconds() * 1000))
 
 
 class _Parts:

@@ -50,7 +50,7 @@ def used_by(trace: Trace) -> Used:
         _first(usage.get("output"), metrics.token_output),
         _number(usage.get("cached")),
         _number(metrics.cost_usd),
-        float(trace.latency_ms) if reported is None else reported,
+        trace.latency_ms if reported is None else reported,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from evalwright.errors import EvaluatorError
 from evalwright.evaluators.wording import number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -33,12 +34,14 @@ def _under(value: float | None, limit: float, what: str, unit: str) -> Evaluatio
 
 
 class LatencyUnder(msgspec.Struct, frozen=True):
-    """Latency strictly under `max_ms` milliseconds."""
+    """Latency strictly under `max_ms` milliseconds. A recording that does not say how long it took cannot be judged."""
 
     max_ms: _PositiveInt
     uses_case = False
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        if trace.latency_ms is None:
+            raise EvaluatorError("latency was not measured", "not_measured")
         return _under(trace.latency_ms, self.max_ms, "latency", "ms")
 
 

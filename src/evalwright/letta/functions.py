@@ -128,7 +128,7 @@ class PythonReward:
             model_handle=trace.extra.get("model"),
             agent_state=AgentState(blocks=[Block(label=k, value=v) for k, v in (blocks_of(trace) or {}).items()]),
             usage=trace.extra.get("usage"),
-            timing={"total": trace.latency_ms / 1000},
+            timing={"total": None if trace.latency_ms is None else trace.latency_ms / 1000},
         )
         try:
             given = self._function(context)

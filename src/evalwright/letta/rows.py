@@ -54,7 +54,8 @@ class Row:
 
     def newer(self) -> dict[str, Any]:
         """The line of `<model>.jsonl`."""
-        seconds = self.trace.latency_ms / 1000
+        latency = self.trace.latency_ms
+        seconds = None if latency is None else latency / 1000
         return {
             "sample_id": self.case.extra.get("id", self.case.id),
             "model_handle": self.model or "default",

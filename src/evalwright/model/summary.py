@@ -59,7 +59,7 @@ class VariantSummary(msgspec.Struct):
     cases_passed: int
     cases_errored: int
     pass_rate: float
-    avg_latency_ms: float
+    avg_latency_ms: float | None
     avg_cost_usd: float | None = None
     avg_tokens_input: float | None = None
     avg_tokens_output: float | None = None
@@ -116,7 +116,7 @@ class VariantDelta(msgspec.Struct):
 
     variant: str
     pass_rate_delta: float
-    avg_latency_delta_ms: float
+    avg_latency_delta_ms: float | None
     regressions: list[str]
     improvements: list[str]
     n: int = 0

@@ -140,6 +140,7 @@ class Trace(OfCase, msgspec.Struct, gc=False):
     """One attempt at one cell (case, variant, trial), as stored in `traces.jsonl`.
 
     `attempt` counts finished attempts at the cell, from 1; the newest one wins in every reader.
+    `latency_ms` is null only for a recording whose time nobody measured.
     `case_index` is the position of the case in the run's `cases.jsonl`, null in folders of other programs.
     """
 
@@ -147,7 +148,7 @@ class Trace(OfCase, msgspec.Struct, gc=False):
     variant_name: str
     started_at: datetime
     finished_at: datetime
-    latency_ms: int
+    latency_ms: int | None
     input: Any
     output: Output
     run_id: str = ""

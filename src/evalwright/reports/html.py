@@ -124,7 +124,7 @@ def _variant_row(v: VariantSummary) -> Iterator[Child]:
     for status in ("pass", "borderline", "fail", "error", "skip"):
         count = v.cells.get(status, 0)
         yield element("span", f"{count:,}", class_=status) if count else "" if status in ("borderline", "skip") else "0"
-    yield numbers.mean(numbers.duration(v.avg_latency_ms), v.latency_n) if v.latency_n else ""
+    yield numbers.mean_duration(v.avg_latency_ms, v.latency_n)
     yield "" if v.avg_cost_usd is None else numbers.mean(numbers.money(v.avg_cost_usd), v.cost_n)
     yield "" if v.avg_tokens_input is None else numbers.mean(f"{v.avg_tokens_input:,.0f}", v.tokens_input_n)
     yield "" if v.avg_tokens_output is None else numbers.mean(f"{v.avg_tokens_output:,.0f}", v.tokens_output_n)

@@ -68,7 +68,7 @@ def _headline(trace: Trace, status: str, paint: Paint) -> str:
 
 def facts(trace: Trace) -> str:
     """What a cell took: time, money, tokens, attempts."""
-    found = [numbers.duration(trace.latency_ms)]
+    found = [] if trace.latency_ms is None else [numbers.duration(trace.latency_ms)]
     metrics = trace.metrics
     if metrics.cost_usd is not None:
         found.append(numbers.money(metrics.cost_usd))

@@ -85,7 +85,7 @@ def _variant_row(v: VariantSummary) -> list[str]:
         numbers.interval(v.pass_rate_ci95),
         f"{v.pass_rate_n:,}",
         *(f"{count:,}" for count in counts),
-        numbers.mean(numbers.duration(v.avg_latency_ms), v.latency_n) if v.latency_n else "",
+        numbers.mean_duration(v.avg_latency_ms, v.latency_n),
         "" if v.avg_cost_usd is None else numbers.mean(numbers.money(v.avg_cost_usd), v.cost_n),
         "" if v.avg_tokens_input is None else numbers.mean(f"{v.avg_tokens_input:,.0f}", v.tokens_input_n),
         "" if v.avg_tokens_output is None else numbers.mean(f"{v.avg_tokens_output:,.0f}", v.tokens_output_n),

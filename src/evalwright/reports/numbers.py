@@ -10,6 +10,7 @@ __all__ = [
     "duration",
     "interval",
     "mean",
+    "mean_duration",
     "money",
     "percent",
     "points",
@@ -63,7 +64,9 @@ def duration(milliseconds: float) -> str:
     return f"{minutes} min {rest:02} s"
 
 
-def signed_duration(milliseconds: float) -> str:
+def signed_duration(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return ""
     sign = "−" if milliseconds < 0 else "+"
     return (sign if round(milliseconds) else "") + duration(abs(milliseconds))
 
@@ -81,6 +84,10 @@ def money(dollars: float) -> str:
 def mean(text: str, n: int) -> str:
     """A mean and the number of values behind it."""
     return f"{text} (n={n})"
+
+
+def mean_duration(milliseconds: float | None, n: int) -> str:
+    return "" if milliseconds is None else mean(duration(milliseconds), n)
 
 
 def probability(p: float | None) -> str:

@@ -81,7 +81,7 @@ def _variant_row(v: VariantSummary) -> Iterable[str | Styled]:
         number = v.cells.get(status, 0)
         optional = status in ("borderline", "skip")
         yield ("" if optional and not number else f"{number:,}", status if number else "dim")
-    yield numbers.mean(numbers.duration(v.avg_latency_ms), v.latency_n) if v.latency_n else ""
+    yield numbers.mean_duration(v.avg_latency_ms, v.latency_n)
 
 
 def _costs(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:

@@ -12,20 +12,22 @@ __all__ = ["trace_of"]
 
 
 def trace_of(
-    run_id: str, cell: Cell, answer: Answer | TraceError, started: datetime, finished: datetime, latency_ms: int
+    run_id: str, cell: Cell, answer: Answer | TraceError, started: datetime, finished: datetime, latency_ms: int | None
 ) -> Trace:
     """What is stored for one cell: ids and times are the runner's, except those of a replayed recording."""
     if isinstance(answer, TraceError):
         return _trace(run_id, cell, Answer(output=Output(), error=answer), started, finished, latency_ms)
     if answer.extra.get("source") == "replay" and answer.started_at and answer.finished_at:
-        started, finished, latency_ms = answer.started_at, answer.finished_at, answer.latency_ms or 0
+        started, finished, latency_ms = answer.started_at, answer.finished_at, answer.latency_ms
     trace = _trace(run_id, cell, answer, started, finished, latency_ms)
     if trace.messages and not trace.tool_calls and not trace.tool_results:
         trace.tool_calls, trace.tool_results = _tool_use(trace)
     return trace
 
 
-def _trace(run_id: str, cell: Cell, answer: Answer, started: datetime, finished: datetime, latency_ms: int) -> Trace:
+def _trace(
+    run_id: str, cell: Cell, answer: Answer, started: datetime, finished: datetime, latency_ms: int | None
+) -> Trace:
     return Trace(
         cell.case.id,
         cell.variant.name,

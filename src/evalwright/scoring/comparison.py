@@ -76,22 +76,22 @@ def compare(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan) -> RunCompar
 
 def _variants(reader: RunReader, plan: Plan) -> dict[str, VariantCount]:
     """The counts of the variants that have cells."""
-    return {name: count for name, count in fold(reader, plan, by_case=True).variants.items() if count.latency.n}
+    return {
+        name: count for name, count in fold(reader, plan, by_case=True).variants.items() if any(count.cells.values())
+    }
 
 
 def _compared(name: str, a: VariantCount, b: VariantCount) -> VariantComparison:
-    latency = (b.latency.mean or 0.0) - (a.latency.mean or 0.0)
-    cost_a, cost_b = a.cost.mean, b.cost.mean
     cases_a, cases_b = (a.cases or {}).keys(), (b.cases or {}).keys()
     return VariantComparison(
         name,
         _side(a),
         _side(b),
         # Of the cases of both, as interval and p are: other cases would make it a difference of datasets.
-        delta(name, a.trials(), b.trials(), latency),
+        delta(name, a.trials(), b.trials(), a.latency.change(b.latency)),
         sorted(cases_a - cases_b),
         sorted(cases_b - cases_a),
-        None if cost_a is None or cost_b is None else cost_b - cost_a,
+        a.cost.change(b.cost),
     )
 
 

@@ -42,6 +42,10 @@ class Mean:
     def mean(self) -> float | None:
         return self.total / self.n if self.n else None
 
+    def change(self, after: Mean) -> float | None:
+        """The difference of the means, where both are known."""
+        return after.total / after.n - self.total / self.n if self.n and after.n else None
+
 
 class EvaluatorCount:
     """Results of one evaluator on one variant."""
@@ -114,7 +118,8 @@ class VariantCount:
         self.cells[status] += 1
         errored = trace.error is not None
         self.errored += errored
-        self.latency.add(trace.latency_ms)
+        if (latency := trace.latency_ms) is not None:
+            self.latency.add(latency)
         metrics = trace.metrics
         if (cost := metrics.cost_usd) is not None:
             self.cost.add(cost)

@@ -15,7 +15,7 @@ Trials = Mapping[str, tuple[int, int]]
 """Passed trials and judged trials (at least one) by case."""
 
 
-def delta(name: str, before: Trials, after: Trials, latency: float, rate: float | None = None) -> VariantDelta:
+def delta(name: str, before: Trials, after: Trials, latency: float | None, rate: float | None = None) -> VariantDelta:
     """`after` against `before`; a case got worse when its share of passed trials is lower (specification evalh, d.5).
 
     The difference of rates is `rate` where given, else the mean over the cases that both sides judged.

@@ -83,11 +83,10 @@ def drift(baseline: RunReader, current: RunReader, baseline_run_id: str) -> Drif
     better = [case for case in cases if after.passed.get(case) and not before.passed.get(case)]
     kept = sum(bool(before.passed.get(case)) and bool(after.passed.get(case)) for case in cases)
     n = len(cases)
-    latency = (after.measures["latency_ms"].mean or 0.0) - (before.measures["latency_ms"].mean or 0.0)
     delta = VariantDelta(
         "current",
         (len(better) - len(worse)) / n if n else 0.0,
-        latency,
+        before.measures["latency_ms"].change(after.measures["latency_ms"]),
         worse,
         better,
         n,

@@ -29,7 +29,7 @@ class TraceFacts(OfCase, gc=False):
 
     case_id: str
     variant_name: str
-    latency_ms: int
+    latency_ms: int | None = None
     trial: int = 0
     attempt: int = 1
     case_index: int | None = None
@@ -62,7 +62,7 @@ class TraceLike(Protocol):
     """What counting reads of a trace: `Trace` and `TraceFacts` both have it."""
 
     variant_name: str
-    latency_ms: int
+    latency_ms: int | None
     trial: int
     case_index: int | None
 

@@ -114,9 +114,9 @@ class Tally:
         before = self._variants.get(baseline) if baseline is not None else None
         if baseline is None or before is None:
             return None
-        rate, latency, trials = before.by_case().pass_rate, before.latency.mean or 0.0, before.trials()
+        rate, latency, trials = before.by_case().pass_rate, before.latency, before.trials()
         deltas = [
-            delta(name, trials, after.trials(), (after.latency.mean or 0.0) - latency, after.by_case().pass_rate - rate)
+            delta(name, trials, after.trials(), latency.change(after.latency), after.by_case().pass_rate - rate)
             for name, after in self._variants.items()
             if name != baseline
         ]
@@ -137,7 +137,7 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
         cases.passed,
         cases.errored,
         cases.pass_rate,
-        count.latency.mean or 0.0,
+        count.latency.mean,
         count.cost.mean,
         count.tokens_input.mean,
         count.tokens_output.mean,
