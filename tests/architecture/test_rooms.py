@@ -21,7 +21,7 @@ ROOMS = {
     "sandbox": {"errors"},
     "llm": {"errors", "model", "files", "registry"},
     "workspaces": {"errors", "model", "files", "registry", "processes"},
-    "targets": {"errors", "model", "files", "registry", "processes", "sandbox", "llm", "workspaces"},
+    "targets": {"errors", "model", "files", "registry", "processes", "sandbox", "llm", "workspaces", "capture"},
     "evaluators": {"errors", "model", "files", "registry", "processes", "sandbox", "llm"},
     "statistics": {"errors"},
     "scoring": {"errors", "model", "statistics"},

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from opentelemetry import trace as otel
 
-from evalwright.capture.recording import listening, observe, start_observation
+from evalwright.capture.recording import init, listening, observe, start_observation
 from evalwright.capture.traces import metrics_of, spans_of
 from evalwright.capture.tree import tree_of
 
@@ -46,6 +46,7 @@ def test_runs_at_the_same_moment_keep_their_own_spans():
 
 
 def model_call():
+    init()
     tracer = otel.get_tracer("test")
     with listening() as heard, start_observation(input="q", name="agent"), tracer.start_as_current_span("call") as span:
         span.set_attribute("openinference.span.kind", "LLM")

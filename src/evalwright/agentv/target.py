@@ -10,6 +10,7 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, TraceMessage
+from evalwright.targets.hearing import heard
 
 __all__ = ["AgentvTarget"]
 
@@ -35,6 +36,7 @@ class AgentvTarget:
         if self._missing:
             raise InputError(self._missing)
 
+    @heard
     async def run(self, case: Case, trial: int) -> Answer:
         if (wrong := case.extra.get("load_error")) is not None:
             raise TargetError(wrong, "load_error")

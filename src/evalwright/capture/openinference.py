@@ -1,9 +1,9 @@
-"""Model calls out of OpenTelemetry spans with the attributes of OpenInference."""
+"""Model calls out of OpenTelemetry spans with the attributes of OpenInference, and steps out of all others."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from evalwright.capture.spans import (
     ImageContent,
     LLMSpan,
     Message,
+    StepSpan,
     SystemMessage,
     TextContent,
     ToolCall,
@@ -20,65 +21,18 @@ from evalwright.capture.spans import (
     UserMessage,
 )
 
-__all__ = ["attach", "llm_span_of"]
+__all__ = ["llm_span_of", "step_of"]
 
 _OPERATIONS = {"LLM": "chat", "EMBEDDING": "embedding"}
 _PROVIDERS = {
     "gpt": "openai", "o1": "openai", "o3": "openai", "claude": "anthropic", "gemini": "google", "command": "cohere",
     "coral": "cohere", "llama": "meta", "mistral": "meta", "mixtral": "meta",
 }  # fmt: skip
-_INSTRUMENTORS = (
-    ("openai", "OpenAIInstrumentor"),
-    ("anthropic", "AnthropicInstrumentor"),
-    ("langchain", "LangChainInstrumentor"),
-    ("google_genai", "GoogleGenAIInstrumentor"),
-    ("dspy", "DSPyInstrumentor"),
-)
-
-
-def attach(tell: Callable[..., None], listeners: Callable[[], Any]) -> Any:
-    """Listen to the application's tracer provider, or to a new one; a tracer for our own spans.
-
-    None where OpenTelemetry is not installed: then model calls are not seen.
-    """
-    try:
-        from opentelemetry import trace
-        from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
-    except ImportError:
-        return None
-
-    class Processor(SpanProcessor):
-        def __init__(self) -> None:
-            self._begun: dict[int, Any] = {}
-
-        def on_start(self, span: Any, parent_context: Any = None) -> None:
-            self._begun[span.context.span_id] = listeners()
-
-        def on_end(self, span: Any) -> None:
-            listening = self._begun.pop(span.context.span_id, ())
-            found = llm_span_of(span)
-            if found is not None:
-                tell(found, listening)
-
-    provider: Any = trace.get_tracer_provider()
-    if not hasattr(provider, "add_span_processor"):
-        provider = TracerProvider()
-        trace.set_tracer_provider(provider)
-    provider.add_span_processor(Processor())
-    _instrument(provider)
-    return provider.get_tracer("evalwright")
-
-
-def _instrument(provider: Any) -> None:
-    from importlib import import_module
-
-    for module, name in _INSTRUMENTORS:
-        try:
-            getattr(import_module(f"openinference.instrumentation.{module}"), name)().instrument(
-                tracer_provider=provider
-            )
-        except ImportError:
-            continue
+_KINDS = {
+    "AGENT": "agent", "CHAIN": "chain", "TOOL": "tool", "RETRIEVER": "retriever", "chat": "llm",
+    "text_completion": "llm", "generate_content": "llm", "embeddings": "embedding", "execute_tool": "tool",
+    "invoke_agent": "agent",
+}  # fmt: skip
 
 
 def llm_span_of(span: Any) -> LLMSpan | None:
@@ -114,6 +68,24 @@ def llm_span_of(span: Any) -> LLMSpan | None:
         input_messages=_messages(given, "llm.input_messages"),
         output_messages=outputs,
         tool_definitions=_tools(given),
+    )
+
+
+def step_of(span: Any) -> StepSpan:
+    """Any other finished span of the application, with its attributes as they are."""
+    given: Mapping[str, Any] = span.attributes or {}
+    kind = given.get("openinference.span.kind") or given.get("gen_ai.operation.name")
+    failed = span.status.status_code.name == "ERROR"
+    return StepSpan(
+        span_id=f"{span.context.span_id:016x}",
+        trace_id=f"{span.context.trace_id:032x}",
+        parent_span_id=f"{span.parent.span_id:016x}" if span.parent else None,
+        started_at=_moment(span.start_time),
+        ended_at=_moment(span.end_time),
+        name=span.name,
+        kind=_KINDS.get(str(kind), "span"),
+        attributes=dict(given),
+        error=str(span.status.description or given.get("error.type") or "error") if failed else None,
     )
 
 

@@ -21,7 +21,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from evalwright.capture.spans import LLMSpan, ObserveSpan
+from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
+from evalwright.capture.telemetry import Telemetry
 from evalwright.capture.tree import MemoryTraceHandler
 from evalwright.capture.values import stored
 
@@ -61,18 +62,21 @@ class _Process:
     def __init__(self) -> None:
         self.begun = False
         self.handlers: list[Any] = []
-        self.tracer: Any = None
+        self.telemetry = Telemetry(tell, _listeners.get)
         self._waiting: queue.Queue[tuple[Any, Any]] = queue.Queue()
+        self._delivering = False
 
     def begin(self, queue_size: int) -> None:
-        if self.begun:
-            return
-        self.begun = True
-        self._waiting = queue.Queue(queue_size)
-        threading.Thread(target=self._deliver, name="evalwright-spans", daemon=True).start()
-        from evalwright.capture.openinference import attach
+        if not self.begun:
+            self.begun = True
+            self._waiting = queue.Queue(queue_size)
+        self.telemetry.attach()
 
-        self.tracer = attach(tell, _listeners.get)
+    def add(self, handler: Any) -> None:
+        self.handlers.append(handler)
+        if not self._delivering:
+            self._delivering = True
+            threading.Thread(target=self._deliver, name="evalwright-spans", daemon=True).start()
 
     def tell(self, span: Any) -> None:
         for handler in list(self.handlers):
@@ -103,26 +107,31 @@ class _Process:
         return True
 
 
+def tell(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[MemoryTraceHandler, ...]) -> None:
+    """Hand a finished span to the listeners of its context and, unless it is a mere step, to all handlers."""
+    for listener in listeners:
+        listener.collect(span)
+    if not isinstance(span, StepSpan):
+        _process.tell(span)
+
+
 _process = _Process()
 
 
-def tell(span: ObserveSpan | LLMSpan, listeners: tuple[MemoryTraceHandler, ...]) -> None:
-    """Hand a finished span to the listeners of its context and to all handlers."""
-    for listener in listeners:
-        listener.collect(span)
-    _process.tell(span)
-
-
 def init(capture_content: bool = True, queue_size: int = 1000) -> None:
-    """Begin to record; a second call changes nothing. Attaches to the application's tracer provider if it has one."""
+    """Begin to record; a second call changes nothing.
+
+    Attaches to the application's tracer provider if it has one, and sets one where it has none.
+    """
     _process.begin(queue_size)
+    _process.telemetry.provide()
 
 
 def add_handler(handler: Any) -> None:
     """Tell this handler of every span from now on. Raises RuntimeError before `init`."""
     if not _process.begun:
         raise RuntimeError("call init() before add_handler()")
-    _process.handlers.append(handler)
+    _process.add(handler)
 
 
 def remove_handler(handler: Any) -> None:
@@ -139,8 +148,8 @@ def flush(timeout_seconds: float = 5.0) -> bool:
 
 @contextmanager
 def listening() -> Iterator[MemoryTraceHandler]:
-    """Collect the spans that begin in this context and nowhere else."""
-    init()
+    """Collect the spans that begin in this context and nowhere else. Sets no tracer provider, as `init` does."""
+    _process.begin(1000)
     handler = MemoryTraceHandler()
     token = _listeners.set((*_listeners.get(), handler))
     try:
@@ -174,8 +183,9 @@ def start_observation(*, input: Any, name: str | None = None) -> Iterator[Observ
         yield observation
         return
     name = name or "observe"
-    if _process.tracer is not None:
-        with _process.tracer.start_as_current_span(name, record_exception=False) as span:
+    tracer = _process.telemetry.tracer()
+    if tracer is not None:
+        with tracer.start_as_current_span(name, record_exception=False) as span:
             context, parent = span.get_span_context(), getattr(span, "parent", None)
             ids = (f"{context.trace_id:032x}", f"{context.span_id:016x}")
             with _recorded(observation, name, ids, f"{parent.span_id:016x}" if parent else None):

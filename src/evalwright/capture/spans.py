@@ -12,6 +12,7 @@ __all__ = [
     "LLMSpan",
     "Message",
     "ObserveSpan",
+    "StepSpan",
     "SystemMessage",
     "TextContent",
     "ToolCall",
@@ -145,3 +146,21 @@ class LLMSpan:
     input_messages: tuple[Message, ...]
     output_messages: tuple[AssistantMessage, ...]
     tool_definitions: tuple[ToolDefinition, ...]
+
+
+@dataclass(frozen=True)
+class StepSpan:
+    """A span of the application's own that is neither: what its instrumentation says, attributes as they are.
+
+    `kind` is that of a trace's span: agent, chain, tool, retriever, llm, embedding or span.
+    """
+
+    span_id: str
+    trace_id: str
+    parent_span_id: str | None
+    started_at: datetime
+    ended_at: datetime
+    name: str
+    kind: str
+    attributes: dict[str, Any]
+    error: str | None

@@ -1,4 +1,4 @@
-"""Captured spans as the spans and the numbers of a trace."""
+"""Captured spans as the spans, the tool calls and the numbers of a trace."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from dataclasses import asdict
 from typing import Any
 
 from evalwright.capture.recording import JsonText
-from evalwright.capture.spans import LLMSpan, ObserveSpan
+from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
 from evalwright.capture.values import stored
-from evalwright.model.trace import Metrics, Span
+from evalwright.model.trace import Answer, Metrics, Span, ToolCall
 
-__all__ = ["metrics_of", "spans_of"]
+__all__ = ["complete", "metrics_of", "spans_of", "tool_calls_of"]
+
+Captured = ObserveSpan | LLMSpan | StepSpan
 
 _KINDS = {"chat": "llm", "embedding": "embedding"}
 _KEPT = (
@@ -21,44 +23,104 @@ _KEPT = (
 )  # fmt: skip
 
 
-def spans_of(captured: Sequence[Any]) -> list[Span]:
+def complete(answer: Answer, captured: Sequence[Captured]) -> None:
+    """Add what was captured to an answer; what the application itself said of tools and tokens stays."""
+    if not captured:
+        return
+    answer.spans = answer.spans or spans_of(captured)
+    if not answer.tool_calls and not any(message.tool_call is not None for message in answer.messages):
+        answer.tool_calls = tool_calls_of(captured)
+    if answer.metrics.token_input is None and answer.metrics.token_output is None:
+        used = metrics_of(captured)
+        answer.metrics.token_input, answer.metrics.token_output = used.token_input, used.token_output
+
+
+def spans_of(captured: Sequence[Captured]) -> list[Span]:
     """The spans in the order in which they began."""
     return [_span(one) for one in sorted(captured, key=lambda one: one.started_at)]
 
 
-def _span(one: ObserveSpan | LLMSpan) -> Span:
-    called = isinstance(one, LLMSpan)
-    error = one.error_type if isinstance(one, LLMSpan) else one.error
-    span = Span(
-        one.span_id,
-        one.request_model if isinstance(one, LLMSpan) else one.name or "(unnamed)",
-        one.parent_span_id,
-        _KINDS.get(one.operation, "llm") if isinstance(one, LLMSpan) else "span",
-        one.started_at,
-        one.ended_at,
-        "ok" if error is None else "error",
-        error,
-    )
-    if isinstance(one, LLMSpan):
+def _span(one: Captured) -> Span:
+    if isinstance(one, StepSpan):
+        span = _blank(one, one.name, one.kind, one.error)
+        span.input, span.output = one.attributes.get("input.value"), one.attributes.get("output.value")
+        span.attributes = stored({key: _listed(value) for key, value in one.attributes.items() if key not in _SHOWN})
+    elif isinstance(one, LLMSpan):
+        span = _blank(one, one.request_model, _KINDS.get(one.operation, "llm"), one.error_type)
         span.input = stored([_plain(message) for message in one.input_messages])
         span.output = stored([_plain(message) for message in one.output_messages])
+        span.attributes = {key: getattr(one, key) for key in _KEPT}
     else:
+        span = _blank(one, one.name or "(unnamed)", "span", one.error)
         span.input, span.output = _value(one.input), _value(one.output)
-    span.attributes = {key: getattr(one, key) for key in _KEPT} if called else stored(getattr(one, "metadata", {}))
+        span.attributes = stored(one.metadata)
     return span
 
 
+_SHOWN = ("input.value", "output.value")
+
+
+def _blank(one: Captured, name: str, kind: str, error: str | None) -> Span:
+    status = "ok" if error is None else "error"
+    return Span(one.span_id, name, one.parent_span_id, kind, one.started_at, one.ended_at, status, error)
+
+
 def _plain(message: Any) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(message).items()}
+    return {key: _listed(value) for key, value in asdict(message).items()}
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _value(kept: Any) -> Any:
     return json.loads(kept) if isinstance(kept, JsonText) else stored(kept)
 
 
-def metrics_of(captured: Sequence[Any]) -> Metrics:
-    """Tokens of all model calls; nothing where none was seen."""
+def tool_calls_of(captured: Sequence[Captured]) -> list[ToolCall]:
+    """The calls that models asked for, in order; those that only tools' own spans tell of, where no model did."""
+    calls = [
+        ToolCall(call.name, call.id, stored(call.arguments), one.ended_at)
+        for one in sorted(_innermost(captured), key=lambda one: one.ended_at)
+        for message in one.output_messages
+        for call in message.tool_calls
+    ]
+    return calls or [
+        ToolCall(_tool_name(one), None, _arguments(one), one.started_at)
+        for one in sorted(captured, key=lambda one: one.started_at)
+        if isinstance(one, StepSpan) and one.kind == "tool"
+    ]
+
+
+def _tool_name(one: StepSpan) -> str:
+    return str(one.attributes.get("gen_ai.tool.name") or one.attributes.get("tool.name") or one.name)
+
+
+def _arguments(one: StepSpan) -> dict[str, Any]:
+    given = one.attributes.get("gen_ai.tool.call.arguments", one.attributes.get("input.value"))
+    try:
+        read = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        read = None
+    return read if isinstance(read, dict) else {} if given is None else {"_raw": _listed(given)}
+
+
+def _innermost(captured: Sequence[Captured]) -> list[LLMSpan]:
+    """Model calls without another one inside: a framework's span around a library's tells the same once more."""
+    parents = {one.span_id: one.parent_span_id for one in captured}
     calls = [one for one in captured if isinstance(one, LLMSpan)]
+    around: set[str] = set()
+    for call in calls:
+        at = call.parent_span_id
+        while at is not None and at not in around:
+            around.add(at)
+            at = parents.get(at)
+    return [call for call in calls if call.span_id not in around]
+
+
+def metrics_of(captured: Sequence[Captured]) -> Metrics:
+    """Tokens of all model calls; nothing where none was seen."""
+    calls = _innermost(captured)
     if not calls:
         return Metrics()
     return Metrics(sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls))

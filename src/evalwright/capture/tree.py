@@ -7,7 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from evalwright.capture.spans import AssistantMessage, LLMSpan, Message, ObserveSpan, TextContent, ToolResultMessage
+from evalwright.capture.spans import (
+    AssistantMessage,
+    LLMSpan,
+    Message,
+    ObserveSpan,
+    StepSpan,
+    TextContent,
+    ToolResultMessage,
+)
 
 __all__ = ["MemoryTraceHandler", "ObservationNode", "tree_of"]
 
@@ -126,10 +134,15 @@ class MemoryTraceHandler:
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
+        self.steps: list[StepSpan] = []
+        """Spans of the application's own tracer beside; no tree shows them."""
 
-    def collect(self, span: ObserveSpan | LLMSpan) -> None:
+    def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         """Take one finished span."""
-        self.spans.append(span)
+        if isinstance(span, StepSpan):
+            self.steps.append(span)
+        else:
+            self.spans.append(span)
 
     def get_trace(self, trace_id: str) -> list[ObservationNode]:
         """The roots of one trace."""
@@ -145,3 +158,4 @@ class MemoryTraceHandler:
     def clear(self) -> None:
         """Forget all spans."""
         self.spans.clear()
+        self.steps.clear()

@@ -16,6 +16,7 @@ from evalwright.letta.models import Sample, sample_of
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
+from evalwright.targets.hearing import heard
 from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ class LettaAgent:
                 Problem("", f"Setup failed: {type(error).__name__}: {error}", key="setup_script")
             ) from error
 
+    @heard
     async def run(self, case: Case, trial: int) -> Answer:
         recording = self._cache.find(case.id, self._model) if self._cache is not None else None
         if recording is not None:

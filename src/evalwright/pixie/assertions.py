@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.capture.recording import listening
+from evalwright.capture.recording import init, listening
 from evalwright.capture.tree import ObservationNode, tree_of
 from evalwright.pixie.evaluable import UNSET, Evaluable, collapse_named_data
 from evalwright.pixie.evaluation import Evaluation, could_not_judge, label_of, said_by
@@ -62,6 +62,7 @@ class ScoreThreshold:
 
 async def _run(runnable: Callable[[Any], Any], note: Note) -> list[ObservationNode]:
     """The spans of one call, and of no other. Raises ValueError when there are none."""
+    init()
     with listening() as heard:
         note.spans = heard.spans
         if inspect.iscoroutinefunction(runnable):

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.capture.recording import listening
-from evalwright.capture.traces import metrics_of, spans_of
+from evalwright.capture.recording import init
 from evalwright.capture.wrapping import WrapRegistryMissError, WrapTypeMismatchError, init_eval_output, set_eval_input
 from evalwright.errors import InputError
 from evalwright.model.plan import Variant
@@ -21,6 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output, TraceError
 from evalwright.pixie.loading import runnable_at
 from evalwright.pixie.runnable import arguments_model, is_runnable
+from evalwright.targets.hearing import heard
 from evalwright.targets.threads import Threads
 
 __all__ = ["PixieApp", "observed_answer"]
@@ -30,6 +30,7 @@ class PixieApp:
     """Keys: `runnables` (dataset name to `file.py:Name`) and `folders`, in which the files are looked for."""
 
     def __init__(self, variant: Variant) -> None:
+        init()
         folders = [Path(folder) for folder in variant.config["folders"]]
         self._threads = Threads()
         self._apps = {
@@ -38,21 +39,20 @@ class PixieApp:
         }
 
     async def run(self, case: Case, trial: int) -> Answer:
-        app = self._apps[case.extra["dataset"]]
-        await app.set_up()
-        with listening() as heard:
-            context = contextvars.copy_context()
+        await self._apps[case.extra["dataset"]].set_up()
+        return await self._drive(case, trial)
+
+    @heard
+    async def _drive(self, case: Case, trial: int) -> Answer:
+        app, context = self._apps[case.extra["dataset"]], contextvars.copy_context()
         context.run(set_eval_input, _registry(case.extra))
         outputs = context.run(init_eval_output)
         try:
             result = await asyncio.create_task(app.drive(case.input), context=context)
         except (WrapRegistryMissError, WrapTypeMismatchError) as error:
-            answer = observed_answer(case.extra, outputs, TraceError("wrap_error", str(error)))
-        else:
-            captured = outputs or [{"name": "output", "value": _plain(result), "purpose": "output"}]
-            answer = observed_answer(case.extra, captured)
-        answer.spans, answer.metrics = spans_of(heard.spans), metrics_of(heard.spans)
-        return answer
+            return observed_answer(case.extra, outputs, TraceError("wrap_error", str(error)))
+        captured = outputs or [{"name": "output", "value": _plain(result), "purpose": "output"}]
+        return observed_answer(case.extra, captured)
 
     async def close(self) -> None:
         for app in self._apps.values():

@@ -18,8 +18,9 @@ from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.pixie.noting import PASSES, Note
 from evalwright.pytest_runs.spool import Record
 from evalwright.pytest_runs.stand_ins import TestOutcome
-from evalwright.run.failures import evaluator_failure, target_failure
+from evalwright.run.failures import evaluator_failure
 from evalwright.scoring.verdict import cell_verdict
+from evalwright.targets.failures import target_failure
 from evalwright.targets.plain import plain
 
 __all__ = ["CRITERIA", "VARIANT", "begun", "of_notes", "of_outcome", "record_of"]

@@ -13,7 +13,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import Enricher
 from evalwright.model.trace import Trace
 from evalwright.registry import load
-from evalwright.run.failures import target_failure
+from evalwright.targets.failures import target_failure
 
 __all__ = ["Enriching"]
 

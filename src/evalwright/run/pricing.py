@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from evalwright.model.plan import Plan, Price, Variant
 from evalwright.model.trace import Trace
 
@@ -17,12 +19,19 @@ class Pricing:
         self._prices = {
             variant.name: price for variant in plan.variants if (price := plan.prices.get(_model(variant))) is not None
         }
+        self._by_model = plan.prices
 
     def fill(self, trace: Trace) -> None:
-        """Set `cost_usd` where it is null, some tokens were counted and the model has a price."""
+        """Set `cost_usd` where it is null, some tokens were counted and the model has a price.
+
+        Without a model of the variant, it is the sum of the model calls that were captured, if all have a price.
+        """
         price = self._prices.get(trace.variant_name)
         metrics = trace.metrics
-        if price is None or metrics.cost_usd is not None:
+        if metrics.cost_usd is not None:
+            return
+        if price is None:
+            metrics.cost_usd = self._of_calls(trace)
             return
         if not (metrics.token_input or metrics.token_output or metrics.token_thinking):
             return
@@ -33,6 +42,18 @@ class Pricing:
         ) / _MILLION + thinking
         if metrics.token_thinking and metrics.cost_thinking_usd is None:
             metrics.cost_thinking_usd = thinking
+
+    def _of_calls(self, trace: Trace) -> float | None:
+        calls = [span.attributes for span in trace.spans if span.kind == "llm" and "request_model" in span.attributes]
+        costs = [self._of_call(call) for call in calls] if self._by_model else []
+        return sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
+
+    def _of_call(self, call: dict[str, Any]) -> float | None:
+        price = self._by_model.get(call.get("response_model") or "") or self._by_model.get(call["request_model"])
+        given, said = call.get("input_tokens"), call.get("output_tokens")
+        if price is None or not isinstance(given, int) or not isinstance(said, int):
+            return None
+        return (given * price.input_per_million_tokens + said * price.output_per_million_tokens) / _MILLION
 
 
 def _thinking(price: Price, tokens: int | None) -> float:

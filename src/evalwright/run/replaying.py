@@ -30,7 +30,6 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.cells import Cell, Grid
 from evalwright.run.clock import Clock
-from evalwright.run.failures import target_failure
 from evalwright.run.judging import Judge, append, ask_models
 from evalwright.run.limits import Watchdog, exits_refused
 from evalwright.run.pricing import Pricing
@@ -41,6 +40,7 @@ from evalwright.run.tracing import trace_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
 from evalwright.stores.local_run import LocalWriter
+from evalwright.targets.failures import target_failure
 
 __all__ = ["processes_for", "replay_in_processes"]
 

@@ -23,7 +23,6 @@ from evalwright.run.calling import GRACE, Call, deadline_in, failure_in, retriab
 from evalwright.run.cells import Cell, Grid
 from evalwright.run.clock import Clock
 from evalwright.run.enriching import Enriching
-from evalwright.run.failures import target_failure
 from evalwright.run.history import History, unjudged_traces
 from evalwright.run.judging import Judge, append
 from evalwright.run.limits import Watchdog
@@ -33,6 +32,7 @@ from evalwright.run.state import RunState
 from evalwright.run.tracing import trace_of
 from evalwright.run.workspaces import Workspaces
 from evalwright.scoring.tally import Tally
+from evalwright.targets.failures import target_failure
 from evalwright.targets.threads import Threads
 
 __all__ = ["Runner"]

@@ -14,10 +14,10 @@ from typing import BinaryIO
 import msgspec
 
 from evalwright.model.plan import Variant
-from evalwright.run.failures import target_failure
 from evalwright.run.isolation import Request
 from evalwright.run.prints import prints_to_stderr
 from evalwright.targets.build import build_target
+from evalwright.targets.failures import target_failure
 from evalwright.workspaces.current import working_in
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)

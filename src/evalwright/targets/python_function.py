@@ -15,6 +15,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.targets.answers import answer_of
 from evalwright.targets.callables import named_object
+from evalwright.targets.hearing import heard
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.current import workspace_path
 
@@ -44,6 +45,7 @@ class PythonFunction:
             self._found = await self._threads.call(partial(self._found, **self._init_kwargs))
         self._asynchronous = _is_coroutine_function(self._found)
 
+    @heard
     async def run(self, case: Case, trial: int) -> Answer:
         variant = msgspec.to_builtins(self._variant)
         if (path := workspace_path()) is not None:
