@@ -160,6 +160,7 @@ KINDS: dict[str, dict[str, str]] = {
         "phoenix": "evalwright.enrichers.fetching:Phoenix",
     },
     "datasets": {
+        "cases": "evalwright.dialects.evalh_whole_cases:WholeCases",
         "fixture": "evalwright.dialects.evalh_datasets:fixture",
         "jsonl": "evalwright.dialects.evalh_datasets:jsonl",
         "yaml": "evalwright.dialects.evalh_datasets:yaml",

@@ -16,13 +16,13 @@ __all__ = ["AgentvTarget"]
 
 
 class AgentvTarget:
-    """Keys: `targets` by name, the `default` one, `folder` of the eval file, `timeout_seconds` and `retries`."""
+    """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds` and `retries`."""
 
     def __init__(self, variant: Variant) -> None:
         config = variant.config
         self._default: str = config["default"]
         self._missing: str = config.get("missing", "")
-        self._timeout: float = config.get("timeout_seconds", 120.0)
+        self._timeout: float = config.get("try_seconds", 120.0)
         self._retries: int = config.get("retries", 2)
         self._providers: dict[str, Provider] = {}
         for name, target in config["targets"].items():

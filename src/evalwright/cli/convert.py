@@ -11,20 +11,27 @@ from evalwright.cli.options import dialect, format_options, suite_argument
 
 __all__ = ["command"]
 
-_FORMATS = ("agentv",)
+_FORMATS = ("native", "agentv")
 
 
 @click.command("convert", short_help="Write a suite anew in another format.")
 @suite_argument()
-@click.option("--to", type=click.Choice(_FORMATS), help="The format to write.")
+@click.option("--to", type=click.Choice(_FORMATS), help="The format to write; native unless PATH is of agentv.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="PATH", help="The new file, or the folder for several.")
 @click.option("--allow-loss", is_flag=True, help="Write it even if it does not say all that PATH says.")
+@click.option("--target", metavar="TARGET", help="agentv and letta: what is to be evaluated.")
 @dialect
 @format_options
 def command(
-    path: Path, to: str | None, out: Path | None, allow_loss: bool, dialect: str | None, **of_format: Any
+    path: Path,
+    to: str | None,
+    out: Path | None,
+    allow_loss: bool,
+    target: str | None,
+    dialect: str | None,
+    **of_format: Any,
 ) -> int:
-    """Write the suite at PATH anew: AgentEvals cases as JSON Lines become YAML, and YAML becomes JSON Lines.
+    """Write the suite at PATH anew in another format, or AgentEvals cases as JSON Lines or YAML.
 
     What the new files would not say is listed, one line each, and then nothing is written without --allow-loss.
     No file is ever written over.
@@ -33,7 +40,8 @@ def command(
     from evalwright.convert.converting import convert
     from evalwright.reports.text import harmless
 
-    done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options=of_format)
+    done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options={"target": target, **of_format})
     tell(f"lost: {loss}" for loss in done.losses)
+    tell(f"note: {note}" for note in done.notes)
     say(f"wrote {harmless(str(file))}" for file in done.files)
     return 0

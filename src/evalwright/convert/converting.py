@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evalwright.convert import agentv_forms
 from evalwright.convert.losses import differences
+from evalwright.convert.native import write_native
 from evalwright.convert.output import Output
+from evalwright.convert.reading import Original, read_original
 from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
+from evalwright.model.suite import Suite
 
 __all__ = ["Conversion", "convert"]
 
+_NATIVE = "evalh"
 _MOST_TOLD = 100
+
+Write = Callable[[Suite, Path, Output], None]
+"""Writes a suite into a folder."""
+_WRITERS: dict[str, Write] = {"native": write_native}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,8 @@ class Conversion:
 
     files: list[Path]
     """The file to run first."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be done before the new files are run."""
     losses: list[Problem] = field(default_factory=list)
     """The case, or `suite`, as the file of each; the path of what is lost as its key."""
 
@@ -39,9 +49,30 @@ def convert(
 ) -> Conversion:
     """Write the suite in `source` anew. Raises InputError, and then nothing is written; StorageError.
 
-    Unless `allow_loss`, anything that the new files would not say is such an error.
+    Unless `allow_loss`, anything that the new files would not say is such an error. Without `to`, files of agentv get
+    their other form, and all others become native.
     """
-    return _other_form(source, out, allow_loss, options or {})
+    if dialect is None and agentv_forms.is_lines(source) and source.is_file() and not agentv_forms.holds_cases(source):
+        return _other_form(source, out, allow_loss, {})
+    original = read_original(source, dialect, options or {})
+    to = to or ("agentv" if original.suite.dialect == "agentv" else "native")
+    if (original.suite.dialect, to) == ("agentv", "agentv"):
+        return _other_form(source, out, allow_loss, options or {})
+    if to == original.suite.dialect or (original.suite.dialect, to) == (_NATIVE, "native"):
+        raise InputError(Problem(str(source), f"is of the format {to} already"))
+    return _written(original, to, out or Path(f"{source.stem}-{to}"), allow_loss)
+
+
+def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Conversion:
+    losses = list(original.unread())
+    with Output() as output:
+        _WRITERS[to](original.suite, folder, output)
+        output.finish()
+        suite_file = output.files[-1]
+        written = load_suite(suite_file, _NATIVE if to == "native" else to, original.references, to_run=False)
+        losses += differences(original.suite, written)
+        _refuse(losses, allow_loss)
+    return Conversion([suite_file, *output.files[:-1]], original.notes(), losses)
 
 
 def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any]) -> Conversion:
@@ -64,7 +95,7 @@ def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mappi
             losses += [loss for loss in differences(original, written) if (loss.file, loss.key) not in known]
         _refuse(losses, allow_loss)
     files = sorted(output.files, key=lambda path: path != target)
-    return Conversion(files, losses)
+    return Conversion(files, losses=losses)
 
 
 def _refuse(losses: list[Problem], allow_loss: bool) -> None:

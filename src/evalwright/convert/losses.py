@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from itertools import zip_longest
 from typing import Any
 
@@ -18,7 +18,9 @@ __all__ = ["differences"]
 
 _PARTS = (
     "name", "variants", "evaluators", "pass_criteria", "run", "gate", "workspace", "prices", "mirrors", "metadata",
+    "evaluators_by_case", "totals",
 )  # fmt: skip
+_OF_THE_RUNNER = ("timeout_seconds", "concurrency")
 _MISSING: Any = object()
 _MOST_SHOWN = 60
 
@@ -30,7 +32,7 @@ def differences(original: Suite, written: Suite, leaving_out: Collection[str] = 
     """
     for part in _PARTS:
         if part not in leaving_out:
-            given, read = (msgspec.to_builtins(_plain(getattr(suite, part))) for suite in (original, written))
+            given, read = (msgspec.to_builtins(_part(suite, part)) for suite in (original, written))
             yield from _unlike("suite", part, given, read)
     for given_case, read_case in zip_longest(original.cases, written.cases):
         yield from _case(given_case, read_case)
@@ -50,6 +52,8 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
 def _values(case: EvalCase | Case) -> dict[str, Any]:
     """The case as it is stored, its recorded trace without the times of its reading."""
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(snapshot(case)))
+    if found["expected"].get("conversation") is None:
+        found["expected"].pop("conversation", None)
     recorded = found["recorded"]
     for trace in recorded if isinstance(recorded, list) else [recorded]:
         if isinstance(trace, dict):
@@ -58,8 +62,15 @@ def _values(case: EvalCase | Case) -> dict[str, Any]:
     return found
 
 
-def _plain(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, Iterable) else value
+def _part(suite: Suite, part: str) -> Any:
+    if part == "totals":
+        return suite.totals or suite.dialect
+    if part == "variants":  # `eval.yaml` gives these keys to the target as well
+        return [
+            msgspec.structs.replace(v, config={k: i for k, i in v.config.items() if k not in _OF_THE_RUNNER})
+            for v in suite.variants
+        ]
+    return getattr(suite, part)
 
 
 def _unlike(place: str, key: str, given: Any, read: Any) -> Iterator[Problem]:

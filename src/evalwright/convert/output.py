@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import storage_error
 
 __all__ = ["Output"]
+
+F = TypeVar("F", bound=IO[Any])
 
 
 class Output(AbstractContextManager["Output"]):
@@ -18,13 +21,20 @@ class Output(AbstractContextManager["Output"]):
     def __init__(self) -> None:
         self.files: list[Path] = []
         self._folders: list[Path] = []
-        self._open: list[IO[str]] = []
+        self._open: list[IO[Any]] = []
 
     def text(self, path: Path) -> IO[str]:
         """A new text file. Raises InputError when there is one of that name, StorageError when it cannot be made."""
+        return self._opened(path, lambda: path.open("x", encoding="utf-8", newline="\n"))
+
+    def binary(self, path: Path) -> IO[bytes]:
+        """The same for bytes."""
+        return self._opened(path, lambda: path.open("xb"))
+
+    def _opened(self, path: Path, opened: Callable[[], F]) -> F:
         try:
             self._make_folder(path.parent)
-            file = path.open("x", encoding="utf-8", newline="\n")
+            file = opened()
         except FileExistsError:
             raise InputError(Problem(str(path), "exists already; name another place with --out")) from None
         except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ class Agentv:
                 "targets": {} if known is None else known.all(),
                 "default": chosen,
                 "folder": folder,
-                "timeout_seconds": file.timeout_seconds or limit,
+                "try_seconds": file.timeout_seconds or limit,
                 "retries": _RETRIES if max_retries is None else max_retries,
                 **({"missing": missing} if missing else {}),
             },
@@ -111,10 +112,10 @@ def _judges(targets: Targets | None, chosen: str, folder: str) -> dict[str, Any]
     return {"targets": targets.all(), "default": targets.judge_of(chosen), "folder": folder}
 
 
-def _longest(cases: Cases, limit: float, retries: int) -> float:
+def _longest(cases: Cases, limit: float, retries: int) -> int:
     """The runner's own limit lies above all tries of the slowest case, which the target bounds by itself."""
     slowest = max([limit, *(float(case.extra.get("timeout_seconds") or 0) for case in cases)])
-    return (slowest + 5) * (retries + 1)
+    return math.ceil((slowest + 5) * (retries + 1))
 
 
 def _build(path: Path, variant: Variant, folder: str) -> None:

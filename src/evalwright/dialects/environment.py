@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +11,10 @@ from evalwright.files.credentials import credentials, in_address
 from evalwright.files.masking import is_secret, looks_secret
 from evalwright.files.places import Place
 
-__all__ = ["Expansion"]
+__all__ = ["SUITE_FOLDER", "Expansion", "at_home"]
+
+SUITE_FOLDER = "${EVALWRIGHT_SUITE_FOLDER}"
+"""What a path begins with that is meant from the folder of `eval.yaml`."""
 
 _REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}")
 
@@ -21,8 +25,8 @@ class Expansion:
     A variable that is set but empty wins over the default; without an environment nothing is expanded.
     """
 
-    def __init__(self, environment: Mapping[str, str] | None) -> None:
-        self._environment = environment
+    def __init__(self, environment: Mapping[str, str] | None, folder: str = ".") -> None:
+        self._environment, self._folder = environment, folder
         self._secrets: dict[str, str] = {}
         self.unset: list[tuple[Place, str]] = []
         """Where a variable stands that is not set and has no default, and its name."""
@@ -35,6 +39,7 @@ class Expansion:
         if isinstance(value, list):
             return [self.expanded(item, (*place, i)) for i, item in enumerate(value)]
         if isinstance(value, str) and self._environment is not None and "${" in value:
+            value = at_home(value, self._folder)
             return _REFERENCE.sub(lambda match: self._value(match, place), value)
         return value
 
@@ -59,6 +64,17 @@ class Expansion:
             if value not in parts and not any(secret and secret in value for secret in found.values()):
                 found[_unused(key, found)] = value
         return found
+
+
+def at_home(value: Any, folder: str) -> Any:
+    """A value with every path that begins with SUITE_FOLDER made absolute, at any depth."""
+    if isinstance(value, dict):
+        return {key: at_home(item, folder) for key, item in value.items()}
+    if isinstance(value, list):
+        return [at_home(item, folder) for item in value]
+    if isinstance(value, str) and value.startswith(SUITE_FOLDER):
+        return os.path.normpath(folder + value.removeprefix(SUITE_FOLDER))
+    return value
 
 
 def _unused(name: str, taken: Mapping[str, str]) -> str:

@@ -20,6 +20,7 @@ from evalwright.files.paths import named_in
 from evalwright.files.places import Place, bracketed, dotted, steps_of
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RetryRule, RunSettings, Variant
+from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.registry import load, names
 
@@ -52,7 +53,7 @@ class _Reading:
         self._path, self._document = path, document
         self._problems: list[Problem] = []
         self._warnings: list[Problem] = []
-        self._expansion = Expansion(environment)
+        self._expansion = Expansion(environment, str(path.resolve().parent))
 
     def suite(self, to_run: bool) -> Suite:
         raw = self._expanded()
@@ -60,12 +61,12 @@ class _Reading:
         for place, message in ill_named(raw):
             self._complain(place, message)
         variants = [self._variant(system, to_run) for system in file.systems]
-        evaluators = self._evaluators(file)
+        evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
         prices = self._prices(file, to_run)
         gate = self._gate(file)
-        cases = self._cases(file, to_run)
+        cases = self._cases(file, evaluators, to_run)
         self._refuse(cases)
         written = file.model_dump()
         document = _plain({name: written[name] for name in EvalFile.model_fields})
@@ -75,7 +76,7 @@ class _Reading:
             source=self._path,
             cases=cases,
             variants=variants,
-            evaluators=evaluators,
+            evaluators=[] if file.dataset.own_evaluators else evaluators,
             pass_criteria=PassCriteria(**file.pass_criteria.model_dump()),
             run=_settings(file),
             out=Path(store.config["path"]) if store.type == "local_files" else None,
@@ -84,6 +85,8 @@ class _Reading:
             workspace=workspace,
             prices=prices,
             gate=gate,
+            totals=file.totals or "",
+            evaluators_by_case=file.dataset.own_evaluators,
             document=document,
             secrets=self._expansion.secrets(document),
             metadata=document["metadata"],
@@ -95,7 +98,7 @@ class _Reading:
         if not unset:  # whatever else is wrong there follows from the missing variable
             self._problems.append(Problem(str(self._path), message, self._document.line(place), dotted(place)))
 
-    def _refuse(self, cases: Iterable[EvalCase] = ()) -> None:
+    def _refuse(self, cases: Iterable[EvalCase | Case] = ()) -> None:
         """Raise what was found; the mistakes of the dataset are told with those of the configuration."""
         if not self._problems:
             return
@@ -130,6 +133,10 @@ class _Reading:
             return True
         self._take(place, partial(load, kind, name))
         return False
+
+    def _wanted(self, place: Place, kind: str, name: str, to_run: bool) -> bool:
+        """Whether a name is registered and may be built: the user's code is not imported without need."""
+        return self._known(place, kind, name) and (to_run or not getattr(load(kind, name), "imports_code", False))
 
     def _take(self, place: Place, build: Callable[[], object]) -> None:
         """Build something; its problems and `warnings` become those of this file at `place`."""
@@ -203,19 +210,26 @@ class _Reading:
                 self._take(place, partial(load("enrichers", enricher.type), enricher.config))
         return variant
 
-    def _evaluators(self, file: EvalFile) -> list[EvaluatorSpec]:
+    def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
         from evalwright.evaluators.build import build_evaluator, build_extractor
 
         specs = []
         for section in file.evaluators:
             extractor = _extractor(section)
             spec = EvaluatorSpec(
-                section.name, section.type, _plain(section.config), threshold=section.threshold, extractor=extractor
+                section.name,
+                section.type,
+                _plain(section.config),
+                weight=section.weight,
+                required=section.required,
+                threshold=section.threshold,
+                threshold_op=section.threshold_op,
+                extractor=extractor,
             )
-            if self._known(section.at("type"), "evaluators", spec.type):
+            if self._wanted(section.at("type"), "evaluators", spec.type, to_run):
                 self._take(section.at("config"), partial(build_evaluator, spec.type, spec.config))
             place = section.at("extractor")
-            if extractor is not None and self._known((*place, "type"), "extractors", extractor.type):
+            if extractor is not None and self._wanted((*place, "type"), "extractors", extractor.type, to_run):
                 self._take((*place, "config"), partial(build_extractor, extractor.type, extractor.config))
             specs.append(spec)
         return specs
@@ -225,14 +239,18 @@ class _Reading:
             return None
         from evalwright.dialects.gates import checked_gate
 
-        return checked_gate(file.gate, [section.name for section in file.evaluators], self._complain)
+        return checked_gate(
+            file.gate, [section.name for section in file.evaluators], self._complain, rewards=file.totals == "letta"
+        )
 
-    def _cases(self, file: EvalFile, to_run: bool) -> Iterable[EvalCase]:
+    def _cases(self, file: EvalFile, evaluators: list[EvaluatorSpec], to_run: bool) -> Iterable[EvalCase | Case]:
         if "dataset" not in file.model_fields_set:
             return ()
         dataset = file.dataset
         if not self._known(("dataset", "type"), "datasets", dataset.type):
             return ()
+        if dataset.own_evaluators and dataset.type != "cases":
+            self._complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
         path = named_in(self._path, dataset.path or "")
         if not dataset.path or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
             message = f"there is no dataset file {dataset.path!r}" if dataset.path else "'path' is missing"
@@ -242,7 +260,12 @@ class _Reading:
             line = self._document.line(("dataset", "path"))
             return _Missing(Problem(str(self._path), message, line, "dataset.path"))
         name = file.eval.name if "eval" in file.model_fields_set else ""
-        cases: Iterable[EvalCase] = load("datasets", dataset.type)(path, name, dataset.model_dump())
+        config = dataset.model_dump()
+        if dataset.own_evaluators:
+            folder = str(self._path.resolve().parent)
+            config |= {"evaluators": evaluators, "expanded": self._expansion.expanded, "folder": folder}
+            config["to_run"] = to_run
+        cases: Iterable[EvalCase | Case] = load("datasets", dataset.type)(path, name, config)
         return cases
 
 

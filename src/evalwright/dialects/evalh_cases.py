@@ -14,6 +14,7 @@ from evalwright.dialects.evalh_file import expectation
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files.places import Place, steps_of
 from evalwright.model.case import EvalCase, ExpectedBehavior
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
 __all__ = ["FileCase", "Tell", "checked", "fits", "plain", "take_recording", "unknown_keys"]
@@ -95,7 +96,7 @@ def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def fits(case: EvalCase, wanted: Mapping[str, Any]) -> bool:
+def fits(case: EvalCase | Case, wanted: Mapping[str, Any]) -> bool:
     """Whether every dotted path leads to its value, or to one of its values."""
     return all(_fits(case, path.split("."), _jsonable(value)) for path, value in wanted.items())
 
@@ -104,6 +105,8 @@ def _fits(value: Any, steps: list[str], wanted: Any) -> bool:
     for step in steps:
         if isinstance(value, EvalCase | ExpectedBehavior):
             value = {name: getattr(value, name) for name in type(value).model_fields}
+        elif isinstance(value, msgspec.Struct):
+            value = msgspec.structs.asdict(value)
         if not isinstance(value, dict) or step not in value:
             return False
         value = value[step]

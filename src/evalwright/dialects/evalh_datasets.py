@@ -21,16 +21,17 @@ from evalwright.files.jsonl import lines_of
 from evalwright.files.places import Place, bracketed
 from evalwright.files.repeats import Repeats
 from evalwright.model.case import EvalCase
+from evalwright.model.snapshot import Case
 
-__all__ = ["fixture", "jsonl", "yaml"]
+__all__ = ["Dataset", "Found", "fixture", "jsonl", "yaml"]
 
 _MOST_PROBLEMS = 100
 
-_Found = tuple[FileCase | None, list[Problem], Tell]
+Found = tuple[FileCase | Case | None, list[Problem], Tell]
 """A case or its problems, and how to tell another problem of it."""
 
 
-class _Dataset:
+class Dataset:
     """Cases of one file, filtered and sampled."""
 
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
@@ -45,10 +46,10 @@ class _Dataset:
         """Each case as plain data, and how to tell a problem of it."""
         raise NotImplementedError
 
-    def found(self) -> Iterator[_Found]:
+    def found(self) -> Iterator[Found]:
         raise NotImplementedError
 
-    def __iter__(self) -> Iterator[EvalCase]:
+    def __iter__(self) -> Iterator[EvalCase | Case]:
         if self._sample is None:
             yield from self._fitting()
             return
@@ -65,7 +66,7 @@ class _Dataset:
         for raw, tell in self.records():
             yield from unknown_keys(raw, tell)
 
-    def _fitting(self) -> Iterator[EvalCase]:
+    def _fitting(self) -> Iterator[EvalCase | Case]:
         problems: list[Problem] = []
         count, ids = 0, Repeats()
         for case, wrong, _ in self.found():
@@ -95,7 +96,7 @@ class _Dataset:
                 seen.add(case.id)
 
 
-class Yaml(_Dataset):
+class Yaml(Dataset):
     """`cases: [...]` in a YAML file."""
 
     versioned = True
@@ -110,7 +111,7 @@ class Yaml(_Dataset):
         place = ("cases", index, *steps)
         return Problem(str(self._path), message, document.line(place), bracketed(place))
 
-    def found(self) -> Iterator[_Found]:
+    def found(self) -> Iterator[Found]:
         for raw, tell in self.records():
             case, problems = checked(raw, tell)
             if case is not None:
@@ -152,7 +153,7 @@ class Fixture(Yaml):
     records_traces = True
 
 
-class Jsonl(_Dataset):
+class Jsonl(Dataset):
     """One case a line; a line that embeds a recorded trace needs no leave to do so."""
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
@@ -162,7 +163,7 @@ class Jsonl(_Dataset):
     def _problem(self, number: int, steps: Place, message: str) -> Problem:
         return Problem(str(self._path), message, number, bracketed(steps))
 
-    def found(self) -> Iterator[_Found]:
+    def found(self) -> Iterator[Found]:
         for number, line in lines_of(self._path):
             tell = partial(self._problem, number)
             problems: list[Problem] = []

@@ -47,6 +47,7 @@ Text = Annotated[StrictStr, Field(min_length=1)]
 Count = Annotated[int, BeforeValidator(_number), Field(ge=1)]
 Seed = Annotated[int, BeforeValidator(_number)]
 Amount = Annotated[float, BeforeValidator(_number), Field(ge=0, allow_inf_nan=False)]
+Share = Annotated[float, BeforeValidator(_number), Field(gt=0, le=1)]
 Seconds = Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=False)]
 
 
@@ -88,6 +89,7 @@ class DatasetSection(_Open):
     sample: Annotated[int, BeforeValidator(_number), Field(ge=0)] | None = None
     seed: Seed | None = None
     embed_full_trace: bool = False
+    own_evaluators: bool = False
 
 
 class EnricherSection(_Open):
@@ -125,17 +127,23 @@ class EvaluatorSection(_Item, _Strict):
     config: dict[StrictStr, Any] = {}
     extractor: Annotated[ExtractorSection | None, BeforeValidator(_named_type)] = None
     threshold: Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)] | None = None
+    threshold_op: Literal["gt", "gte", "lt", "lte", "eq"] = "gte"
+    weight: Amount = 1.0
+    required: Share | None = None
 
 
 class CriteriaSection(_Strict):
     all_required: list[StrictStr] = []
     any_required: list[StrictStr] = []
     errored_cases: Literal["error", "evaluate"] = "error"
+    errored_evaluators: Literal["fail", "error"] = "fail"
+    spoiling_errors: list[StrictStr] = []
+    rule: Literal["evaluators", "bands"] = "evaluators"
 
 
 class RetrySection(_Strict):
     max_attempts: Count = 1
-    on: list[Literal["timeout", "http_5xx", "adapter_error"]] = []
+    on: list[Literal["timeout", "http_5xx", "adapter_error", "*"]] = []
     backoff_seconds: Amount = 0.0
 
 
@@ -183,6 +191,7 @@ class EvalFile(_Strict):
     pass_criteria: CriteriaSection = CriteriaSection()
     trace: TraceSection = TraceSection()
     gate: dict[StrictStr, Any] | None = None
+    totals: Literal["agentv", "letta", "northstar", "pixie"] | None = None
     run: RunSection = RunSection()
     metrics: MetricsSection = MetricsSection()
     output: list[OutputSection]

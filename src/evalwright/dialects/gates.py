@@ -17,15 +17,18 @@ Tell = Callable[[Place, str], None]
 _KINDS = ("simple", "weighted_average", "logical")
 
 
-def checked_gate(raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",)) -> dict[str, Any] | None:
+def checked_gate(
+    raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",), *, rewards: bool = False
+) -> dict[str, Any] | None:
     """The gate with its defaults, None when something is wrong with it; each mistake is told with its place.
 
-    A gate without `kind` is of the first era of Letta suites, unless it has keys of the later one.
+    A gate without `kind` is of the first era of Letta suites, unless it has keys of the later one. With `rewards` the
+    kind `reward` may stand for no condition but a number, and `max_error_rate` beside any.
     """
     if not isinstance(raw, Mapping):
         tell(place, f"expected a mapping, found {type(raw).__name__}")
         return None
-    return _Reading(metrics, tell).gate(raw, place)
+    return _Reading(metrics, tell).gate(raw, place, rewards=rewards)
 
 
 def pass_thresholds(gate: Mapping[str, Any]) -> dict[str, float]:
@@ -47,8 +50,13 @@ class _Reading:
         self._sound = False
         self._told(place, message)
 
-    def gate(self, raw: Mapping[str, Any], place: Place) -> dict[str, Any] | None:
-        gate = self._of_kind(raw, place, nested=False)
+    def gate(self, raw: Mapping[str, Any], place: Place, *, rewards: bool) -> dict[str, Any] | None:
+        if rewards and raw.get("kind") == "reward":
+            gate: dict[str, Any] = {"kind": "reward", "metric_key": self._metric(raw, place)}
+        else:
+            gate = self._of_kind(raw, place, nested=False)
+        if rewards and raw.get("max_error_rate") is not None:
+            gate["max_error_rate"] = self._number_at(raw, place, "max_error_rate")
         return gate if self._sound else None
 
     def _of_kind(self, raw: Mapping[str, Any], place: Place, *, nested: bool) -> dict[str, Any]:

@@ -72,6 +72,7 @@ class _Reading:
         )
         if gate is not None and "function" in gate:
             evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
+            gate = {key: value for key, value in gate.items() if key != "function"}
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
         target = Target(self._folder, raw, self._options, self._environment, self.tell)
         variants = target.variants(to_run, self.take)

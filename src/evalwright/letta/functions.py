@@ -76,6 +76,8 @@ def _refused(key: str, message: str) -> InputError:
 class PythonGrader:
     """A `@grader` function: `(sample, submission) -> GradeResult`. `function` is `path.py:name`."""
 
+    imports_code = True
+
     def __init__(self, function: str) -> None:
         self._function = function_at(function, "grader")
 
@@ -114,6 +116,8 @@ class PythonReward:
 
     uses_results = True
 
+    imports_code = True
+
     def __init__(self, function: str) -> None:
         self._function = function_at(function, "reward_composer", "reward")
 
@@ -147,6 +151,8 @@ def _as_reward(given: Any) -> dict[str, Any]:
 
 class PythonExtractor:
     """An `@extractor` function: `(trajectory, config[, agent_state]) -> str`. Other keys are its `config`."""
+
+    imports_code = True
 
     def __init__(self, function: str, config: dict[str, Any] | None = None) -> None:
         self._function = function_at(function, "extractor", "extractor")

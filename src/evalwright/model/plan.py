@@ -141,4 +141,6 @@ class Plan(msgspec.Struct):
     """Forms of other programs in which the stored run is written down too, whenever a session of it ends."""
     workspace: Plugin | None = None
     prices: dict[str, Price] = {}
+    totals: str = ""
+    """The format whose totals and rule for the gate the summary has; by default that of `dialect`."""
     schema_version: str = "1.0"

@@ -82,7 +82,9 @@ class Evaluator(Protocol):
     `case` is never looked at, which spares reading it when stored traces are judged again. With `calls_models = True`
     it waits for models, with `uses_artifact = True` it gets an `Artifact | None` as a third argument (what the cell
     did to the files of its workspace), with `uses_results = True` it is called last and gets the results of all others
-    as a third argument. One that is asynchronous may bound itself by an attribute `timeout_seconds`.
+    as a third argument. `imports_code = True` says that making it
+    runs the user's code, which is then not done for suites that are only read.
+    One that is asynchronous may bound itself by an attribute `timeout_seconds`.
     """
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:

@@ -49,6 +49,8 @@ class Suite(BaseModel):
     """The format has applied the choice of `--target` itself."""
     gate: dict[str, Any] | None = None
     """The rule by which the whole run passes, if the suite has one."""
+    totals: str = ""
+    """The format whose totals and rule for the gate a run has, if it is not `dialect`."""
     prices: dict[str, Price] = {}
     document: dict[str, Any] = {}
     """The whole authored document with defaults, in its dialect's own shape: written to `config.yaml`, masked."""

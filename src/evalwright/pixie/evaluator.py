@@ -22,6 +22,7 @@ class PixieEvaluator:
     """An evaluator of your own (`file.py:check`), with its `reference` and `folders`."""
 
     calls_models = True
+    imports_code = True
 
     def __init__(self, reference: str, folders: list[str]) -> None:
         from evalwright.pixie.loading import evaluator_at

@@ -56,6 +56,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         prices=suite.prices,
         evaluators_by_case=suite.evaluators_by_case,
         gate=suite.gate,
+        totals=suite.totals,
     )
 
 

@@ -38,8 +38,8 @@ class Aggregate(Protocol):
 
 
 def aggregate_of(plan: Plan) -> Aggregate | None:
-    """The empty aggregate of a plan's dialect; of the native format, that of its gate if it has one."""
-    place = _KINDS.get(plan.dialect)
+    """The empty aggregate of a plan's format; of the native one, that of its gate if it has one."""
+    place = _KINDS.get(plan.totals or plan.dialect)
     if place is None:
         if plan.gate is None:
             return None

@@ -1,0 +1,34 @@
+"""References to variables: read as marks, so that a secret's value is never seen, and written as `${NAME}`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from evalwright.dialects.environment import SUITE_FOLDER
+
+__all__ = ["marked", "written"]
+
+_OPEN, _CLOSE = "\ue0f0", "\ue0f1"
+_MARK = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
+_LITERAL = re.compile(r"\$(?=\{[A-Z_][A-Z0-9_]*(?::-[^}]*)?\})")
+_DOLLAR = "${__:-$}"
+"""Reads as a dollar sign, so that what follows in braces is text and no reference."""
+
+
+def marked(names: Iterable[str]) -> dict[str, str]:
+    """Values for variables that stand for references to them."""
+    return {name: f"{_OPEN}{name}{_CLOSE}" for name in names}
+
+
+def written(value: Any) -> Any:
+    """A value for `eval.yaml`: marks become references, and text that looks like one is written so that it stays so."""
+    if isinstance(value, dict):
+        return {key: written(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [written(item) for item in value]
+    if not isinstance(value, str):
+        return value
+    home = SUITE_FOLDER if value.startswith(SUITE_FOLDER) else ""
+    return home + _MARK.sub(r"${\1}", _LITERAL.sub(lambda _: _DOLLAR, value.removeprefix(home)))

@@ -1,0 +1,111 @@
+"""The dataset type `cases`: JSON Lines with everything that a case of any format can say, as `convert` writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.dialects.environment import at_home
+from evalwright.dialects.evalh_cases import Tell
+from evalwright.dialects.evalh_datasets import Dataset, Found
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.jsonl import lines_of
+from evalwright.files.places import Place, bracketed, steps_of
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.snapshot import Case
+from evalwright.registry import load
+
+__all__ = ["WholeCases"]
+
+
+class _Evaluator(EvaluatorSpec, frozen=True, forbid_unknown_fields=True):
+    """An evaluator of one case; without a type it is the suite's of this name with some keys of its own."""
+
+    type: str = ""
+
+
+class _Line(Case, forbid_unknown_fields=True):
+    """A case as it stands in a line: its evaluators are names of the suite's, or are its own."""
+
+    evaluators: list[str | _Evaluator] | None = None  # type: ignore[assignment]
+
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
+class WholeCases(Dataset):
+    """One case a line. With `own_evaluators` each is judged by its `evaluators` alone; without any, by the suite's.
+
+    References to variables are expanded in evaluators of a case as they are in `eval.yaml`.
+    """
+
+    def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(path, name, config)
+        self._own: bool = config.get("own_evaluators", False)
+        self._expanded: Callable[[Any], Any] = config.get("expanded", lambda value: value)
+        self._folder: str = config.get("folder", ".")
+        self._to_run: bool = config.get("to_run", True)
+        self._shared: dict[str, EvaluatorSpec] = {spec.name: spec for spec in config.get("evaluators", ())}
+
+    def unknown_keys(self) -> Iterator[Problem]:
+        """None: they are refused."""
+        return iter(())
+
+    def found(self) -> Iterator[Found]:
+        for number, line in lines_of(self._path):
+            tell = partial(self._problem, number)
+            try:
+                read = _decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                message, _, inside = str(error).partition(" - at `$")
+                yield None, [tell(steps_of(inside.rstrip("`").partition("[...")[0]), message)], tell
+                continue
+            problems = list(self._finish(read, tell))
+            yield (None if problems else read), problems, tell
+
+    def _problem(self, number: int, steps: Place, message: str) -> Problem:
+        return Problem(str(self._path), message, number, bracketed(steps))
+
+    def _finish(self, case: _Line, tell: Tell) -> Iterator[Problem]:
+        """Put the evaluators themselves where their names stand, and absolute paths where they are meant."""
+        case.extra = at_home(case.extra, self._folder)
+        if case.evaluators is None:
+            case.evaluators = [*self._shared.values()] if self._own else None  # type: ignore[list-item]
+            return
+        if not self._own:
+            yield tell(("evaluators",), "needs own_evaluators: true in the dataset section of eval.yaml")
+        specs: list[EvaluatorSpec] = []
+        for i, one in enumerate(case.evaluators):
+            spec = self._spec(_Evaluator(one) if isinstance(one, str) else one)
+            if spec is None:
+                name = one if isinstance(one, str) else one.name
+                yield tell(("evaluators", i), f"unknown evaluator {name!r}{did_you_mean(name, self._shared)}")
+                continue
+            if any(other.name == spec.name for other in specs):
+                yield tell(("evaluators", i), f"duplicate name {spec.name!r}")
+            if spec is not self._shared.get(spec.name):
+                yield from self._wrong(spec, i, tell)
+            specs.append(spec)
+        case.evaluators = specs  # type: ignore[assignment]
+
+    def _spec(self, given: _Evaluator) -> EvaluatorSpec | None:
+        """The evaluator itself; None when the suite has none of this name."""
+        config = self._expanded(given.config)
+        if given.type:
+            return msgspec.convert({**msgspec.to_builtins(given), "config": config}, EvaluatorSpec)
+        base = self._shared.get(given.name)
+        return base if base is None or not config else msgspec.structs.replace(base, config={**base.config, **config})
+
+    def _wrong(self, spec: EvaluatorSpec, position: int, tell: Tell) -> Iterator[Problem]:
+        from evalwright.evaluators.build import build
+
+        try:
+            if self._to_run or not getattr(load("evaluators", spec.type), "imports_code", False):
+                build(spec)
+        except InputError as error:
+            for problem in error.problems or (Problem("", error.headline),):
+                yield tell(("evaluators", position, "config", *steps_of(problem.key)), problem.message)

@@ -1,0 +1,237 @@
+"""Suites of every format in the native one: the same cells, the same verdicts."""
+
+import json
+import os
+
+import pytest
+import yaml
+
+from evalwright.convert.converting import convert
+from evalwright.dialects import load_suite
+from evalwright.errors import InputError
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.run.api import open_run, run_suite
+
+JUDGE = """\
+import json, sys
+given = json.load(sys.stdin)
+good = given["candidate_answer"] == given["config"]["wanted"]
+print(json.dumps({"score": float(good), "hits": [], "misses": [] if good else ["other"], "reasoning": ""}))
+"""
+ANSWER = json.dumps(
+    {
+        "output_messages": [
+            {"role": "assistant", "tool_calls": [{"tool": "search", "input": {"q": "x"}}]},
+            {"role": "assistant", "content": '{"name": "Alice"}'},
+        ],
+        "token_usage": {"input": 10, "output": 5},
+        "cost_usd": 0.01,
+        "duration_ms": 30,
+    }
+)
+EVALUATORS = """\
+  - {name: script, type: code_judge, script: [python3, judge.py], config: {wanted: '{"name": "Alice"}'}}
+  - {name: judged, type: llm_judge, prompt: "{{ candidate_answer }} ${HOME} $x"}
+  - {name: both, type: composite, aggregator: {type: minimum}, evaluators: [
+      {name: a, type: latency, threshold: 60000}, {name: b, type: cost, budget: 0.001}]}
+  - {name: calls, type: tool_trajectory, mode: in_order, expected: [{tool: search, args: {q: x}}]}
+  - {name: fields, type: field_accuracy, fields: [{path: name, match: exact}]}
+  - {name: metrics, type: execution_metrics, max_tool_calls: 1, max_tokens: 3, weight: 2}
+  - {name: quick, type: latency, threshold: 60000}
+  - {name: cheap, type: cost, budget: 0.02, required: true}
+  - {name: tokens, type: token_usage, max_total: 100}
+"""
+AGENTV = f"""\
+execution:
+  evaluators:
+{EVALUATORS}
+evalcases:
+  - {{id: all, expected_outcome: x, input: hi, expected_output: {{name: Alice}}, rubrics: [polite, short]}}
+  - {{id: other, expected_outcome: y, input: ho, expected_output: {{name: Bob}}, rubrics: [rude], note: n}}
+"""
+LETTA = """\
+name: shop
+description: Answers
+dataset: data.csv
+target: {kind: letta_code, backend: "app.py:answer"}
+graders:
+  same: {kind: tool, function: exact_match, extractor: last_assistant}
+  own: {kind: tool, function: "graders.py:short"}
+gate: {metric_key: same, op: gte, value: 0.5}
+num_runs: 2
+"""
+CONVERSATIONS = [
+    {
+        "id": f"c{i}",
+        "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": text}],
+        "expected": {"contains": ["hello"], "max_tool_calls": 1},
+        "metrics": {"latency_ms": 12.5, "cost_usd": 0.1},
+        "metadata": {"n": i},
+    }
+    for i, text in enumerate(["hello you", "bye"])
+]
+PIXIE = {
+    "name": "qa",
+    "runnable": "app.py:run",
+    "evaluators": ["ExactMatch", "checks.py:long"],
+    "entries": [
+        {
+            "entry_kwargs": {"q": q},
+            "eval_input": [{"name": "x", "value": 1}],
+            "description": q,
+            "expectation": "A",
+            **more,
+        }
+        for q, more in (("a", {}), ("b", {"evaluators": ["...", "LevenshteinMatch"]}))
+    ],
+}
+FILES = {
+    "agentv": {
+        "EVAL.yaml": AGENTV,
+        "judge.py": JUDGE,
+        "targets.yaml": json.dumps(
+            {
+                "targets": [
+                    {"name": "default", "provider": "cli", "command": ["cat", "answer.json"], "judge_target": "judge"},
+                    {"name": "judge", "provider": "mock", "response": '{"score": 0.7, "checks": []}'},
+                ]
+            }
+        ),
+        "answer.json": ANSWER,
+    },
+    "letta": {
+        "suite.yaml": LETTA,
+        "data.csv": 'id,input,ground_truth,tags\na,hi,hi,"[""x""]"\nb,ho,hm,\n',
+        "app.py": "def answer(message, context):\n    return message\n",
+        "graders.py": "from letta_evals.decorators import grader\nfrom letta_evals.models import GradeResult\n\n"
+        "@grader\ndef short(sample, submission):\n"
+        "    return GradeResult(score=float(len(submission) < 9), rationale='')\n",
+    },
+    "northstar": {"talks.json": json.dumps(CONVERSATIONS)},
+    "pixie": {
+        "data.json": json.dumps(PIXIE),
+        "app.py": "async def run(args):\n    return args['q'].upper()\n",
+        "checks.py": "from pixie import Evaluation\n\ndef long(evaluable):\n"
+        "    return Evaluation(score=float(len(str(evaluable.eval_output)) > 3), reasoning='')\n",
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """What `.env` files put into the environment does not outlive the test."""
+    kept = dict(os.environ)
+    yield
+    for name in os.environ.keys() - kept.keys():
+        del os.environ[name]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def made(project, dialect):
+    for name, text in FILES[dialect].items():
+        (project / name).write_text(text)
+    return project / next(iter(FILES[dialect]))
+
+
+def judged(path, dialect=None):
+    """Verdicts and results of a run of the suite, and its totals."""
+    suite = load_suite(path, dialect)
+    suite.out = path.parent / "runs"
+    outcome = run_suite(suite)
+    reader, _ = open_run(outcome.run_dir)
+    rows = [
+        (r.case_id, r.trial, r.evaluator, r.score, r.passed, r.skipped, r.error and r.error.type)
+        for r in reader.results(EvaluationResult)
+    ]
+    verdicts = [(v.case_id, v.variant_name, v.trial, v.status, v.score) for v in reader.verdicts(CaseVerdict)]
+    return sorted(rows, key=str), sorted(verdicts), outcome.summary.native, outcome.summary.gate
+
+
+@pytest.mark.parametrize("dialect", FILES)
+def test_verdicts_scores_and_totals_are_those_of_the_original(project, dialect):
+    source = made(project, dialect)
+    native = convert(source, "native").files[0]
+    original = judged(source, dialect)
+    assert judged(native) == original
+    assert {row[3] for row in original[0]} >= {0.0, 1.0}  # something passed and something failed
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "code_judge", "criteria_judge", "composite", "tool_trajectory", "field_accuracy", "execution_metrics",
+        "latency", "cost", "token_usage", "rubric_checks",
+    ],
+)  # fmt: skip
+def test_every_agentv_evaluator_is_named_in_eval_yaml(project, kind):
+    native = convert(made(project, "agentv"), "native").files[0]
+    assert kind in {one["type"] for one in yaml.safe_load(native.read_text())["evaluators"]}
+
+
+def test_a_rubric_of_one_case_is_written_with_it(project):
+    native = convert(made(project, "agentv"), "native").files[0]
+    rows = [json.loads(line) for line in (native.parent / "cases.jsonl").read_text().splitlines()]
+    assert rows[1]["evaluators"][0]["config"]["rubrics"][0]["text"] == "rude"
+
+
+def test_the_suite_can_be_moved_with_its_files(project):
+    (project / "one").mkdir()
+    source = made(project / "one", "letta")
+    native = convert(source, "native", project / "one" / "n").files[0]
+    before = judged(native)
+    (project / "one").rename(project / "two")
+    assert judged(project / "two" / "n" / "eval.yaml") == before
+
+
+def test_secrets_stay_references(project, monkeypatch):
+    monkeypatch.setenv("MY_ENDPOINT", "https://hidden.example")
+    monkeypatch.setenv("MY_KEY", "sk-hidden")
+    source = made(project, "agentv")
+    targets = """\
+targets:
+  - {name: default, provider: mock}
+  - {name: model, provider: azure, model: m, endpoint: "${{ MY_ENDPOINT }}", api_key: "${{ MY_KEY }}"}
+"""
+    (project / "targets.yaml").write_text(targets)
+    files = convert(source, "native").files
+    text = "".join(file.read_text() for file in files)
+    assert "hidden" not in text
+    assert "${MY_ENDPOINT}" in text
+    system = load_suite(files[0]).variants[0]
+    assert system.config["targets"]["model"]["endpoint"] == "https://hidden.example"
+
+
+def test_text_that_looks_like_a_reference_stays_text(project):
+    native = convert(made(project, "agentv"), "native").files[0]
+    case = next(iter(load_suite(native).cases))
+    assert (
+        next(s for s in case.evaluators if s.name == "judged").config["prompt"] == "{{ candidate_answer }} ${HOME} $x"
+    )
+
+
+def test_a_key_that_nothing_reads_is_a_loss(project):
+    source = made(project, "letta")
+    source.write_text(LETTA + "colour: red\n")
+    with pytest.raises(InputError, match="suite  colour  nothing reads this key"):
+        convert(source, "native")
+    assert not (project / "suite-native").exists()
+
+
+def test_native_to_native_is_refused(project):
+    native = convert(made(project, "letta"), "native").files[0]
+    with pytest.raises(InputError, match="is of the format native already"):
+        convert(native)
+
+
+def test_a_broken_line_of_whole_cases_is_named(project):
+    native = convert(made(project, "agentv"), "native").files[0]
+    cases = native.parent / "cases.jsonl"
+    cases.write_text(cases.read_text() + '{"id": "z", "input": 1, "evaluators": ["nothing"]}\n{"id": 3}\n')
+    with pytest.raises(InputError, match=r"(?s)cases\.jsonl:3  evaluators\[0\]  unknown evaluator.*cases\.jsonl:4"):
+        list(load_suite(native).cases)
