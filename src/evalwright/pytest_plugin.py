@@ -78,7 +78,7 @@ class _Session:
         self._suites: dict[tuple[Path, str | None], Any] = {}
         self._outcomes: list[Outcome] = []
         self._problems: list[str] = []
-        if config.getoption("--evalwright-no-record"):
+        if config.getoption("--evalwright-no-record") or (given and "evalwright_folder" not in given):
             return
         self._folder = Path(given["evalwright_folder"]) if given else new_folder(self._runs)
         self._recorder = Recorder(self._folder, given.get("workerid", "main"), config.rootpath)
@@ -115,6 +115,11 @@ class _Session:
             raise pytest.Collector.CollectError(f"{metafunc.definition.nodeid}: {error}") from error
         suite, cases = self._suites[path, dialect]
         return [suite.under_test(case, self._recorder) for case in cases]
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            if item.get_closest_marker("evalwright") is not None and not hasattr(item, "callspec"):
+                raise pytest.UsageError(f"{item.nodeid}: evalwright marks test functions, found {type(item).__name__}")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -161,8 +166,7 @@ class _Session:
         if self._recorder is None:
             return
         self._recorder.close()
-        if self._recorder.failure is not None:
-            self._problems.append(f"not recorded: {self._recorder.failure}")
+        self._problems += [f"not recorded: {failure}" for failure in self._recorder.failures]
         if not self._is_worker:
             for folder in [*([self._folder] if self._folder.is_dir() else []), *abandoned(self._runs)]:
                 self._gather(folder)
@@ -173,7 +177,7 @@ class _Session:
 
         try:
             outcome = gathered(folder, self._runs, self._config.rootpath, self._started)
-        except (EvalwrightError, OSError) as error:
+        except (EvalwrightError, OSError, ValueError) as error:
             self._problems.append(f"the cells in {folder} are not gathered yet: {error}")
         else:
             self._outcomes += [] if outcome is None else [outcome]
@@ -195,11 +199,12 @@ class _Session:
 
 
 def _case_of(item: pytest.Item) -> CaseUnderTest | None:
-    """The case that a marked test is run for."""
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    """The case that a marked test is run for; none of a dataset without cases, whose test pytest skips."""
     if item.get_closest_marker("evalwright") is None:
         return None
-    return parameters.get(_HIDDEN) or parameters.get(_ARGUMENT)
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    found: Any = parameters.get(_HIDDEN) or parameters.get(_ARGUMENT)
+    return found if hasattr(found, "acheck") else None
 
 
 def _status(error: BaseException | None) -> str:

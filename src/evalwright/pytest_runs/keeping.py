@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 if TYPE_CHECKING:
     from evalwright.model.snapshot import Case
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from evalwright.pytest_runs.spool import Record, Spool
 
 __all__ = ["Recorder"]
+
+P = ParamSpec("P")
+_MOST_FAILURES = 5
 
 
 class _Test:
@@ -42,6 +46,19 @@ class _Test:
         return None
 
 
+def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
+    """What cannot be kept must not change how a test ends; it is told at the end of the session."""
+
+    @wraps(method)
+    def careful(recorder: Recorder, /, *arguments: P.args, **keywords: P.kwargs) -> None:
+        try:
+            method(recorder, *arguments, **keywords)
+        except Exception as error:
+            recorder.tell(f"{type(error).__name__}: {error}")
+
+    return careful
+
+
 class Recorder:
     """Writes a line for every cell, at its beginning and at its end, to the spool of this process.
 
@@ -53,9 +70,10 @@ class Recorder:
         self._spool: Spool | None = None
         self._lock = threading.RLock()
         self._test = _Test("(outside of tests)", None)
-        self.failure: str | None = None
-        """Why something could not be kept."""
+        self.failures: list[str] = []
+        """The first things that could not be kept, and why."""
 
+    @_harmless
     def start(self, name: str, case: Case | None, secrets: dict[str, str] | None = None) -> None:
         """A test begins, maybe one for a case of a dataset: that is then a cell, whatever the test does."""
         self._test = _Test(name, case)
@@ -68,6 +86,7 @@ class Recorder:
             case.id, case.occurrence = name, msgspec.UNSET
             self._append(begun(name, 1, case))
 
+    @_harmless
     def begin(self, note: Note) -> None:
         """An input is about to be judged."""
         from evalwright.model.snapshot import Case
@@ -83,6 +102,7 @@ class Recorder:
                 self._append(begun(test.name, position, case))
             test.notes.setdefault(position, []).append(note)
 
+    @_harmless
     def end(self, note: Note) -> None:
         """An input was judged; what is judged several times is one cell."""
         from evalwright.pytest_runs.cells import of_notes
@@ -96,6 +116,7 @@ class Recorder:
             test.raised += [note.error, *(one for one in note.outcomes if isinstance(one, BaseException))]
             self._keep(of_notes(test.name, position, test.id_of(position), done))
 
+    @_harmless
     def keep(self, records: Sequence[Record]) -> None:
         """Cells of the test that were judged as the cells of a run are; given their ids here."""
         from msgspec import UNSET
@@ -113,6 +134,7 @@ class Recorder:
                     row.case_id, row.occurrence = name, UNSET
                 self._keep(record)
 
+    @_harmless
     def finish(self, error: BaseException | None, status: str) -> None:
         """The test is over: `status` is passed, failed, error or skipped.
 
@@ -149,12 +171,12 @@ class Recorder:
         self._append(record)
 
     def _append(self, record: Record) -> None:
-        from evalwright.errors import StorageError
+        self._opened().append(record)
 
-        try:
-            self._opened().append(record)
-        except (StorageError, ValueError, TypeError) as error:
-            self.failure = f"{record.case.id}: {error}"
+    def tell(self, failure: str) -> None:
+        """Something of the test that is going on could not be kept."""
+        if len(self.failures) < _MOST_FAILURES:
+            self.failures.append(f"{self._test.name}: {failure}")
 
     def _opened(self) -> Spool:
         if self._spool is None:

@@ -208,7 +208,8 @@ class CaseUnderTest:
     def _conclude(self, records: Sequence[Record]) -> None:
         __tracebackhide__ = True
         statuses = {record.verdict.status for record in records}
-        message = "\n".join(line for record in records for line in _lines(self.id, record))
+        lines = "\n".join(line for record in records for line in _lines(self.id, record))
+        message = Masker.of(self.secrets, os.environ).mask_text(lines)
         if self._recorder is not None:
             self._recorder.keep(records)
         if statuses & {"fail", "borderline"}:
