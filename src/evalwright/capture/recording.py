@@ -31,6 +31,7 @@ __all__ = [
     "JsonText",
     "Observation",
     "add_handler",
+    "current_span",
     "flush",
     "init",
     "listening",
@@ -156,6 +157,16 @@ def listening() -> Iterator[MemoryTraceHandler]:
         yield handler
     finally:
         _listeners.reset(token)
+
+
+def current_span() -> tuple[str, str] | None:
+    """The ids of the trace and of the step that is going on, None outside of any."""
+    if _process.telemetry.tracer() is None:
+        return _parent.get()
+    from opentelemetry.trace import get_current_span
+
+    context = get_current_span().get_span_context()
+    return (f"{context.trace_id:032x}", f"{context.span_id:016x}") if context.is_valid else None
 
 
 class Observation:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from evalwright.capture.values import served, stored
@@ -16,12 +17,14 @@ from evalwright.capture.values import served, stored
 __all__ = [
     "WrapRegistryMissError",
     "WrapTypeMismatchError",
+    "Wrapped",
     "clear_eval_input",
     "clear_eval_output",
     "get_eval_input",
     "get_eval_output",
     "init_eval_output",
     "set_eval_input",
+    "watch_wraps",
     "wrap",
 ]
 
@@ -30,6 +33,24 @@ T = TypeVar("T")
 _PURPOSES = ("input", "output", "state")
 _inputs: ContextVar[Mapping[str, Any] | None] = ContextVar("evalwright_inputs", default=None)
 _outputs: ContextVar[list[dict[str, Any]] | None] = ContextVar("evalwright_outputs", default=None)
+
+
+@dataclass(frozen=True)
+class Wrapped:
+    """What passed a marked point, as JSON."""
+
+    name: str
+    purpose: str
+    value: Any
+    description: str | None
+
+
+_watcher: ContextVar[Callable[[Wrapped], None] | None] = ContextVar("evalwright_watcher", default=None)
+
+
+def watch_wraps(watcher: Callable[[Wrapped], None] | None) -> None:
+    """Tell `watcher` of what passes the marked points in this context, inputs that are not served included."""
+    _watcher.set(watcher)
 
 
 class WrapRegistryMissError(KeyError):
@@ -88,14 +109,11 @@ def wrap(data: T, *, purpose: str, name: str, description: str | None = None) ->
     """
     if purpose not in _PURPOSES:
         raise ValueError(f"unknown purpose {purpose!r}, expected input, output or state")
-    if purpose == "input":
-        registry = _inputs.get()
-        if registry is None:
-            return cast(T, _calling(data)) if callable(data) else data
+    if purpose == "input" and (registry := _inputs.get()) is not None:
         return cast(T, _from_registry(data, registry, name))
     if callable(data):
-        return cast(T, _observing(data, purpose, name))
-    _capture(data, purpose, name)
+        return cast(T, _observing(data, purpose, name, description))
+    _capture(data, purpose, name, description)
     return data
 
 
@@ -108,25 +126,19 @@ def _from_registry(data: Any, registry: Mapping[str, Any], name: str) -> Any:
     return lambda *_arguments, **_keywords: value
 
 
-def _calling(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function, updated=())
-    def called(*arguments: Any, **keywords: Any) -> Any:
-        return function(*arguments, **keywords)
-
-    return called
-
-
-def _observing(function: Callable[..., Any], purpose: str, name: str) -> Callable[..., Any]:
+def _observing(function: Callable[..., Any], purpose: str, name: str, description: str | None) -> Callable[..., Any]:
     @functools.wraps(function, updated=())
     def observed(*arguments: Any, **keywords: Any) -> Any:
         result = function(*arguments, **keywords)
-        _capture(result, purpose, name)
+        _capture(result, purpose, name, description)
         return result
 
     return observed
 
 
-def _capture(value: Any, purpose: str, name: str) -> None:
-    captured = _outputs.get()
-    if captured is not None:
+def _capture(value: Any, purpose: str, name: str, description: str | None) -> None:
+    captured, watcher = _outputs.get(), _watcher.get()
+    if watcher is not None:
+        watcher(Wrapped(name, purpose, stored(value), description))
+    if captured is not None and purpose != "input":
         captured.append({"name": name, "value": stored(value), "purpose": purpose})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.pixie_tools import TOOLS, refused
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ _NO_FILES = "No dataset files found."
 @click.group("pixie", short_help="Run, make and check datasets of instrumented applications.")
 def command() -> None:
     """Datasets of instrumented applications, as pixie-qa's own command handles them."""
+
+
+for tool in TOOLS:
+    command.add_command(tool)
 
 
 def _files(path: Path | None) -> list[Path]:
@@ -58,13 +63,6 @@ def dataset() -> None:
     """Datasets in the configured folder."""
 
 
-def _refused(error: Exception) -> int:
-    from evalwright.reports.text import harmless
-
-    print(harmless(f"Error: {error}"), file=sys.stderr)
-    return 1
-
-
 @dataset.command("create", short_help="Make an empty dataset.")
 @click.argument("name")
 def create(name: str) -> int:
@@ -75,7 +73,7 @@ def create(name: str) -> int:
     try:
         DatasetStore().create(name)
     except (FileExistsError, ValueError) as error:
-        return _refused(error)
+        return refused(error)
     say([f"Created dataset {name!r}."])
     return 0
 
@@ -124,7 +122,7 @@ def save(name: str, select: str, span_name: str | None, expected_output: bool, n
             changes["eval_metadata"] = {**(item.eval_metadata or {}), "notes": notes}
         saved = DatasetStore().append(name, item.model_copy(update=changes))
     except (FileNotFoundError, ValueError) as error:
-        return _refused(error)
+        return refused(error)
     say([f"Saved to dataset {saved.name!r}: now {len(saved.items)} item(s)."])
     return 0
 

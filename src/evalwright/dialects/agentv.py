@@ -11,8 +11,9 @@ from evalwright.dialects.agentv_cases import Cases, Defaults
 from evalwright.dialects.agentv_evaluators import Evaluators
 from evalwright.dialects.agentv_file import first_line, is_case, read_file
 from evalwright.dialects.agentv_messages import Files
-from evalwright.dialects.agentv_targets import Targets, load_dotenv, targets_file
+from evalwright.dialects.agentv_targets import Targets, targets_file
 from evalwright.errors import InputError, Problem
+from evalwright.files.dotenv import load_dotenv
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 
-__all__ = ["Targets", "load_dotenv", "targets_file"]
+__all__ = ["Targets", "targets_file"]
 
 _NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
 _PROVIDERS = (
@@ -20,7 +19,6 @@ _PROVIDERS = (
 )  # fmt: skip
 _AGENTS = ("codex", "claude-code", "copilot-cli", "pi", "vscode")
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\Z")
-_DOTENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
 _KEY = "api_key"
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 
@@ -128,24 +126,3 @@ def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict
 
 def _snake(key: str) -> str:
     return _CAMEL.sub(lambda match: "_" + match[0].lower(), key)
-
-
-def load_dotenv(roots: list[Path]) -> dict[str, str]:
-    """The variables of the `.env` files in the search roots: the nearest file wins, the real environment over all."""
-    found: dict[str, str] = {}
-    for root in reversed(roots):
-        path = root / ".env"
-        if path.is_file():
-            for line in path.read_text("utf-8", errors="replace").splitlines():
-                match = _DOTENV_LINE.match(line)
-                if match and not line.lstrip().startswith("#"):
-                    found[match[1]] = _unquoted(match[2])
-    for name, value in found.items():
-        os.environ.setdefault(name, value)  # commands inherit them, and a resumed run finds its keys
-    return {**found, **os.environ}
-
-
-def _unquoted(value: str) -> str:
-    if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1]
-    return value.partition(" #")[0].rstrip()

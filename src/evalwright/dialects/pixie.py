@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.dialects.pixie_datasets import Dataset, read_dataset
 from evalwright.errors import InputError, Problem
+from evalwright.files.dotenv import load_dotenv, nearest_dotenv
 from evalwright.model.case import ForeignCase
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
@@ -37,6 +38,8 @@ class Pixie:
         return path.suffix == ".json" and "runnable" in head and ("entries" in head or "items" in head)
 
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
+        if to_run:
+            load_dotenv(nearest_dotenv(Path.cwd()))
         files = datasets_in(path) if path.is_dir() else [path]
         if not files:
             raise InputError(Problem(str(path), "No dataset files found."))

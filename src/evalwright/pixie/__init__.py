@@ -33,6 +33,7 @@ _PLACES = {
     "pixie.evaluable": ("UNSET", "Evaluable", "NamedData", "TestCase", "collapse_named_data"),
     "pixie.evaluation": ("Evaluation", "Evaluator", "evaluate"),
     "pixie.instrumentation": ("enable_llm_tracing",),
+    "pixie.rates": ("configure_rate_limits",),
     "pixie.runnable": ("Runnable",),
     "pixie.scorecard": (
         "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard",

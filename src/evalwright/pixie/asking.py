@@ -13,6 +13,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.reading import BadReply, only_object
 from evalwright.llm.current import current
 from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
+from evalwright.pixie.rates import paced
 
 __all__ = ["JUDGE", "chat", "embed", "moderate", "structured"]
 
@@ -53,6 +54,7 @@ async def chat(
     repeat: int = 0,
 ) -> str:
     """What the model says. Raises EvaluatorError, or whatever the user's client raises."""
+    await paced(f"{system or ''}{text}")
     if client is not None:
         said = [{"role": "system", "content": system}] if system else []
         messages = [*said, {"role": "user", "content": text}]
@@ -92,6 +94,7 @@ async def structured(text: str, schema: dict[str, Any], **options: Any) -> dict[
 async def embed(texts: list[str], model: str | None, client: Any) -> list[list[float]]:
     """A vector for each text."""
     if client is not None:
+        await paced("".join(texts))
         reply = await _called(client.embeddings.create, model=model or _EMBEDDER, input=texts)
         return [list(one.embedding) for one in reply.data]
     async with _models() as models:
@@ -102,7 +105,7 @@ async def _vector(models: Models, model: str, text: str) -> list[float]:
     known = _vectors.setdefault(models, {})
     asked = known.get((model, text))
     if asked is None:
-        asked = known[model, text] = asyncio.ensure_future(models.embed(model, [text], "judge"))
+        asked = known[model, text] = asyncio.ensure_future(_embedded(models, model, text))
     try:
         return (await asyncio.shield(asked)).vectors[0]
     except EvaluatorError:
@@ -110,8 +113,14 @@ async def _vector(models: Models, model: str, text: str) -> list[float]:
         raise
 
 
+async def _embedded(models: Models, model: str, text: str) -> Embedding:
+    await paced(text)
+    return await models.embed(model, [text], "judge")
+
+
 async def moderate(text: str, client: Any) -> tuple[bool, dict[str, float]]:
     """Whether a text is flagged, and its scores by category."""
+    await paced(text)
     if client is not None:
         reply = (await _called(client.moderations.create, input=text)).results[0]
         scores = reply.category_scores

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["PixieConfig", "RateLimitConfig", "get_config"]
+from evalwright.errors import InputError
+from evalwright.files.dotenv import load_dotenv, nearest_dotenv
+
+__all__ = ["PixieConfig", "RateLimitConfig", "SettingError", "get_config"]
 
 _LIMITS = {"rps": 4.0, "rpm": 50.0, "tps": 10_000.0, "tpm": 500_000.0}
 _TRUE = ("1", "true", "yes", "on")
 
 
+class SettingError(InputError, ValueError):
+    """A variable that holds no number where one is needed; the message names it."""
+
+
 @dataclass(frozen=True)
 class RateLimitConfig:
-    """Calls and tokens a second and a minute."""
+    """At most so many questions to models and tokens a second, and a minute."""
 
     rps: float = _LIMITS["rps"]
     rpm: float = _LIMITS["rpm"]
@@ -34,7 +42,8 @@ class PixieConfig:
 
 
 def get_config() -> PixieConfig:
-    """The settings of this moment. Raises ValueError for a number that is none, naming the variable."""
+    """The settings of this moment, of the nearest `.env` too. Raises SettingError."""
+    load_dotenv(nearest_dotenv(Path.cwd()))
     root = os.environ.get("PIXIE_ROOT") or "pixie_qa"
     return PixieConfig(
         root=root,
@@ -59,6 +68,9 @@ def _number(variable: str, default: float) -> float:
     if text is None or not text.strip():
         return default
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise ValueError(f"{variable}: expected a number, found {text!r}") from None
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise SettingError(f"{variable}: expected a number above 0, found {text!r}")
+    return number

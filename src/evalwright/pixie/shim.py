@@ -17,6 +17,7 @@ _MODULES = {
     "pixie.eval": "evalwright.pixie.evals",
     "pixie.eval.evaluable": "evalwright.pixie.evaluable",
     "pixie.eval.evaluation": "evalwright.pixie.evaluation",
+    "pixie.eval.rate_limiter": "evalwright.pixie.rates",
     "pixie.evals": "evalwright.pixie.evals",
     "pixie.harness": "evalwright.pixie.runnable",
     "pixie.harness.runnable": "evalwright.pixie.runnable",

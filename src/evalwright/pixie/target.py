@@ -23,7 +23,7 @@ from evalwright.pixie.runnable import arguments_model, is_runnable
 from evalwright.targets.hearing import heard
 from evalwright.targets.threads import Threads
 
-__all__ = ["PixieApp", "observed_answer"]
+__all__ = ["Application", "PixieApp", "observed_answer"]
 
 
 class PixieApp:
@@ -34,7 +34,7 @@ class PixieApp:
         folders = [Path(folder) for folder in variant.config["folders"]]
         self._threads = Threads()
         self._apps = {
-            dataset: _App(runnable_at(place, folders), place, self._threads)
+            dataset: Application(runnable_at(place, folders), place, self._threads)
             for dataset, place in variant.config["runnables"].items()
         }
 
@@ -60,7 +60,7 @@ class PixieApp:
         self._threads.close()
 
 
-class _App:
+class Application:
     """One runnable: made when its first entry comes, torn down at the end."""
 
     def __init__(self, found: Any, place: str, threads: Threads) -> None:

@@ -1,0 +1,113 @@
+"""Commands of `evalwright pixie` around a test: record a run, make an entry of it, analyse results, begin."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["TOOLS", "refused"]
+
+_FOLDERS = ("datasets", "tests", "scripts")
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def refused(error: object) -> int:
+    """Say what is wrong; the exit code."""
+    from evalwright.reports.text import harmless
+
+    print(harmless(f"Error: {error}"), file=sys.stderr)
+    return 1
+
+
+@click.command("trace", short_help="Run an application once and record it.")
+@click.option("--runnable", required=True, metavar="FILE.py:NAME", help="The application.")
+@click.option("--input", "arguments", required=True, type=_FILE, help="A JSON object: its arguments.")
+@click.option("--output", required=True, type=_FILE, help="The file that gets the trace, as JSON Lines.")
+def trace(runnable: str, arguments: Path, output: Path) -> int:
+    """Run the application once with the arguments of a file; write what it wrapped and which models it asked."""
+    import asyncio
+
+    from evalwright.cli.screen import say
+    from evalwright.files.dotenv import load_dotenv, nearest_dotenv
+    from evalwright.pixie.tracing import record
+
+    load_dotenv(nearest_dotenv(Path.cwd()))
+    try:
+        raised = asyncio.run(record(runnable, _object_in(arguments), output))
+    except (OSError, ValueError) as error:
+        return refused(error)
+    if raised is not None:
+        return refused(f"the application raised {type(raised).__name__}: {raised} (until then: {output})")
+    say([f"Trace written to {output}"])
+    return 0
+
+
+def _object_in(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: broken JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: expected a JSON object, found {type(found).__name__}")
+    return found
+
+
+@click.command("format", short_help="Make an entry of a dataset from a recorded run.")
+@click.option("--input", "recorded", required=True, type=_FILE, help="A file that `trace` wrote.")
+@click.option("--output", required=True, type=_FILE, help="The file that gets the entry, as JSON.")
+def format_trace(recorded: Path, output: Path) -> int:
+    """Make an entry of a dataset from a recorded run."""
+    from evalwright.cli.screen import say
+    from evalwright.pixie.tracing import save_entry
+
+    try:
+        save_entry(recorded, output)
+    except (OSError, ValueError) as error:
+        return refused(error)
+    say([f"Dataset entry written to {output}"])
+    return 0
+
+
+@click.command("analyze", short_help="Ask a model what the results of a test run show.")
+@click.argument("run_id", metavar="ID")
+def analyze(run_id: str) -> int:
+    """Ask PIXIE_ANALYZE_MODEL about each dataset of the test run ID, and keep its answers beside result.json."""
+    import asyncio
+
+    from evalwright.cli.screen import say
+    from evalwright.pixie.analysis import analyze as analyzed
+    from evalwright.pixie.analysis import read_results
+
+    try:
+        folder, results = read_results(run_id)
+    except (OSError, ValueError) as error:
+        return refused(error)
+    say([f"Analyzing {len(results.datasets)} dataset(s) of the test run {run_id}"])
+    problems = asyncio.run(analyzed(folder, results))
+    for problem in problems:
+        refused(problem)
+    say([f"Analysis saved to {folder}"] if len(problems) < len(results.datasets) else [])
+    return 1 if problems else 0
+
+
+@click.command("init", short_help="Make the folders of a project.")
+@click.argument("root", type=click.Path(path_type=Path, file_okay=False), required=False)
+def init(root: Path | None) -> int:
+    """Make the folders for datasets, tests and scripts in ROOT (default: PIXIE_ROOT); nothing is overwritten."""
+    from evalwright.cli.screen import say
+    from evalwright.pixie.config import get_config
+
+    place = root if root is not None else Path(get_config().root)
+    for folder in _FOLDERS:
+        (place / folder).mkdir(parents=True, exist_ok=True)
+    for package in (place, place / "scripts"):
+        (package / "__init__.py").touch()
+    say([f"Initialized {place}"])
+    return 0
+
+
+TOOLS = (trace, format_trace, analyze, init)

@@ -1,0 +1,90 @@
+"""Asking models no faster than is configured: questions and tokens within a second and within a minute."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+
+from evalwright.pixie.config import RateLimitConfig, get_config
+
+__all__ = ["RateLimiter", "configure_rate_limits", "paced"]
+
+_TOKEN = 3
+"""Characters of a token, as an estimate."""
+
+
+class RateLimiter:
+    """Gives each question the first moment that all limits allow, in the order in which they come."""
+
+    def __init__(self, limits: RateLimitConfig) -> None:
+        self.limits = limits
+        self._windows = (_Window(1.0, limits.rps, limits.tps), _Window(60.0, limits.rpm, limits.tpm))
+        self._last = float("-inf")
+        self._lock = threading.Lock()
+
+    def admit(self, now: float, tokens: int) -> float:
+        """When a question may be asked, in seconds of the clock of `now`; it is counted from then on.
+
+        One that is larger than a limit by itself is asked when nothing else is in the window.
+        """
+        with self._lock:
+            moment = max(now, self._last)
+            while (free := max(window.free(moment, tokens) for window in self._windows)) > moment:
+                moment = free
+            for window in self._windows:
+                window.add(moment, tokens)
+            self._last = moment
+            return moment
+
+
+class _Window:
+    def __init__(self, seconds: float, requests: float, tokens: float) -> None:
+        self._seconds, self._requests, self._tokens = seconds, requests, tokens
+        self._asked: deque[tuple[float, int]] = deque()
+
+    def free(self, moment: float, tokens: int) -> float:
+        """`moment`, or the next one at which something leaves the window that is in the way."""
+        while self._asked and self._asked[0][0] + self._seconds <= moment:
+            self._asked.popleft()
+        full = len(self._asked) + 1 > self._requests or sum(n for _, n in self._asked) + tokens > self._tokens
+        return self._asked[0][0] + self._seconds if self._asked and full else moment
+
+    def add(self, moment: float, tokens: int) -> None:
+        self._asked.append((moment, tokens))
+
+
+class _Configured:
+    """The limiter of this process: of what the program says, else of the environment."""
+
+    def __init__(self) -> None:
+        self._said = False
+        self._limiter: RateLimiter | None = None
+
+    def say(self, limits: RateLimitConfig | None) -> None:
+        self._said = True
+        self._limiter = RateLimiter(limits) if limits is not None else None
+
+    def limiter(self) -> RateLimiter | None:
+        if not self._said:
+            limits = get_config().rate_limits
+            if limits != (self._limiter.limits if self._limiter else None):
+                self._limiter = RateLimiter(limits) if limits is not None else None
+        return self._limiter
+
+
+_configured = _Configured()
+
+
+def configure_rate_limits(config: RateLimitConfig | None) -> None:
+    """Keep to these limits from now on instead of those of the environment; None for no limits."""
+    _configured.say(config)
+
+
+async def paced(text: str) -> None:
+    """Wait until a question with this text may be asked."""
+    limiter = _configured.limiter()
+    if limiter is not None:
+        now = time.monotonic()
+        await asyncio.sleep(limiter.admit(now, len(text) // _TOKEN) - now)

@@ -1,0 +1,152 @@
+"""One run of an application as JSON Lines, and such a file as an entry of a dataset."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from evalwright.capture.recording import current_span, init, listening
+from evalwright.capture.spans import LLMSpan
+from evalwright.capture.wrapping import Wrapped, watch_wraps
+from evalwright.files.durable import replace_file
+from evalwright.files.masking import Masker
+from evalwright.pixie.loading import runnable_at
+from evalwright.pixie.target import Application
+from evalwright.targets.threads import Threads
+
+__all__ = ["entry_of", "record", "save_entry"]
+
+RESERVED = "input_data"
+_RESERVED = (RESERVED, "app_input")
+_OF_CALL = (
+    "operation", "provider", "request_model", "response_model", "input_messages", "output_messages",
+    "tool_definitions", "finish_reasons", "output_type", "error_type",
+)  # fmt: skip
+"""What of a model call is expected again: nothing that differs from run to run."""
+
+Record = dict[str, Any]
+
+
+async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseException | None:
+    """Drive the application at `file.py:Name` once and write what passed its marked points and which models it asked.
+
+    Gives what the application raised; what was recorded until then is written all the same. Raises InputError for a
+    place without an application, ValueError for names that are not unique.
+    """
+    threads = Threads()
+    seen: list[tuple[datetime, Record]] = []
+    try:
+        application = Application(runnable_at(place, [Path.cwd()]), place, threads)
+        raised = await _driven(application, arguments, seen)
+    finally:
+        threads.close()
+    records = [{"type": "kwargs", "value": arguments}, *(line for _, line in sorted(seen, key=lambda one: one[0]))]
+    _check_names(records)
+    mask = Masker.of({}, os.environ).mask_text
+    output.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(output, "".join(mask(json.dumps(line)) + "\n" for line in records).encode())
+    return raised
+
+
+async def _driven(
+    application: Application, arguments: dict[str, Any], seen: list[tuple[datetime, Record]]
+) -> BaseException | None:
+    def wrapped(one: Wrapped) -> None:
+        trace_id, span_id = current_span() or (None, None)
+        about = {"name": one.name, "purpose": one.purpose, "data": one.value, "description": one.description}
+        seen.append((datetime.now(UTC), {"type": "wrap", **about, "trace_id": trace_id, "span_id": span_id}))
+
+    init()
+    with listening() as heard:
+        context = contextvars.copy_context()
+    context.run(watch_wraps, wrapped)
+    try:
+        await application.set_up()
+        await asyncio.create_task(application.drive(arguments), context=context)
+    except Exception as error:
+        return error
+    finally:
+        await application.tear_down()
+        calls = [span for span in heard.spans if isinstance(span, LLMSpan)]
+        seen += [(span.ended_at, {"type": "llm_span", **_plain(span)}) for span in calls]
+    return None
+
+
+def _plain(span: LLMSpan) -> Record:
+    plain: Record = json.loads(json.dumps(asdict(span), default=_text))
+    return plain
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
+
+
+def _check_names(records: Iterable[Record]) -> None:
+    counts = Counter(line["name"] for line in records if line["type"] == "wrap")
+    twice = sorted(name for name, count in counts.items() if count > 1)
+    taken = sorted(name for name in counts if name in _RESERVED)
+    said = [f"the name {name!r} is wrapped {counts[name]} times" for name in twice]
+    said += [f"the name {name!r} is reserved for the arguments of the application" for name in taken]
+    if said:
+        raise ValueError(f"names of wrapped values must be unique: {'; '.join(said)}")
+
+
+def entry_of(trace: Path) -> Record:
+    """The entry of a dataset that a recorded run makes. Raises ValueError for a file that is none, naming the line."""
+    records = [_record(line, number, trace) for number, line in _lines(trace)]
+    arguments = next((line["value"] for line in records if line["type"] == "kwargs"), None)
+    if not isinstance(arguments, dict):
+        raise ValueError(f'{trace}: has no line with the arguments, {{"type": "kwargs", "value": {{...}}}}')
+    _check_names(records)
+    inputs = [line for line in records if line["type"] == "wrap" and line.get("purpose") == "input"]
+    results = [line for line in records if line["type"] in ("wrap", "llm_span") and line.get("purpose") != "input"]
+    return {
+        "description": f"transformed from {trace.name}",
+        "entry_kwargs": arguments,
+        "eval_input": [{"name": RESERVED, "value": arguments}, *map(_named, inputs)],
+        "expectation": [_named(line) for line in results],
+        "evaluators": ["Factuality"],
+    }
+
+
+def save_entry(trace: Path, output: Path) -> None:
+    """Write the entry of a recorded run into a file of its own. Raises ValueError, OSError."""
+    text = json.dumps(entry_of(trace), indent=2, ensure_ascii=False)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(output, f"{text}\n".encode())
+
+
+def _lines(trace: Path) -> list[tuple[int, str]]:
+    try:
+        text = trace.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{trace}: {error}") from error
+    return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+
+def _record(line: str, number: int, trace: Path) -> Record:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{trace}:{number}: broken JSON: {error}") from error
+    sound = isinstance(found, dict) and isinstance(found.get("type"), str)
+    if not sound or (found["type"] == "wrap" and not isinstance(found.get("name"), str)):
+        raise ValueError(f"{trace}:{number}: expected an object with a type, and a name if that is wrap")
+    known: Record = found
+    return known
+
+
+def _named(line: Record) -> Record:
+    if line["type"] == "wrap":
+        return {"name": line["name"], "value": line.get("data")}
+    model = line.get("request_model") or line.get("response_model") or "llm_call"
+    kept = {key: line[key] for key in _OF_CALL if line.get(key) is not None}
+    return {"name": f"llm_span_{model}", "value": kept}
