@@ -7,7 +7,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from evalwright.errors import InputError
-from evalwright.model.plan import Plugin
+from evalwright.model.plan import EvaluatorSpec, Plugin, Variant
 from evalwright.model.trace import Trace
 from evalwright.registry import load
 from evalwright.run.api import open_run, run_suite
@@ -107,6 +107,49 @@ def test_a_run_is_exported_as_spans(tmp_path):
     reader, _ = open_run(outcome.run_dir)
     stored = {trace.case_id: trace.extra["span_id"] for trace in reader.traces(Trace)}
     assert stored["c0"] == root.span_id.hex()
+
+
+def evaluations(server):
+    """The attributes of each evaluation's event, by the case whose span has it."""
+    events = [(span.name, event) for span in spans(server) for event in span.events]
+    return {
+        name: {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in event.attributes}
+        for name, event in events
+    }
+
+
+RECORDED = {
+    "case_id": "c", "variant_name": "v", "started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:00:09Z",
+    "latency_ms": 9000, "input": {}, "output": {"final_answer": "no"},
+}  # fmt: skip
+CALLS = [
+    {"id": "1", "name": "m", "kind": "llm", "finished_at": "2026-01-01T00:00:02Z", "attributes": {"response_id": "r1"}},
+    {"id": "2", "name": "m", "kind": "llm", "finished_at": "2026-01-01T00:00:03Z", "attributes": {"response_id": "r2"}},
+]
+
+
+@pytest.mark.parametrize(("calls", "told"), [(CALLS, {"gen_ai.response.id": "r2"}), ([], {})])
+def test_results_are_events_of_the_genai_conventions(tmp_path, calls, told):
+    with receiving(body=b"") as server:
+        made = suite(tmp_path, ["done"], variants=[Variant("main", "replay", {})])
+        made.cases[0].recorded = {**RECORDED, "spans": calls}
+        made.mirrors = [Plugin("otel", {"endpoint": f"{server.url}/v1/traces"})]
+        run_suite(made)
+    assert evaluations(server)["main c0"] == {
+        "gen_ai.evaluation.name": "says_done",
+        "gen_ai.evaluation.score.value": 0.0,
+        "gen_ai.evaluation.score.label": "fail",
+        "gen_ai.evaluation.explanation": "missing: 'done'",
+        **told,
+    }
+
+
+def test_an_evaluator_that_failed_is_an_event_with_its_error(tmp_path):
+    broken = EvaluatorSpec("broken", "python_code", {"code": "raise ValueError('no')"})
+    with receiving(body=b"") as server:
+        mirrored(tmp_path, ("otel", {"endpoint": f"{server.url}/v1/traces"}), inputs=["done"], evaluators=[broken])
+    found = evaluations(server)["main c0"]
+    assert (found["gen_ai.evaluation.score.label"], "error.type" in found) == ("error", True)
 
 
 @pytest.mark.parametrize("status", [400, 401])

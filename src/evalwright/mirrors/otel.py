@@ -89,9 +89,11 @@ class OpenTelemetry:
             child = self._tracer.start_span(f"execute_tool {call.name}", context=inside, start_time=start)
             child.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.name})
             child.end(end_time=start)
+        about = _response(trace)
         for row in results:
-            self._evaluation(row, inside)
-            span.add_event("gen_ai.evaluation.result", _evaluated(row), timestamp=_ns(row.finished_at))
+            evaluated = {**_evaluated(row), **about}
+            self._evaluation(row, evaluated, inside)
+            span.add_event("gen_ai.evaluation.result", evaluated, timestamp=_ns(row.finished_at))
         span.set_attributes(_attributes(trace, verdict))
         if trace.error is not None:
             span.set_status(api.StatusCode.ERROR, trace.error.message[:_TEXT])
@@ -101,9 +103,9 @@ class OpenTelemetry:
             self._unflushed = 0
             self._provider.force_flush(_TIMEOUT * 1000)
 
-    def _evaluation(self, row: EvaluationResult, inside: Any) -> None:
+    def _evaluation(self, row: EvaluationResult, evaluated: dict[str, Any], inside: Any) -> None:
         child = self._tracer.start_span(f"evaluate {row.evaluator}", context=inside, start_time=_ns(row.started_at))
-        child.set_attributes(_evaluated(row))
+        child.set_attributes(evaluated)
         child.end(end_time=_ns(row.finished_at))
 
     def summary(self, summary: RunSummary) -> None:
@@ -183,6 +185,7 @@ def _exporter(protocol: str, endpoint: str | None, config: dict[str, Any]) -> An
 def _attributes(trace: Trace, verdict: CaseVerdict) -> dict[str, Any]:
     metrics = trace.metrics
     found = {
+        "gen_ai.operation.name": "invoke_agent",
         "evalwright.case_id": trace.case_id,
         "evalwright.variant": trace.variant_name,
         "evalwright.trial": trace.trial,
@@ -205,6 +208,14 @@ def _evaluated(row: EvaluationResult) -> dict[str, Any]:
         "error.type": row.error.type if row.error is not None else None,
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _response(trace: Trace) -> dict[str, str]:
+    """The id of the completion that the answer is: that of the model call which ended last, where it is known."""
+    calls = [(span.finished_at, span.attributes) for span in trace.spans if span.kind == "llm" and span.finished_at]
+    _, given = max(calls, key=lambda call: call[0], default=(None, {}))
+    found = given.get("gen_ai.response.id", given.get("response_id"))
+    return {"gen_ai.response.id": found} if isinstance(found, str) and found else {}
 
 
 def _key(trace: Trace) -> tuple[str, str, int, int]:
