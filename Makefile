@@ -34,6 +34,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/judges.py
 	$(BIN)/python benchmarks/code_checks.py
+	$(BIN)/python benchmarks/capturing.py
 
 clean:
 	rm -rf .venv

@@ -139,7 +139,7 @@ def test_results_are_events_of_the_genai_conventions(tmp_path, calls, told):
         "gen_ai.evaluation.name": "says_done",
         "gen_ai.evaluation.score.value": 0.0,
         "gen_ai.evaluation.score.label": "fail",
-        "gen_ai.evaluation.explanation": "missing: 'done'",
+        "gen_ai.evaluation.explanation": "missing: 'done'; in 'no'",
         **told,
     }
 
