@@ -56,7 +56,7 @@ ROOMS = {
     },
     "pytest_plugin": {"errors", "run", "pixie", "pytest_runs"},
     "reports": {"errors", "model", "scoring"},
-    "convert": {"errors", "model", "files", "registry", "dialects", "evaluators", "run"},
+    "convert": {"errors", "model", "files", "registry", "dialects", "evaluators", "run", "scoring"},
     "demo": {"errors"},
     "testing": {"errors", "model", "stores"},
 }  # fmt: skip

@@ -162,6 +162,14 @@ def test_verdicts_scores_and_totals_are_those_of_the_original(project, dialect):
     assert {row[3] for row in original[0]} >= {0.0, 1.0}  # something passed and something failed
 
 
+@pytest.mark.parametrize("dialect", FILES)
+def test_there_and_back_nothing_is_lost(project, dialect):
+    source = made(project, dialect)
+    native = convert(source, "native").files[0]
+    back = convert(native, dialect, project / "back").files[0]
+    assert judged(back, dialect) == judged(source, dialect)
+
+
 @pytest.mark.parametrize(
     "kind",
     [
@@ -235,3 +243,50 @@ def test_a_broken_line_of_whole_cases_is_named(project):
     cases.write_text(cases.read_text() + '{"id": "z", "input": 1, "evaluators": ["nothing"]}\n{"id": 3}\n')
     with pytest.raises(InputError, match=r"(?s)cases\.jsonl:3  evaluators\[0\]  unknown evaluator.*cases\.jsonl:4"):
         list(load_suite(native).cases)
+
+
+NATIVE = """\
+eval: {name: texts}
+dataset: {type: yaml, path: cases.yaml}
+systems: [{name: s, adapter: python_function, target: "app:main"}]
+evaluators: [{name: says, type: contains_text}, {name: quick, type: latency, config: {threshold: 5}}]
+output: {type: local_files, path: runs}
+"""
+
+
+@pytest.fixture
+def texts(project):
+    (project / "eval.yaml").write_text(NATIVE)
+    (project / "cases.yaml").write_text("cases: [{id: a, input: {q: hi}, expected: {facts: {x: 1}}, tags: [t]}]")
+    return project / "eval.yaml"
+
+
+@pytest.mark.parametrize("dialect", FILES)
+def test_a_suite_of_another_kind_is_refused_whole(texts, dialect):
+    with pytest.raises(InputError, match=r"suite +evaluators|case a") as refused:
+        convert(texts, dialect)
+    assert "would be lost" in refused.value.headline
+    assert not (texts.parent / f"eval-{dialect}").exists()
+
+
+def test_each_loss_names_the_case_the_key_and_why(texts):
+    done = convert(texts, "agentv", allow_loss=True)
+    lost = {(loss.file, loss.key): loss.message for loss in done.losses}
+    assert lost["case a", "evaluators.says"] == "agentv has no evaluator like 'contains_text'"
+    assert lost["case a", "expected.facts.x"] == "1 becomes nothing"
+    assert ("case a", "tags") not in {key[:2] for key in lost}
+
+
+def test_references_are_spelt_as_the_format_spells_them(project, monkeypatch):
+    monkeypatch.setenv("MY_ENDPOINT", "https://hidden.example")
+    source = made(project, "agentv")
+    (project / "targets.yaml").write_text(
+        "targets: [{name: default, provider: azure, model: m, endpoint: '${{ MY_ENDPOINT }}'}]"
+    )
+    native = convert(source, "native").files[0]
+    back = convert(native, "agentv", project / "back").files
+    assert (
+        yaml.safe_load((project / "back" / "targets.yaml").read_text())["targets"][0]["endpoint"]
+        == "${{ MY_ENDPOINT }}"
+    )
+    assert "hidden" not in "".join(file.read_text() for file in back)

@@ -11,7 +11,7 @@ from evalwright.cli.options import dialect, format_options, suite_argument
 
 __all__ = ["command"]
 
-_FORMATS = ("native", "agentv")
+_FORMATS = ("native", "agentv", "letta", "northstar", "pixie")
 
 
 @click.command("convert", short_help="Write a suite anew in another format.")

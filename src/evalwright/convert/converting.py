@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.convert import agentv_forms
+from evalwright.convert.agentv import write_agentv
+from evalwright.convert.letta import write_letta
 from evalwright.convert.losses import differences
 from evalwright.convert.native import write_native
+from evalwright.convert.northstar import write_northstar
 from evalwright.convert.output import Output
+from evalwright.convert.pixie import write_pixie
 from evalwright.convert.reading import Original, read_original
+from evalwright.convert.written import Written
 from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
 from evalwright.model.suite import Suite
@@ -21,9 +26,15 @@ __all__ = ["Conversion", "convert"]
 _NATIVE = "evalh"
 _MOST_TOLD = 100
 
-Write = Callable[[Suite, Path, Output], None]
+Write = Callable[[Suite, Path, Output], Written]
 """Writes a suite into a folder."""
-_WRITERS: dict[str, Write] = {"native": write_native}
+_WRITERS: dict[str, Write] = {
+    "agentv": write_agentv,
+    "letta": write_letta,
+    "native": write_native,
+    "northstar": write_northstar,
+    "pixie": write_pixie,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +77,24 @@ def convert(
 def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Conversion:
     losses = list(original.unread())
     with Output() as output:
-        _WRITERS[to](original.suite, folder, output)
+        written = _WRITERS[to](original.suite, folder, output)
         output.finish()
-        suite_file = output.files[-1]
-        written = load_suite(suite_file, _NATIVE if to == "native" else to, original.references, to_run=False)
-        losses += differences(original.suite, written)
+        losses += written.losses
+        try:
+            read = load_suite(
+                written.file,
+                _NATIVE if to == "native" else to,
+                original.references,
+                to_run=False,
+                options=written.options,
+            )
+            losses += differences(original.suite, read)
+        except InputError as error:
+            _refuse(losses, False)
+            raise InputError(error.problems, f"the format {to} cannot hold this suite") from error
         _refuse(losses, allow_loss)
-    return Conversion([suite_file, *output.files[:-1]], original.notes(), losses)
+    files = sorted(output.files, key=lambda path: path != written.file)
+    return Conversion(files, [*original.notes(), *written.notes], losses)
 
 
 def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any]) -> Conversion:

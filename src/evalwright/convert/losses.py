@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.convert.meaning import meant_evaluator, meant_variant
 from evalwright.errors import Problem
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
@@ -20,7 +21,6 @@ _PARTS = (
     "name", "variants", "evaluators", "pass_criteria", "run", "gate", "workspace", "prices", "mirrors", "metadata",
     "evaluators_by_case", "totals",
 )  # fmt: skip
-_OF_THE_RUNNER = ("timeout_seconds", "concurrency")
 _MISSING: Any = object()
 _MOST_SHOWN = 60
 
@@ -52,6 +52,8 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
 def _values(case: EvalCase | Case) -> dict[str, Any]:
     """The case as it is stored, its recorded trace without the times of its reading."""
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(snapshot(case)))
+    if found["evaluators"] is not None:
+        found["evaluators"] = {spec["name"]: meant_evaluator(spec) for spec in found["evaluators"]}
     if found["expected"].get("conversation") is None:
         found["expected"].pop("conversation", None)
     recorded = found["recorded"]
@@ -65,11 +67,10 @@ def _values(case: EvalCase | Case) -> dict[str, Any]:
 def _part(suite: Suite, part: str) -> Any:
     if part == "totals":
         return suite.totals or suite.dialect
-    if part == "variants":  # `eval.yaml` gives these keys to the target as well
-        return [
-            msgspec.structs.replace(v, config={k: i for k, i in v.config.items() if k not in _OF_THE_RUNNER})
-            for v in suite.variants
-        ]
+    if part == "variants":
+        return [meant_variant(variant) for variant in suite.variants]
+    if part == "evaluators":
+        return {spec.name: meant_evaluator(msgspec.to_builtins(spec)) for spec in suite.evaluators}
     return getattr(suite, part)
 
 

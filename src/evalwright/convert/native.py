@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from evalwright.convert.gates import written_gate
 from evalwright.convert.output import Output
+from evalwright.convert.places import Places
 from evalwright.convert.references import written
+from evalwright.convert.written import Written
 from evalwright.dialects.environment import SUITE_FOLDER
 from evalwright.files import yaml
 from evalwright.model.plan import EvaluatorSpec, Variant
@@ -30,18 +31,19 @@ _DEFAULTS: dict[type, dict[str, Any]] = {
 }
 
 
-def write_native(suite: Suite, folder: Path, output: Output) -> None:
+def write_native(suite: Suite, folder: Path, output: Output) -> Written:
     """Write a suite that was read without running it, its references as `references` marks them."""
-    places = _Places(suite.source, folder)
+    places = Places(suite.source, folder)
     by_case = suite.evaluators_by_case
     shared = {spec.name: spec for spec in suite.evaluators}
     lines = output.binary(folder / CASES)
     for case in suite.cases:
         lines.write(msgspec.json.encode(_case(snapshot(case), shared, places, by_case=by_case)) + b"\n")
     output.text(folder / SUITE).write(yaml.dump(written(dict(_document(suite, [*shared.values()], places)))))
+    return Written(folder / SUITE)
 
 
-def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: _Places) -> Iterator[tuple[str, Any]]:
+def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: Places) -> Iterator[tuple[str, Any]]:
     """The parts of `eval.yaml`, defaults left out."""
     described = suite.document.get("description")
     yield "eval", {"name": suite.name} | ({"description": described} if isinstance(described, str) else {})
@@ -55,14 +57,14 @@ def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: _Places) ->
     if criteria:
         yield "pass_criteria", criteria
     if suite.gate is not None:
-        yield "gate", _gate(suite.gate)
+        yield "gate", written_gate(suite.gate)
     yield "totals", suite.totals or suite.dialect
     yield "run", _run(suite)
     out = suite.out if suite.out is not None else Path("runs")
     yield "output", {"type": "local_files", "path": places.of(str(out))}
 
 
-def _system(variant: Variant, places: _Places) -> dict[str, Any]:
+def _system(variant: Variant, places: Places) -> dict[str, Any]:
     plain = msgspec.to_builtins(variant)
     kept = {
         key: value
@@ -72,7 +74,7 @@ def _system(variant: Variant, places: _Places) -> dict[str, Any]:
     return {**kept, **places.of(plain["config"])}
 
 
-def _evaluator(spec: EvaluatorSpec, places: _Places) -> dict[str, Any]:
+def _evaluator(spec: EvaluatorSpec, places: Places) -> dict[str, Any]:
     plain = msgspec.to_builtins(spec)
     kept = {
         key: value for key, value in plain.items() if key in ("name", "type") or value != _DEFAULTS[EvaluatorSpec][key]
@@ -97,14 +99,7 @@ def _run(suite: Suite) -> dict[str, Any]:
     return run | ({"executor": {"pools": pools}} if pools else {})
 
 
-def _gate(gate: Mapping[str, Any]) -> dict[str, Any]:
-    """The gate as an author writes it: one of the first era has no `kind`, and `metric` for its aggregation."""
-    if gate["kind"] != "legacy":
-        return dict(gate)
-    return {"metric" if key == "aggregation" else key: value for key, value in gate.items() if key != "kind"}
-
-
-def _case(case: Case, shared: dict[str, EvaluatorSpec], places: _Places, *, by_case: bool) -> dict[str, Any]:
+def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_case: bool) -> dict[str, Any]:
     """A line; evaluators that the suite has as well, or gets from the first case that has one, are only named."""
     found: dict[str, Any] = {"id": case.id, "input": case.input}
     expected = msgspec.to_builtins(case.expected)
@@ -123,7 +118,7 @@ def _case(case: Case, shared: dict[str, EvaluatorSpec], places: _Places, *, by_c
     return found
 
 
-def _own(spec: EvaluatorSpec, shared: dict[str, EvaluatorSpec], places: _Places) -> Any:
+def _own(spec: EvaluatorSpec, shared: dict[str, EvaluatorSpec], places: Places) -> Any:
     """An evaluator of a case: the suite's of that name, or what is other in its configuration, or all of it."""
     base = shared.setdefault(spec.name, spec)
     if base == spec:
@@ -132,24 +127,3 @@ def _own(spec: EvaluatorSpec, shared: dict[str, EvaluatorSpec], places: _Places)
         return written(_evaluator(spec, places))
     other = {key: value for key, value in spec.config.items() if value != base.config.get(key)}
     return {"name": spec.name, "config": written(places.of(other))}
-
-
-class _Places:
-    """Absolute paths near the suite, as they are from the new folder."""
-
-    def __init__(self, source: Path, folder: Path) -> None:
-        self._folder = os.path.abspath(folder)  # noqa: PTH100 - keeps links as given
-        home = source.resolve().parent
-        root = next((p for p in (home, *home.parents) if (p / ".git").exists()), home)
-        near = sorted({str(root), str(home), str(Path.cwd())} - {"/"})
-        self._near = re.compile("(?:" + "|".join(map(re.escape, near)) + r")(?=/|\Z)") if near else None
-
-    def of(self, value: Any) -> Any:
-        """The value with such paths written from SUITE_FOLDER, at any depth."""
-        if isinstance(value, dict):
-            return {key: self.of(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.of(item) for item in value]
-        if isinstance(value, str) and self._near is not None and self._near.match(value):
-            return f"{SUITE_FOLDER}/{os.path.relpath(value, self._folder)}"
-        return value

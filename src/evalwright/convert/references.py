@@ -8,10 +8,11 @@ from typing import Any
 
 from evalwright.dialects.environment import SUITE_FOLDER
 
-__all__ = ["marked", "written"]
+__all__ = ["NAMED", "marked", "written"]
 
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
-_MARK = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
+NAMED = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
+"""A mark, with the name of its variable."""
 _LITERAL = re.compile(r"\$(?=\{[A-Z_][A-Z0-9_]*(?::-[^}]*)?\})")
 _DOLLAR = "${__:-$}"
 """Reads as a dollar sign, so that what follows in braces is text and no reference."""
@@ -31,4 +32,4 @@ def written(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     home = SUITE_FOLDER if value.startswith(SUITE_FOLDER) else ""
-    return home + _MARK.sub(r"${\1}", _LITERAL.sub(lambda _: _DOLLAR, value.removeprefix(home)))
+    return home + NAMED.sub(r"${\1}", _LITERAL.sub(lambda _: _DOLLAR, value.removeprefix(home)))

@@ -1,0 +1,189 @@
+"""A suite as an AgentEvals file with its targets: `EVAL.yaml` and `targets.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.convert.output import Output
+from evalwright.convert.places import Places
+from evalwright.convert.references import NAMED
+from evalwright.convert.written import Written
+from evalwright.errors import Problem
+from evalwright.files import yaml
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.snapshot import Case
+from evalwright.model.suite import Suite
+from evalwright.registry import PREMADE
+from evalwright.run.planning import snapshot
+
+__all__ = ["write_agentv"]
+
+SUITE, TARGETS = "EVAL.yaml", "targets.yaml"
+_SAME = ("tool_trajectory", "field_accuracy", "execution_metrics", "latency", "cost", "token_usage")
+_OF_JUDGE = ("temperature", "max_tokens")
+
+
+def write_agentv(suite: Suite, folder: Path, output: Output) -> Written:
+    writing = _Writing(suite, folder)
+    file = output.text(folder / SUITE)
+    file.write(yaml.dump(writing.head()))
+    file.write("evalcases:\n")
+    empty = True
+    for case in suite.cases:
+        empty = False
+        file.write(yaml.dump([writing.case(snapshot(case))]))
+    if empty:
+        file.write("[]\n")
+    targets = writing.targets()
+    if targets:
+        output.text(folder / TARGETS).write(yaml.dump({"targets": targets}))
+    return Written(folder / SUITE, losses=writing.losses)
+
+
+class _Writing:
+    def __init__(self, suite: Suite, folder: Path) -> None:
+        self._suite, self._places = suite, Places(suite.source, folder)
+        self._config: Mapping[str, Any] = suite.variants[0].config if suite.variants else {}
+        tags = suite.metadata.get("tags")
+        self._file_tags: list[Any] = tags if isinstance(tags, list) else []
+        self.losses: list[Problem] = []
+
+    def head(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"name": self._suite.name}
+        if self._suite.metadata:
+            found["metadata"] = self._suite.metadata
+        execution = {}
+        if self._config.get("default"):
+            execution["target"] = self._config["default"]
+        return found | ({"execution": execution} if execution else {})
+
+    def targets(self) -> list[dict[str, Any]]:
+        """The targets with their references, and the folder of commands as it is from the new file."""
+        found = []
+        for target in (self._config.get("targets") or {}).values():
+            kept = {key: _reference(value) for key, value in target.items() if key != "api_key_env"}
+            if "api_key_env" in target:
+                kept["api_key"] = f"${{{{ {target['api_key_env']} }}}}"
+            if target.get("provider") == "cli":
+                kept["cwd"] = self._places.near(str(Path(self._config.get("folder", ".")) / target.get("cwd", "")))
+            found.append(kept)
+        return found
+
+    def case(self, case: Case) -> dict[str, Any]:
+        extra = case.extra
+        found: dict[str, Any] = {"id": case.id}
+        if "load_error" in extra:
+            self.losses.append(Problem(f"case {case.id}", "could not be read in the original", key="extra.load_error"))
+        found["expected_outcome"] = extra.get("expected_outcome") or self._outcome(case)
+        found["input_messages"] = extra.get("input_messages") or _asked(case.input)
+        if extra.get("expected_messages"):
+            found["expected_messages"] = [_message(message) for message in extra["expected_messages"]]
+        told = {"conversation_id": case.group, "description": case.description, "note": case.note}
+        found |= {key: value for key, value in told.items() if value is not None}
+        if case.metadata:
+            found["metadata"] = case.metadata
+        own_tags = (
+            case.tags[len(self._file_tags) :] if case.tags[: len(self._file_tags)] == self._file_tags else case.tags
+        )
+        if own_tags:
+            found["tags"] = own_tags
+        found["execution"] = {key: extra[key] for key in ("target", "timeout_seconds") if key in extra}
+        specs = self._suite.evaluators if case.evaluators is None else case.evaluators
+        listed = [self._evaluator(spec, f"case {case.id}") for spec in specs]
+        found["execution"]["evaluators"] = [one for one in listed if one is not None]
+        return found
+
+    def _outcome(self, case: Case) -> str:
+        """What stands for the criterion that every case there needs."""
+        self.losses.append(
+            Problem(f"case {case.id}", "agentv needs a criterion and there is none", key="expected_outcome")
+        )
+        return case.description or case.note or case.id
+
+    def _evaluator(self, spec: EvaluatorSpec, place: str) -> dict[str, Any] | None:
+        kind = self._of_kind(spec, place)
+        if kind is None:
+            self.losses.append(
+                Problem(place, f"agentv has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
+            )
+            return None
+        found = {"name": spec.name, **kind}
+        if spec.weight != 1.0:
+            found["weight"] = spec.weight
+        if spec.required is not None:
+            found["required"] = spec.required
+        return found
+
+    def _of_kind(self, spec: EvaluatorSpec, place: str) -> dict[str, Any] | None:
+        config = spec.config
+        if spec.type in _SAME or spec.type in PREMADE:
+            return {"type": spec.type, **config}
+        if spec.type == "code_judge":
+            found = {"type": "code_judge", "script": config["script"], **(config.get("config") or {})}
+            return found | ({"cwd": self._places.near(config["cwd"])} if "cwd" in config else {})
+        if spec.type == "criteria_judge":
+            return {"type": "llm_judge", **self._judge(config)}
+        if spec.type == "rubric_checks":
+            return {"type": "rubric", **self._judge(config), "rubrics": [_rubric(item) for item in config["rubrics"]]}
+        if spec.type == "text_check":
+            return {"type": config["check"]} | {
+                key: config[key] for key in ("value", "flags", "negate") if key in config
+            }
+        return self._composite(config, place) if spec.type == "composite" else None
+
+    def _judge(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        settings = {key: config[key] for key in _OF_JUDGE if key in config}
+        found = {key: config[key] for key in ("prompt", "target") if key in config}
+        return found | ({"config": settings} if settings else {})
+
+    def _composite(self, config: Mapping[str, Any], place: str) -> dict[str, Any]:
+        members = [self._evaluator(_spec(raw), place) for raw in config["evaluators"]]
+        found: dict[str, Any] = {"type": "composite", "evaluators": [one for one in members if one is not None]}
+        if "aggregator" in config:
+            found["aggregator"] = {key: value for key, value in config["aggregator"].items() if key != "judges"}
+        return found
+
+
+def _asked(value: Any) -> Any:
+    return value if isinstance(value, str) else [{"role": "user", "content": value}]
+
+
+def _spec(raw: Mapping[str, Any]) -> EvaluatorSpec:
+    return msgspec.convert(dict(raw), EvaluatorSpec)
+
+
+def _rubric(item: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"id": item["id"], "weight": item["weight"]}
+    if item["text"]:
+        found["expected_outcome"] = item["text"]
+    if item.get("required"):
+        found["required"] = True
+    if "min_score" in item:
+        found["min_score"] = item["min_score"] / 10
+    if "ranges" in item:
+        found["score_ranges"] = [
+            {"score_range": [low, high], "expected_outcome": text} for low, high, text in item["ranges"]
+        ]
+    return found
+
+
+def _message(message: dict[str, Any]) -> dict[str, Any]:
+    """A message with its files named again, whose content reading has put there."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    blocks = [
+        {"type": "file", "value": block["path"]} if isinstance(block, dict) and "path" in block else block
+        for block in content
+    ]
+    return {**message, "content": blocks}
+
+
+def _reference(value: Any) -> Any:
+    """A reference as `targets.yaml` spells it; only a whole value can be one."""
+    match = NAMED.fullmatch(value) if isinstance(value, str) else None
+    return value if match is None else f"${{{{ {match[1]} }}}}"

@@ -1,0 +1,112 @@
+"""Recorded conversations as a NorthStar dataset, and the run configuration with their graders."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.convert.output import Output
+from evalwright.convert.written import Written
+from evalwright.dialects.northstar_plans import PLANS, TRACE, plan_of
+from evalwright.errors import Problem
+from evalwright.evaluators.conversations import RECORDING
+from evalwright.evaluators.steps import steps_of
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.snapshot import Case
+from evalwright.model.steps import Steps
+from evalwright.model.suite import Suite
+from evalwright.model.trace import Trace
+from evalwright.registry import PREMADE
+from evalwright.run.planning import snapshot
+
+__all__ = ["write_northstar"]
+
+GRADERS = "graders.json"
+_TYPES = {"rubric_judge": "rubric", "regex": "regex", "python_code": "python", "typescript_code": "typescript"}
+
+
+def write_northstar(suite: Suite, folder: Path, output: Output) -> Written:
+    losses: list[Problem] = []
+    place = folder / (suite.name.replace("/", "_") + ".jsonl")
+    file = output.binary(place)
+    for case in suite.cases:
+        record = _record(snapshot(case), losses)
+        if record is not None:
+            file.write(msgspec.json.encode(record) + b"\n")
+    options, note = _plan(suite, folder, output, losses)
+    return Written(place, options, [note] if note else [], losses)
+
+
+def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
+    recorded = msgspec.json.decode(bytes(case.recorded), type=Trace | None)
+    told = recorded.extra.get(RECORDING) if recorded is not None else None
+    if recorded is None or not isinstance(told, dict):
+        losses.append(Problem(f"case {case.id}", "has no recorded conversation of NorthStar", key="recorded"))
+        return None
+    expected = msgspec.to_builtins(case.expected.conversation) if case.expected.conversation else None
+    found: dict[str, Any] = {"id": case.id, "messages": told["messages"]}
+    if case.input is not None:
+        found["input"] = case.input
+    if expected:
+        found["expected"] = _given(expected)
+    if metrics := _given(told.get("metrics") or {}):
+        found["metrics"] = metrics
+    if case.metadata:
+        found["metadata"] = case.metadata
+    inside = isinstance(case.input, dict) and isinstance(case.input.get("trace"), dict)
+    if recorded.spans and not inside and (steps := steps_of(recorded)) is not None and steps.run is not None:
+        found["trace"] = _payload(steps)
+    return found
+
+
+def _given(value: Any) -> Any:
+    """Without what is null: nothing is asked for there."""
+    if isinstance(value, dict):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return value
+
+
+def _payload(steps: Steps) -> dict[str, Any]:
+    """The steps as NorthStar's SDK exports them."""
+    assert steps.run is not None
+    run = msgspec.to_builtins(steps.run)
+    run_id = run.pop("run_id")
+    return {
+        "run_id": run_id,
+        "sessions": [{"id": run_id}],
+        "runs": [_given({"id": run_id, "session_id": run_id, **run})],
+        "spans": [{"run_id": run_id, **_given(msgspec.to_builtins(span))} for span in steps.spans],
+        "events": [_event(run_id, msgspec.to_builtins(event)) for event in steps.events],
+    }
+
+
+def _event(run_id: str, event: dict[str, Any]) -> dict[str, Any]:
+    del event["order"]
+    return {"run_id": run_id, **_given(event)}
+
+
+def _plan(suite: Suite, folder: Path, output: Output, losses: list[Problem]) -> tuple[dict[str, Any], str]:
+    """The options under which the dataset has these graders, and how to say them."""
+    models = [None, *(spec.config.get("model") for spec in suite.evaluators if "model" in spec.config)]
+    for plan in PLANS:
+        for model in dict.fromkeys(models):
+            if plan_of(plan, model) == suite.evaluators:
+                said = " ".join(["--plan", plan, *(["--judge-model", model] if model else [])])
+                return {"plan": plan, "judge_model": model}, "" if plan == "deterministic" else f"run it with {said}"
+    usual = plan_of("deterministic")
+    graders = [_grader(spec, losses) for spec in suite.evaluators if spec not in usual]
+    text = json.dumps({"graders": [grader for grader in graders if grader]}, ensure_ascii=False, indent=2)
+    output.text(folder / GRADERS).write(text + "\n")
+    return {"graders": folder / GRADERS}, f"run it with --graders {folder / GRADERS}"
+
+
+def _grader(spec: EvaluatorSpec, losses: list[Problem]) -> dict[str, Any] | None:
+    if spec.type in _TYPES or spec.type in PREMADE:
+        return {"type": _TYPES.get(spec.type, spec.type), "name": spec.name, **spec.config}
+    if spec.type in TRACE:
+        return {"type": "trace", "name": spec.name, "check": spec.type, **spec.config}
+    losses.append(Problem("suite", f"NorthStar has no grader like {spec.type!r}", key=f"evaluators.{spec.name}"))
+    return None
