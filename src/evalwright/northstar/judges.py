@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
@@ -167,52 +167,37 @@ class RubricJudge(_Judge):
         self.rubric = rubric
 
 
-class FaithfulnessJudge(_Judge):
+class _NamedJudge(_Judge):
+    type: ClassVar[str]
+    """The evaluator that it is a face of, and its name unless it is given another."""
+
+    def __init__(
+        self,
+        name: str | None = None,
+        model: str = DEFAULT_RUBRIC_JUDGE_MODEL,
+        *,
+        completion_fn: CompletionFn | None = None,
+        threshold: float = 0.7,
+        temperature: float = 0.0,
+        scoring: JudgeScoringConfig | Mapping[str, Any] | None = None,
+    ) -> None:
+        config = {"model": model, "threshold": threshold, "temperature": temperature}
+        super().__init__(self.type if name is None else name, self.type, config, completion_fn, scoring)
+
+
+class FaithfulnessJudge(_NamedJudge):
     """Whether what the final response claims is supported."""
 
-    def __init__(
-        self,
-        name: str = "faithfulness_judge",
-        model: str = DEFAULT_RUBRIC_JUDGE_MODEL,
-        *,
-        completion_fn: CompletionFn | None = None,
-        threshold: float = 0.7,
-        temperature: float = 0.0,
-        scoring: JudgeScoringConfig | Mapping[str, Any] | None = None,
-    ) -> None:
-        config = {"model": model, "threshold": threshold, "temperature": temperature}
-        super().__init__(name, "faithfulness_judge", config, completion_fn, scoring)
+    type = "faithfulness_judge"
 
 
-class HallucinatedToolResultJudge(_Judge):
+class HallucinatedToolResultJudge(_NamedJudge):
     """Whether results of tools are claimed that no tool gave."""
 
-    def __init__(
-        self,
-        name: str = "hallucinated_tool_result_judge",
-        model: str = DEFAULT_RUBRIC_JUDGE_MODEL,
-        *,
-        completion_fn: CompletionFn | None = None,
-        threshold: float = 0.7,
-        temperature: float = 0.0,
-        scoring: JudgeScoringConfig | Mapping[str, Any] | None = None,
-    ) -> None:
-        config = {"model": model, "threshold": threshold, "temperature": temperature}
-        super().__init__(name, "hallucinated_tool_result_judge", config, completion_fn, scoring)
+    type = "hallucinated_tool_result_judge"
 
 
-class PlanningActionMismatchJudge(_Judge):
+class PlanningActionMismatchJudge(_NamedJudge):
     """Whether the actions fit the plans."""
 
-    def __init__(
-        self,
-        name: str = "planning_action_mismatch_judge",
-        model: str = DEFAULT_RUBRIC_JUDGE_MODEL,
-        *,
-        completion_fn: CompletionFn | None = None,
-        threshold: float = 0.7,
-        temperature: float = 0.0,
-        scoring: JudgeScoringConfig | Mapping[str, Any] | None = None,
-    ) -> None:
-        config = {"model": model, "threshold": threshold, "temperature": temperature}
-        super().__init__(name, "planning_action_mismatch_judge", config, completion_fn, scoring)
+    type = "planning_action_mismatch_judge"

@@ -1,0 +1,8 @@
+"""`python -m evalwright.northstar FILE ...`: a script, or `-m MODULE ...`, gets ours for `northstar.evals`."""
+
+from __future__ import annotations
+
+from evalwright.northstar.shim import serve
+from evalwright.run.scripts import run_with
+
+run_with(serve, "evalwright.northstar")
