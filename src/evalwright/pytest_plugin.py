@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from evalwright.pixie.noting import keep_with
-from evalwright.pytest_runs.folders import abandoned, new_folder
+from evalwright.pytest_runs.folders import claimed, new_folder
 from evalwright.pytest_runs.keeping import Recorder
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ _ARGUMENT = "case"
 _HIDDEN = "_evalwright_case"
 """The parameter of tests that take no case: evalwright runs theirs."""
 
-_OURS = ("CaseErrored", "CaseFailed", "EvalAssertionError")
+_ERRORED = "CaseErrored"
+_OURS = (_ERRORED, "CaseFailed", "EvalAssertionError")
 """Exceptions that say it all: of their tracebacks only the lines of the test are shown."""
 _MARK = "evalwright_error"
 """The attribute of reports of tests that could not be judged; it travels between processes."""
@@ -73,7 +74,6 @@ class _Session:
     def __init__(self, config: pytest.Config, given: dict[str, Any]) -> None:
         self._config = config
         self._runs, self._started = _runs(config), datetime.now(UTC)
-        self._is_worker = bool(given)
         self._recorder: Recorder | None = None
         self._suites: dict[tuple[Path, str | None], Any] = {}
         self._outcomes: list[Outcome] = []
@@ -91,6 +91,11 @@ class _Session:
         node.workerinput["evalwright_pixie"] = served
         if self._recorder is not None:
             node.workerinput["evalwright_folder"] = str(self._folder)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """What one of pytest-xdist's processes could not keep; a killed one says nothing."""
+        self._problems += getattr(node, "workeroutput", {}).get("evalwright_problems", [])
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         marker = metafunc.definition.get_closest_marker("evalwright")
@@ -147,13 +152,15 @@ class _Session:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         error = call.excinfo.value if call.excinfo is not None else None
-        if type(error).__name__ in _OURS and error is not None and (own := _within(item.path, error.__traceback__)):
+        kind = type(error).__name__
+        if error is not None and kind in _OURS and (own := _within(item.path, error.__traceback__)):
             call.excinfo = pytest.ExceptionInfo.from_exception(error.with_traceback(own))
         report = yield
-        if self._recorder is not None and (call.when == "call" or (call.when == "setup" and error is not None)):
-            if report.failed and error is not None and self._recorder.is_error(error):
-                setattr(report, _MARK, True)
-            self._recorder.finish(error, _status(error))
+        recorder = self._recorder
+        if report.failed and error is not None and (kind == _ERRORED or (recorder and recorder.is_error(error))):
+            setattr(report, _MARK, True)
+        if recorder is not None and (call.when == "call" or (call.when == "setup" and error is not None)):
+            recorder.finish(error, _status(error))
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -167,9 +174,11 @@ class _Session:
             return
         self._recorder.close()
         self._problems += [f"not recorded: {failure}" for failure in self._recorder.failures]
-        if not self._is_worker:
-            for folder in [*([self._folder] if self._folder.is_dir() else []), *abandoned(self._runs)]:
-                self._gather(folder)
+        if hasattr(self._config, "workeroutput"):
+            self._config.workeroutput["evalwright_problems"] = self._problems
+            return
+        for folder in [*([self._folder] if self._folder.is_dir() else []), *claimed(self._runs)]:
+            self._gather(folder)
 
     def _gather(self, folder: Path) -> None:
         from evalwright.errors import EvalwrightError

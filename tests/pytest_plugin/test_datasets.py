@@ -86,6 +86,15 @@ def test_a_system_that_raises_is_an_error(shop):
     told.stdout.fnmatch_lines(["E * no answer: adapter_error: RuntimeError: down"])
 
 
+def test_a_check_that_could_not_judge_is_an_error_and_no_failure(shop):
+    needs_files = "  - {name: builds, type: command, config: {cmd: [make]}}\noutput:"
+    shop.files({"eval.yaml": SUITE["eval.yaml"].replace("output:", needs_files)})
+    told = shop.run(a=MARKED + "def test_answer(case): case.check(case.input['say'])\n")
+    told.assert_outcomes(errors=1, failed=1)
+    shop.run("--evalwright-no-record").assert_outcomes(errors=1, failed=1)
+    told.stdout.fnmatch_lines(["E *CaseErrored: case kind: error", "E * builds error: missing_artifact: *"])
+
+
 def test_every_variant_and_trial_of_a_case_is_a_cell(shop):
     shop.files({"eval.yaml": SUITE["eval.yaml"] + "run: {trials: 2}\n"})
     shop.run("-k", "kind", a=MARKED + "def test_system(): pass\n").assert_outcomes(passed=1)
@@ -178,8 +187,9 @@ def test_secrets_of_the_suite_reach_neither_disk_nor_terminal(shop, monkeypatch)
     assert "tok-verysecret-98765" not in told.stdout.str()
 
 
-def test_what_cannot_be_written_is_told_and_no_test_ends_differently(shop):
+@pytest.mark.parametrize("options", [[], ["-n", "1"]])
+def test_what_cannot_be_written_is_told_and_no_test_ends_differently(shop, options):
     (shop.pytester.path / "runs").write_text("a file")
-    told = shop.run(a=MARKED + "def test_answer(case): case.check('thanks')\n")
+    told = shop.run(*options, a=MARKED + "def test_answer(case): case.check('thanks')\n")
     told.assert_outcomes(passed=2)
     told.stdout.fnmatch_lines(["not recorded: test_a.py::test_answer[[]kind]: *"])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from evalwright.stores.run_ids import safe_id
 
-__all__ = ["abandoned", "new_folder"]
+__all__ = ["claimed", "new_folder"]
 
 
 def _prefix() -> str:
@@ -20,9 +21,14 @@ def new_folder(runs: Path) -> Path:
     return runs / f"{_prefix()}{os.getpid()}-{os.urandom(4).hex()}"
 
 
-def abandoned(runs: Path) -> list[Path]:
-    """Folders of sessions of this machine whose main process is gone."""
-    return sorted(folder for folder in runs.glob(f"{_prefix()}*") if not _lives(folder.name))
+def claimed(runs: Path) -> list[Path]:
+    """Folders of sessions of this machine whose main process is gone, now with the name of one of this session."""
+    own = []
+    for folder in sorted(runs.glob(f"{_prefix()}*")):
+        if not _lives(folder.name):
+            with suppress(FileNotFoundError):  # another session was quicker
+                own.append(folder.rename(new_folder(runs)))
+    return own
 
 
 def _lives(name: str) -> bool:

@@ -159,9 +159,8 @@ class Recorder:
         if not self._test.statuses:
             return False
         from evalwright.pixie.assertions import EvalAssertionError
-        from evalwright.pytest_runs.suites import CaseErrored
 
-        if isinstance(error, CaseErrored) or any(error is one for one in self._test.raised):
+        if any(error is one for one in self._test.raised):
             return True
         statuses = set(self._test.statuses.values())
         return isinstance(error, EvalAssertionError) and "error" in statuses and "fail" not in statuses

@@ -57,6 +57,8 @@ class Spool:
 
     def hide(self, secrets: Mapping[str, str]) -> None:
         """Let these not reach the disk either, by the name of where they come from."""
+        if secrets.items() <= self._secrets.items():
+            return
         self._secrets |= secrets
         self._encoder = self._new_encoder()
 

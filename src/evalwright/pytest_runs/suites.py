@@ -207,7 +207,7 @@ class CaseUnderTest:
 
     def _conclude(self, records: Sequence[Record]) -> None:
         __tracebackhide__ = True
-        statuses = {record.verdict.status for record in records}
+        statuses = {_status(record) for record in records}
         lines = "\n".join(line for record in records for line in _lines(self.id, record))
         message = Masker.of(self.secrets, os.environ).mask_text(lines)
         if self._recorder is not None:
@@ -248,12 +248,20 @@ def _in_thread(call: Callable[[], list[Record]]) -> list[Record]:
     return done.result()
 
 
+def _status(record: Record) -> str:
+    """The verdict; an error where nothing but errors kept the case from passing, whatever its format makes of those."""
+    open_rows = [row for row in record.results if not row.passed and not row.skipped]
+    if record.verdict.status == "fail" and open_rows and all(row.error is not None for row in open_rows):
+        return "error"
+    return record.verdict.status
+
+
 def _lines(name: str, record: Record) -> list[str]:
     """The case, what each check said that did not pass, and the answer."""
     verdict, trace = record.verdict, record.trace
     if verdict.status == "pass":
         return []
-    lines = [f"case {one_line(name, _LONGEST)}: {verdict.status}"]
+    lines = [f"case {one_line(name, _LONGEST)}: {_status(record)}"]
     if trace.error is not None:
         lines.append(f"  no answer: {trace.error.type}: {one_line(trace.error.message, _LONGEST)}")
     for row in record.results:
