@@ -125,7 +125,7 @@ class _Model:
         from evalwright.model.chat import ChatMessage, ChatRequest, Purpose
 
         said = [m for m in asked.chat if m["role"] != "system"] or [{"role": "user", "content": asked.prompt}]
-        system = [asked.system or "", *(m["content"] for m in asked.chat if m["role"] == "system")]
+        system = [asked.system or "", asked.guidelines, *(m["content"] for m in asked.chat if m["role"] == "system")]
         settings = {**self._settings, **asked.settings}
         request = ChatRequest(
             self._model,

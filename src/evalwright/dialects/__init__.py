@@ -78,7 +78,7 @@ def _head(path: Path) -> Mapping[str, Any]:
     if path.suffix not in (".yaml", ".yml", ".json"):
         return {}
     try:
-        value = yaml.load(path, "native").value
+        value = yaml.load(path, "native").value if path.suffix == ".json" else yaml.top_level(path)
     except InputError:
         # a file with mistakes is still the file that its name says: its dialect tells them
         return {"eval": {}} if path.suffix in (".yaml", ".yml") else {}

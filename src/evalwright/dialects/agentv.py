@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evalwright.dialects.agentv_cases import Cases, Defaults
+from evalwright.dialects.agentv_config import read_config
 from evalwright.dialects.agentv_evaluators import Evaluators
 from evalwright.dialects.agentv_file import first_line, is_case, read_file
 from evalwright.dialects.agentv_messages import Files
@@ -22,6 +24,8 @@ __all__ = ["Agentv"]
 _TIMEOUT = 120.0
 _RETRIES = 2
 _WORKERS = 3
+_HEAD = 4096
+_SCHEMA = re.compile(r"^\$schema:\s*[\"']?agentv-(targets|config|eval)\b", re.MULTILINE)
 
 
 class Agentv:
@@ -30,12 +34,12 @@ class Agentv:
     options = ("target", "targets", "agent_timeout", "max_retries", "workers")
 
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        if path.name in ("targets.yaml", "targets.yml"):
-            return isinstance(head.get("targets"), list)
         if path.suffix.lower() == ".jsonl":
             return is_case(first_line(path))
         named = any(isinstance(head.get(key), list) for key in ("evalcases", "eval_cases", "tests"))
-        return named and "eval" not in head
+        named = named or "evalcases" in head or str(head.get("$schema")).startswith("agentv-")
+        beside = _place(path) == "config" or (_place(path) == "targets" and "targets" in head)
+        return (named or beside) and "eval" not in head
 
     def load(
         self,
@@ -51,16 +55,16 @@ class Agentv:
     ) -> Suite:
         files = Files(path.resolve().parent)
         environment = {**load_dotenv(files.roots), **variables}
-        if path.name in ("targets.yaml", "targets.yml"):
-            Targets.read(path, environment)
-            return Suite(name="targets", dialect="agentv", source=path, cases=(), variants=[], evaluators=[])
+        place = _schema(path) or _place(path)
+        if place in ("targets", "config"):
+            return _beside(path, place, environment)
         file = read_file(path)
         folder = str(path.resolve().parent)
         known, missing = _targets(targets, files, environment)
-        chosen = target or file.default_target or "default"
+        chosen = target or file.default_target or files.config.target or "default"
         if known is not None:
             known.chosen(chosen)
-        limit = agent_timeout or _TIMEOUT
+        limit = agent_timeout or files.config.timeout_seconds or _TIMEOUT
         defaults = Defaults(file, files, target, known, limit)
         judges = _judges(known, chosen, folder)
         cases = Cases(file, defaults, Evaluators(files, folder, judges, agent_timeout))
@@ -95,13 +99,42 @@ class Agentv:
             document=file.document,
             target_chosen=True,
             metadata=file.metadata,
-            warnings=cases.warnings,
+            warnings=[*files.config.warnings, *file.warnings(), *cases.warnings],
         )
+
+
+def _place(path: Path) -> str:
+    """What a file is by where it lies: `targets`, `config`, or `eval`."""
+    if path.suffix in (".yaml", ".yml") and (path.stem == "targets" or path.parts[-2:-1] == (".agentv",)):
+        return path.stem if path.stem in ("targets", "config") else "eval"
+    return "eval"
+
+
+def _schema(path: Path) -> str:
+    """What a file is by its `$schema`, empty where that says nothing; `agentv-targets-v2.2` are targets."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            match = _SCHEMA.search(file.read(_HEAD))
+    except OSError:
+        return ""
+    return match[1] if match else ""
+
+
+def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
+    """A file beside suites, to be checked: it has no cases."""
+    if kind == "targets":
+        warnings = Targets.read(path, environment).warnings
+    else:
+        warnings = list(read_config(path).warnings)
+    nothing: dict[str, Any] = {"cases": (), "variants": [], "evaluators": []}
+    return Suite(name=kind, dialect="agentv", source=path, warnings=warnings, **nothing)
 
 
 def _targets(named: Path | None, files: Files, environment: Mapping[str, str]) -> tuple[Targets | None, str]:
     """The targets, or the message with which a run is refused: a file may be checked without any."""
     path = targets_file(named, files.roots)
+    if path is None and named is not None:
+        raise InputError(Problem(str(named), "there is no such file of targets"))
     if path is None:
         return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
     return Targets.read(path, environment), ""

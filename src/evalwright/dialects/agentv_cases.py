@@ -15,6 +15,7 @@ from evalwright.dialects.agentv_messages import (
     chat_of,
     checked_messages,
     expected_messages,
+    guidelines_of,
     prompt_of,
     question_of,
     reference_of,
@@ -136,7 +137,8 @@ class Cases:
         tell: Notes,
     ) -> dict[str, Any]:
         files = self._defaults.files
-        named = [str(path) for block in _file_blocks(messages) if (path := files.find(block)) is not None]
+        named = dict.fromkeys(path for block in _file_blocks(messages) if (path := files.find(block)) is not None)
+        guidelines = [path for path in named if files.is_guideline(path)]
         extra: dict[str, Any] = {
             "question": question_of(messages),
             "prompt": prompt_of(messages, files, embed=True),
@@ -145,7 +147,9 @@ class Cases:
             "input_messages": messages,
             "expected_messages": expected,
             "reference_answer": reference_of(expected),
-            "input_files": named,
+            "input_files": [str(path) for path in named if path not in guidelines],
+            "guideline_files": [str(path) for path in guidelines],
+            "guidelines": guidelines_of(guidelines),
         }
         return extra | self._overrides(execution, tell)
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
 
 __all__ = ["OUTCOMES", "EvalFile", "first_line", "is_case", "read_file"]
 
 OUTCOMES = ("expected_outcome", "criteria", "outcome")
+_HEAD = {
+    "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
+    "assertions", "tags", "author", "license", "category",
+}  # fmt: skip
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
+_LONGEST = 2048
 _CASES = ("evalcases", "eval_cases", "cases", "tests")
 
 
@@ -28,6 +35,9 @@ class EvalFile:
     """The top level of the YAML file or of the sidecar, without the cases."""
     line_of: Callable[[int, str], int | None]
     """The line of a key path inside a case."""
+    head_path: Path
+    head_line: Callable[[str], int | None]
+    """The line of a key of the head."""
     key: str = "evalcases"
     document: dict[str, Any] = field(default_factory=dict)
 
@@ -64,6 +74,18 @@ class EvalFile:
     def tags(self) -> list[str]:
         tags = self.metadata.get("tags", self.head.get("tags"))
         return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+
+    def warnings(self) -> list[Problem]:
+        """What the top level says that nothing reads, or not as the standard wants it."""
+        found = [
+            (key, f"nothing reads the key {key!r}{did_you_mean(key, _HEAD)}") for key in self.head if key not in _HEAD
+        ]
+        name = self.head.get("name")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            found.append(("name", f"name: the standard wants 2 to 64 of a-z, 0-9 and '-', found {name!r}"))
+        if len(str(self.head.get("description", ""))) > _LONGEST:
+            found.append(("description", f"description: the standard wants at most {_LONGEST} characters"))
+        return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in found]
 
     def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:
         """A mistake in a case: its place in the file, its id and the path inside it."""
@@ -118,7 +140,7 @@ def _yaml(path: Path) -> EvalFile:
     def line_of(index: int, inside: str) -> int | None:
         return document.line((key, index, *_steps(inside)))
 
-    return EvalFile(path, cases, head, line_of, key, document.value)
+    return EvalFile(path, cases, head, line_of, path, lambda name: document.line((name,)), key, document.value)
 
 
 def _steps(path: str) -> list[str | int]:
@@ -144,7 +166,10 @@ def _json_lines(path: Path) -> EvalFile:
     if problems:
         raise InputError(problems)
     sidecar = path.with_suffix(".yaml")
-    head: Any = yaml.load(sidecar, "yaml12").value if sidecar.is_file() else {}
+    document = yaml.load(sidecar, "yaml12") if sidecar.is_file() else yaml.Document(str(sidecar), {})
+    head = document.value or {}
+    if not isinstance(head, dict):
+        raise InputError(Problem(str(sidecar), f"expected a mapping, found {type(head).__name__}"))
     return EvalFile(
-        path, cases, head if isinstance(head, dict) else {}, lambda i, _inside: lines[i], document=head or {}
+        path, cases, head, lambda i, _inside: lines[i], sidecar, lambda name: document.line((name,)), document=head
     )

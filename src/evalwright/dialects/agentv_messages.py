@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Files", "chat_of", "checked_messages", "expected_messages", "prompt_of", "question_of", "reference_of"]
+from evalwright.dialects.agentv_config import Config, config_file, read_config
+
+__all__ = [
+    "Files",
+    "chat_of",
+    "checked_messages",
+    "expected_messages",
+    "guidelines_of",
+    "prompt_of",
+    "question_of",
+    "reference_of",
+]
 
 Tell = Callable[[str, str], None]
 """Tells a mistake: the path inside the case, and the message."""
@@ -20,10 +31,20 @@ class Files:
     """Finds files that messages and prompts name: beside the eval file, in its parents up to the repository's root."""
 
     def __init__(self, folder: Path) -> None:
-        parents = [folder, *folder.parents]
-        root = next((parent for parent in parents if (parent / ".git").exists()), None)
-        within = parents[: parents.index(root) + 1] if root is not None else [folder]
-        self.roots = list(dict.fromkeys([*within, Path.cwd()]))
+        parents, here = [folder, *folder.parents], Path.cwd()
+        outermost = here if here in parents else folder
+        root = next((parent for parent in parents if (parent / ".git").exists()), outermost)
+        self.roots = list(dict.fromkeys([*parents[: parents.index(root) + 1], here]))
+        path = config_file(self.roots)
+        self.config = Config() if path is None else read_config(path)
+        self._root = root
+
+    def is_guideline(self, path: Path) -> bool:
+        """Whether the repository's configuration says so."""
+        patterns = self.config.guidelines
+        if patterns is None or not path.is_relative_to(self._root):
+            return False
+        return patterns.fullmatch(path.relative_to(self._root).as_posix()) is not None
 
     def find(self, name: str) -> Path | None:
         """The first file of that name; leading slashes are dropped for the search roots."""
@@ -164,7 +185,10 @@ def chat_of(messages: Sequence[dict[str, Any]], files: Files) -> list[dict[str, 
 def _parts(message: dict[str, Any], files: Files, embed: bool) -> Iterator[str]:
     for block in _blocks(message):
         if block.get("type") == "file":
-            yield _file(str(block.get("value", block.get("text"))), files, embed)
+            name = str(block.get("value", block.get("text")))
+            path = files.find(name)
+            if path is None or not files.is_guideline(path):
+                yield _file(name, path, embed)
         elif block.get("type") == "image":
             value = str(block.get("value", block.get("text")))
             yield f'<image path="{value}">' if not value.startswith("data:") else "<image>"
@@ -172,8 +196,12 @@ def _parts(message: dict[str, Any], files: Files, embed: bool) -> Iterator[str]:
             yield text
 
 
-def _file(name: str, files: Files, embed: bool) -> str:
-    path = files.find(name)
+def guidelines_of(paths: Iterable[Path]) -> str:
+    """The content of files that are guidelines, apart from the prompt."""
+    return "\n\n".join(_file(path.name, path, True) for path in paths)
+
+
+def _file(name: str, path: Path | None, embed: bool) -> str:
     shown = name.lstrip("/")
     if path is None or not embed:
         return f'<file: path="{shown}">'

@@ -17,6 +17,13 @@ _PROVIDERS = (
     "cli", "mock", "python", "openai", "anthropic", "azure", "gemini", "codex", "claude-code", "copilot-cli", "pi",
     "vscode",
 )  # fmt: skip
+_KEYS = {
+    "name", "provider", "judge_target", "workers", "provider_batching", "max_retries", "retry_initial_delay_ms",
+    "retry_max_delay_ms", "retry_backoff_factor", "retry_status_codes", "temperature", "max_output_tokens", "config",
+    "response", "responses", "command_template", "command", "files_format", "cwd", "timeout_seconds", "healthcheck",
+    "keep_temp_files", "verbose", "model", "base_url", "endpoint", "api_key", "deployment", "api_version", "version",
+    "callable",
+}  # fmt: skip
 _AGENTS = ("codex", "claude-code", "copilot-cli", "pi", "vscode")
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\Z")
 _KEY = "api_key"
@@ -26,13 +33,13 @@ _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 class Targets:
     """The targets of one file, by name; a mistake in one that is not used is told all the same."""
 
-    def __init__(self, path: Path, targets: dict[str, dict[str, Any]]) -> None:
-        self.path, self._targets = path, targets
+    def __init__(self, path: Path, targets: dict[str, dict[str, Any]], warnings: list[Problem]) -> None:
+        self.path, self._targets, self.warnings = path, targets, warnings
 
     @classmethod
     def read(cls, path: Path, environment: Mapping[str, str]) -> Targets:
         """Raises InputError with every mistake of the file."""
-        return cls(path, _read(path, environment))
+        return cls(path, *_read(path, environment))
 
     def chosen(self, name: str) -> str:
         """The name itself. Raises InputError when there is no such target."""
@@ -62,7 +69,7 @@ def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _read(path: Path, environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+def _read(path: Path, environment: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
     document = yaml.load(path, "yaml12")
     listed = document.value.get("targets") if isinstance(document.value, dict) else None
     if not isinstance(listed, list):
@@ -71,6 +78,7 @@ def _read(path: Path, environment: Mapping[str, str]) -> dict[str, dict[str, Any
             Problem(str(path), f"targets: expected a list, found {found}", document.line(("targets",)), "targets")
         )
     problems: list[Problem] = []
+    warnings = []
     targets = {}
     for i, raw in enumerate(listed):
         for key, message in _mistakes(raw):
@@ -81,9 +89,11 @@ def _read(path: Path, environment: Mapping[str, str]) -> dict[str, dict[str, Any
                 message = f"{key}: the environment variable {name} of target {raw['name']!r} is not set"
                 problems.append(Problem(str(path), message, document.line(("targets", i, key)), f"targets[{i}].{key}"))
             targets[raw["name"]] = resolved
+            for key, message in _doubts(raw):
+                warnings.append(Problem(str(path), message, document.line(("targets", i, key)), f"targets[{i}].{key}"))
     if problems:
         raise InputError(problems)
-    return targets
+    return targets, warnings
 
 
 def _mistakes(raw: Any) -> Iterator[tuple[str, str]]:
@@ -104,6 +114,16 @@ def _mistakes(raw: Any) -> Iterator[tuple[str, str]]:
         )
     elif provider in _AGENTS:
         yield ".provider", f"target {name!r}: the provider {provider!r} is not available; wrap the program with 'cli'"
+
+
+def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is allowed, but most likely not meant."""
+    for key, value in raw.items():
+        name = _snake(str(key))
+        if name not in _KEYS:
+            yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, _KEYS)}"
+        elif name == _KEY and isinstance(value, str) and not _REFERENCE.match(value.strip()):
+            yield str(key), f"a key written into the file: name a variable, '{key}: ${{{{ NAME }}}}'"
 
 
 def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:

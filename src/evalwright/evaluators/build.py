@@ -10,6 +10,7 @@ from __future__ import annotations
 import types
 import typing
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 import msgspec
@@ -63,16 +64,22 @@ def _built(kind: Any, config: Mapping[str, Any]) -> Any:
         if check is not None:
             problems.extend(check(values))
         if not problems:
-            fields = {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
-            return kind(**{fields[key]: value for key, value in values.items()})
+            fields = _fields(kind)
+            return kind(**{fields[key].name: value for key, value in values.items()})
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(Problem("", str(error))) from error
     raise InputError(problems)
 
 
+@cache
+def _fields(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """By key. msgspec reads the annotations anew each time, which takes most of the time of building evaluators."""
+    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+
+
 def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every known key that was given, and what is wrong with the keys one by one."""
-    fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    fields = _fields(kind)
     values: dict[str, Any] = {}
     problems = []
     for key, found in config.items():

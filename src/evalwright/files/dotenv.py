@@ -10,6 +10,8 @@ from pathlib import Path
 __all__ = ["load_dotenv", "nearest_dotenv"]
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
+_OF_FILES: dict[str, str] = {}
+"""What such files have put into the environment: those of other folders may say something else."""
 
 
 def load_dotenv(folders: Sequence[Path]) -> dict[str, str]:
@@ -25,9 +27,10 @@ def load_dotenv(folders: Sequence[Path]) -> dict[str, str]:
                 match = _LINE.match(line)
                 if match and not line.lstrip().startswith("#"):
                     found[match[1]] = _unquoted(match[2])
-    for name, value in found.items():
-        os.environ.setdefault(name, value)
-    return {**found, **os.environ}
+    real = {name: value for name, value in os.environ.items() if _OF_FILES.get(name) != value}
+    _OF_FILES.update(found)
+    os.environ.update({**found, **real})
+    return {**found, **real}
 
 
 def nearest_dotenv(start: Path) -> list[Path]:

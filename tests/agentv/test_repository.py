@@ -1,0 +1,161 @@
+"""What a repository says for its AgentEvals files: targets, `.env` files, `.agentv/config.yaml`; warnings."""
+
+import json
+import os
+
+import pytest
+
+from evalwright.dialects import load_suite
+from evalwright.errors import InputError
+from evalwright.model.trace import Trace
+from evalwright.run.api import open_run, run_suite
+
+CHECK = {"name": "l", "type": "latency", "threshold": 60000}
+MOCK = """\
+targets:
+  - {name: default, provider: mock, response: here}
+  - {name: other, provider: mock, response: there}
+"""
+
+
+@pytest.fixture(autouse=True)
+def environment():
+    """What `.env` files put into the environment does not outlive the test."""
+    kept = dict(os.environ)
+    yield
+    for name in os.environ.keys() - kept.keys():
+        del os.environ[name]
+
+
+@pytest.fixture
+def repository(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "evals" / "deep").mkdir(parents=True)
+    (tmp_path / ".agentv").mkdir()
+    (tmp_path / ".agentv" / "targets.yaml").write_text(MOCK)
+    return tmp_path
+
+
+def suite(repository, head="", **case):
+    path = repository / "evals" / "deep" / "EVAL.yaml"
+    whole = {"id": "a", "expected_outcome": "x", "input": "hi", "execution": {"evaluators": [CHECK]}, **case}
+    path.write_text(f"name: shop-suite\n{head}\nevalcases: {json.dumps([whole])}\n")
+    loaded = load_suite(path, "agentv")
+    loaded.out = repository / "runs"
+    return loaded
+
+
+def answer(loaded):
+    reader, _ = open_run(run_suite(loaded).run_dir)
+    (trace,) = reader.traces(Trace)
+    return trace.output.final_answer
+
+
+def configured(repository, text):
+    (repository / ".agentv" / "config.yaml").write_text(text)
+
+
+def test_targets_of_the_repository_are_found(repository):
+    assert answer(suite(repository)) == "here"
+
+
+def test_the_nearest_targets_win(repository):
+    (repository / "evals" / "targets.yml").write_text(MOCK.replace("here", "nearer"))
+    assert answer(suite(repository)) == "nearer"
+
+
+def test_without_a_repository_parents_up_to_the_working_directory_are_searched(repository, monkeypatch):
+    (repository / ".git").rmdir()
+    monkeypatch.chdir(repository)
+    assert answer(suite(repository)) == "here"
+
+
+def test_targets_that_are_named_must_be_there(repository):
+    suite(repository)
+    with pytest.raises(InputError, match="no such file of targets"):
+        load_suite(repository / "evals" / "deep" / "EVAL.yaml", "agentv", options={"targets": repository / "gone.yaml"})
+
+
+def test_the_nearest_env_file_wins_and_the_environment_over_all(repository, monkeypatch):
+    monkeypatch.setenv("THIRD", "real")
+    (repository / ".env").write_text("FIRST=far\nSECOND=far\nTHIRD=far\n")
+    (repository / "evals" / ".env").write_text('export SECOND="near" \n')
+    target = {"name": "default", "provider": "cli", "command_template": "echo $FIRST $SECOND $THIRD"}
+    (repository / "evals" / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+    assert answer(suite(repository)) == "far near real"
+
+
+def test_a_repository_has_a_target_for_suites_that_name_none(repository):
+    configured(repository, "defaults: {target: other}\n")
+    assert answer(suite(repository)) == "there"
+    assert answer(suite(repository, "execution: {target: default}")) == "here"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "apart"),
+    [("docs/**", True), ("**/*.rules.md", True), ("docs/*.{txt,md}", True), ("docs/?.md", False), ("*.md", False)],
+)
+def test_guidelines_are_apart_from_the_prompt(repository, pattern, apart):
+    configured(repository, f"guideline_patterns: ['{pattern}']\n")
+    (repository / "docs").mkdir()
+    (repository / "docs" / "style.rules.md").write_text("Be brief.")
+    blocks = [{"type": "text", "value": "Write it"}, {"type": "file", "value": "/docs/style.rules.md"}]
+    (case,) = suite(repository, input=[{"role": "user", "content": blocks}]).cases
+    found = case.extra
+    assert ("Be brief." in found["guidelines"], "Be brief." in found["prompt"]) == (apart, not apart)
+    assert [len(found["guideline_files"]), len(found["input_files"])] == ([1, 0] if apart else [0, 1])
+
+
+def test_every_mistake_of_a_configuration_is_told(repository):
+    configured(repository, "guideline_patterns: x\ndefaults:\n  timeout_seconds: -1\n  target: 5\n")
+    with pytest.raises(InputError) as raised:
+        suite(repository)
+    assert [(p.line, p.key) for p in raised.value.problems] == [
+        (1, "guideline_patterns"),
+        (3, "defaults.timeout_seconds"),
+        (4, "defaults.target"),
+    ]
+
+
+def test_keys_that_nothing_reads_are_warned_of(repository):
+    configured(repository, "guideline_pattern: []\n")
+    found = [(p.line, p.key) for p in suite(repository, "descripton: x\nthreshold: 1").warnings]
+    assert found == [(1, "guideline_pattern"), (2, "descripton"), (3, "threshold")]
+
+
+@pytest.mark.parametrize("name", ["Shop", "x", "-shop", "shop_1"])
+def test_names_that_the_standard_does_not_know_are_warned_of(repository, name):
+    path = repository / "EVAL.yaml"
+    path.write_text(f"name: {name}\nevalcases: []\n")
+    assert [p.key for p in load_suite(path, "agentv").warnings] == ["name"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (".agentv/config.yaml", "defaults: 5\n", "defaults: expected a mapping"),
+        (".agentv/targets.yaml", "targets: 5\n", "expected a list"),
+        ("mine.yaml", "$schema: agentv-targets-v2.2\ntargets: [{name: x, provider: telepathy}]\n", "telepathy"),
+    ],
+)
+def test_files_beside_suites_are_checked(repository, name, text, said):
+    (repository / name).write_text(text)
+    with pytest.raises(InputError, match=said):
+        load_suite(repository / name)
+
+
+def test_keys_in_the_file_and_unknown_keys_of_targets_are_warned_of(repository):
+    path = repository / "targets.yaml"
+    path.write_text("targets:\n  - {name: a, provider: openai, model: m, api_key: sk-1, modle: x}\n")
+    assert [p.key for p in load_suite(path).warnings] == ["targets[0].api_key", "targets[0].modle"]
+
+
+def test_another_files_env_is_no_environment(repository):
+    """A suite that is looked at after another one does not get the other's variables."""
+    near = repository / "evals" / "deep" / ".env"
+    near.write_text("WHERE=first\n")
+    target = {"name": "default", "provider": "mock", "response": "${{ WHERE }}"}
+    (repository / "evals" / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+    assert answer(suite(repository)) == "first"
+    near.write_text("WHERE=second\n")
+    assert answer(suite(repository)) == "second"
