@@ -144,10 +144,18 @@ def test_files_beside_suites_are_checked(repository, name, text, said):
         load_suite(repository / name)
 
 
-def test_keys_in_the_file_and_unknown_keys_of_targets_are_warned_of(repository):
+def test_keys_of_targets_that_nothing_reads_are_warned_of(repository):
     path = repository / "targets.yaml"
-    path.write_text("targets:\n  - {name: a, provider: openai, model: m, api_key: sk-1, modle: x}\n")
-    assert [p.key for p in load_suite(path).warnings] == ["targets[0].api_key", "targets[0].modle"]
+    path.write_text("targets:\n  - {name: a, provider: openai, model: m, modle: x}\n")
+    assert [p.key for p in load_suite(path).warnings] == ["targets[0].modle"]
+
+
+def test_keys_of_providers_are_refused_in_files(repository):
+    path = repository / "targets.yaml"
+    path.write_text("targets:\n  - {name: a, provider: openai, model: m, api_key: sk-s3cret}\n")
+    with pytest.raises(InputError, match="name of a variable") as raised:
+        load_suite(path)
+    assert "s3cret" not in str(raised.value)
 
 
 def test_another_files_env_is_no_environment(repository):

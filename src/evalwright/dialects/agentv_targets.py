@@ -103,6 +103,9 @@ def _mistakes(raw: Any) -> Iterator[tuple[str, str]]:
     name = raw.get("name")
     if not isinstance(name, str) or not name:
         yield ".name", "name: a target needs a name"
+    for key, value in raw.items():
+        if _snake(str(key)) == _KEY and not (isinstance(value, str) and _REFERENCE.match(value.strip())):
+            yield f".{key}", f"{key} of target {name!r}: expected the name of a variable, '${{{{ NAME }}}}', not a key"
     provider = raw.get("provider")
     if not isinstance(provider, str):
         yield ".provider", f"provider: target {name!r} needs a provider"
@@ -118,12 +121,10 @@ def _mistakes(raw: Any) -> Iterator[tuple[str, str]]:
 
 def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is allowed, but most likely not meant."""
-    for key, value in raw.items():
+    for key in raw:
         name = _snake(str(key))
         if name not in _KEYS:
             yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, _KEYS)}"
-        elif name == _KEY and isinstance(value, str) and not _REFERENCE.match(value.strip()):
-            yield str(key), f"a key written into the file: name a variable, '{key}: ${{{{ NAME }}}}'"
 
 
 def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:

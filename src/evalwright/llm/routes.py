@@ -27,7 +27,7 @@ _PROVIDERS = {
     "google": _Provider(
         "openai",
         "https://generativelanguage.googleapis.com/v1beta/openai/",
-        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
         "GEMINI_BASE_URL",
     ),
     "openrouter": _Provider("openai", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), "OPENROUTER_BASE_URL"),

@@ -1,0 +1,106 @@
+"""Models as targets and as judges, through their HTTP interfaces."""
+
+import asyncio
+import json
+import threading
+from typing import NamedTuple
+
+import pytest
+
+from evalwright.dialects import load_suite
+from evalwright.model.result import EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.api import open_run, run_suite
+from llm.asking import anthropic, openai
+from targets.loopback import serving
+
+CHECK = {"name": "l", "type": "latency", "threshold": 60000}
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}]
+
+
+class Request(NamedTuple):
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs one case against a server that gives some replies; the records and what the server was asked."""
+
+    def run(target, *replies, evaluators=(CHECK,), **more):
+        (tmp_path / ".git").mkdir(exist_ok=True)
+        case = {"id": "a", "expected_outcome": "x", "input": MESSAGES, "execution": {"evaluators": [*evaluators]}}
+        (tmp_path / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": [case]}))
+        ready, done, found = threading.Event(), threading.Event(), {}
+
+        def serve():
+            async def serving_until_done():
+                async with serving(*replies) as server:
+                    found["server"] = server
+                    ready.set()
+                    await asyncio.to_thread(done.wait)
+
+            asyncio.run(serving_until_done())
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            ready.wait(10)
+            here = f"http://127.0.0.1:{found['server'].port}"
+            listed = [{"name": "default", **target, **more}]
+            text = json.dumps({"targets": listed}).replace("HERE", here)
+            (tmp_path / "targets.yaml").write_text(text)
+            suite = load_suite(tmp_path / "EVAL.yaml", "agentv")
+            suite.out = tmp_path / "runs"
+            reader, _ = open_run(run_suite(suite).run_dir)
+        finally:
+            done.set()
+            thread.join(10)
+        requests = [Request(**request) for request in found["server"].requests]
+        return list(reader.traces(Trace)), list(reader.results(EvaluationResult)), requests
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("target", "variable", "path"),
+    [
+        ({"provider": "openai", "model": "m", "base_url": "HERE/v1"}, "OPENAI_API_KEY", "/v1/chat/completions"),
+        ({"provider": "gemini", "model": "m", "base_url": "HERE/v1beta/openai"}, "GEMINI_API_KEY", "/v1beta/openai/"),
+        ({"provider": "azure", "deployment": "m", "endpoint": "HERE"}, "AZURE_OPENAI_API_KEY", "/openai/v1/chat/"),
+    ],
+)
+def test_models_behind_chat_completions_answer(run, monkeypatch, target, variable, path):
+    monkeypatch.setenv(variable, "k3y")
+    monkeypatch.setenv("MY_KEY", "0wn")
+    (trace,), _, requests = run(target, openai("four"))
+    (asked,) = requests
+    assert (trace.output.final_answer, trace.metrics.token_output) == ("four", 10)
+    assert (asked.path.startswith(path), asked.headers["authorization"]) == (True, "Bearer k3y")
+    assert [m["role"] for m in json.loads(asked.body)["messages"]] == ["system", "user"]
+
+
+def test_a_target_names_its_key(run, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "0wn")
+    target = {"provider": "azure", "deployment": "m", "endpoint": "HERE", "api_key": "${{ MY_KEY }}"}
+    _, _, (asked,) = run(target, openai("four"))
+    assert asked.headers["authorization"] == "Bearer 0wn"
+
+
+def test_anthropic_answers(run, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k3y")
+    target = {"provider": "anthropic", "model": "m", "base_url": "HERE"}
+    (trace,), _, (asked,) = run(target, anthropic("four"))
+    assert (trace.output.final_answer, json.loads(asked.body)["system"]) == ("four", "Be brief.")
+
+
+def test_models_judge(run, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k3y")
+    target = {"provider": "openai", "model": "m", "base_url": "HERE/v1"}
+    judge = {"name": "j", "type": "llm_judge", "config": {"temperature": 0, "max_tokens": 50}}
+    _, (row,), requests = run(target, openai("four"), openai('{"score": 0.9}'), evaluators=[judge])
+    asked = json.loads(requests[1].body)
+    assert (row.score, asked["temperature"], asked["max_tokens"]) == (0.9, 0, 50)
+    assert "four" in asked["messages"][1]["content"]
