@@ -6,7 +6,7 @@ import pytest
 
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.llm.cache import Cache
-from evalwright.llm.routes import route_of
+from evalwright.llm.routes import missing_key, route_of
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 from llm.asking import anthropic, asked, openai, refused, reply, request
@@ -186,8 +186,28 @@ def test_nothing_leaves_this_machine_without_a_network():
 
 
 def test_a_missing_key_is_named():
-    (outcome,), _ = asked([openai()], request(base_url="https://models.example/v1"))
-    assert "OPENAI_API_KEY" in str(outcome)
+    (outcome,), _ = asked([openai()], request(model="groq/llama"))
+    assert "GROQ_API_KEY" in str(outcome)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "environment", "variables"),
+    [
+        ({}, {}, "OPENAI_API_KEY"),
+        ({"model": "claude-x"}, {}, "ANTHROPIC_API_KEY"),
+        ({"provider": "google"}, {}, "GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ({"api_key_env": "MY_KEY", "base_url": "https://models.example/v1"}, {}, "MY_KEY"),
+        ({"model": "azure/x"}, {"AZURE_OPENAI_ENDPOINT": "https://mine.example"}, "AZURE_OPENAI_API_KEY"),
+        ({}, {"OPENAI_API_KEY": "k"}, None),
+        ({"provider": "google"}, {"GOOGLE_API_KEY": "k"}, None),
+        ({"base_url": "https://models.example/v1"}, {}, None),
+        ({}, {"OPENAI_BASE_URL": "http://localhost:8000/v1"}, None),
+        ({"model": "python:module:function"}, {}, None),
+        ({"model": "litellm/x"}, {}, None),
+    ],
+)
+def test_the_variables_of_a_missing_key(asked_for, environment, variables):
+    assert missing_key(request(**asked_for), environment) == variables
 
 
 async def gateway(asked_for):

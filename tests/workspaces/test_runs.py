@@ -118,6 +118,28 @@ def test_a_killed_run_leaves_its_folder_to_the_next_session_which_finishes_it(tm
     assert leftovers(tmp_path) == []
 
 
+COVERED = """
+  - {name: behind, type: git_diff, config: {must_modify_files: [calc.py]}, extractor: {type: last_assistant}}
+  - name: within
+    type: composite
+    config:
+      evaluators:
+        - {name: changed, type: git_diff, config: {must_modify_files: [calc.py]}}
+        - {name: reads, type: command, config: {cmd: [grep, -q, changed, calc.py]}, threshold: 1.0}
+run:"""
+
+
+def test_evaluators_behind_extractors_and_within_composites_see_the_files_too(tmp_path):
+    suite = make(tmp_path, ["edit"])
+    suite.write_text(suite.read_text().replace("\nrun:", COVERED))
+    done = evalwright(tmp_path, "run", "eval.yaml")
+    assert done.returncode == 0, done.stdout
+    expected = {("c0", name): True for name in ("changed", "reads", "behind", "within")}
+    assert verdicts(newest(tmp_path)) == expected
+    evalwright(tmp_path, "re-evaluate", newest(tmp_path))
+    assert verdicts(newest(tmp_path)) == expected
+
+
 def test_stored_artifacts_are_what_is_judged_again(tmp_path):
     make(tmp_path, ["edit", "raise"])
     evalwright(tmp_path, "run", "eval.yaml")

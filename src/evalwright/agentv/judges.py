@@ -8,17 +8,18 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
 
-from evalwright.agentv.providers import Asked, Provider, provider_of
+from evalwright.agentv.providers import MODELS, Asked, Provider, model_of, provider_of
 from evalwright.errors import EvaluatorError, Problem, TargetError
 from evalwright.evaluators.banded import banded
 from evalwright.evaluators.calls import messages_of
 from evalwright.evaluators.field_accuracy import json_in
+from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -85,12 +86,20 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
 
     calls_models = True
 
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        target = (self.judges.get("targets") or {}).get(self._named(case) or self.judges.get("default"), {})
+        if target.get("provider") in MODELS:
+            yield model_of(target).question
+
+    def _named(self, case: Case) -> str | None:
+        return case.extra.get("judge") if self.target is None else self.target
+
     async def _asked(self, case: Case, prompt: str, system: str, read: Callable[[str], T]) -> T:
         """The first reply that can be read; a call that fails counts as one that cannot.
 
         Raises _NoReply when none can be read, EvaluatorError when no call was answered.
         """
-        provider = _provider(self.judges, case.extra.get("judge") if self.target is None else self.target)
+        provider = _provider(self.judges, self._named(case))
         settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         given = {key: value for key, value in settings.items() if value is not None}
         why, failed = "", None

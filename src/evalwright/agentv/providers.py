@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.model.chat import ChatRequest
 from evalwright.processes import Finished, run_command
 from evalwright.sandbox.patterns import search
 
-__all__ = ["KINDS", "Asked", "Provider", "Said", "provider_of"]
+__all__ = ["KINDS", "MODELS", "Asked", "Model", "Provider", "Said", "model_of", "provider_of"]
 
 MODELS = {"openai": "openai", "anthropic": "anthropic", "azure": "azure", "gemini": "google"}
 KINDS = ("cli", "mock", "python", *MODELS)
@@ -65,9 +68,14 @@ def provider_of(target: Mapping[str, Any], folder: str) -> Provider:
     if kind == "python":
         return _Python(target)
     if kind in MODELS:
-        return _Model(target, MODELS[str(kind)])
+        return model_of(target)
     name = target.get("name")
     raise _refused("provider", f"unknown provider {kind!r} of target {name!r} (there are: {', '.join(KINDS)})")
+
+
+def model_of(target: Mapping[str, Any]) -> Model:
+    """The provider of a target whose `provider` is one of MODELS. Raises InputError."""
+    return Model(target, MODELS[target["provider"]])
 
 
 def _refused(key: str, message: str) -> InputError:
@@ -108,34 +116,33 @@ class _Python:
         return _read(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
 
 
-class _Model:
+class Model:
     """A chat model, through the one way to models that a run has."""
 
     def __init__(self, target: Mapping[str, Any], provider: str) -> None:
         model = target.get("model", target.get("deployment"))
         if not isinstance(model, str) or not model:
             raise _refused("model", f"target {target.get('name')!r} needs a 'model'")
-        self._model, self._provider = model, provider
-        self._base_url = target.get("base_url", target.get("endpoint"))
-        self._key = target.get("api_key_env")
+        base_url = target.get("base_url", target.get("endpoint"))
+        self.question = ChatRequest(
+            model, [], provider=provider, base_url=base_url, api_key_env=target.get("api_key_env")
+        )
+        """What every question has in common."""
         self._settings = {"temperature": target.get("temperature"), "max_tokens": target.get("max_output_tokens")}
 
     async def ask(self, asked: Asked, purpose: str) -> Said:
         from evalwright.llm.current import current
-        from evalwright.model.chat import ChatMessage, ChatRequest, Purpose
+        from evalwright.model.chat import ChatMessage, Purpose
 
         said = [m for m in asked.chat if m["role"] != "system"] or [{"role": "user", "content": asked.prompt}]
         system = [asked.system or "", asked.guidelines, *(m["content"] for m in asked.chat if m["role"] == "system")]
         settings = {**self._settings, **asked.settings}
-        request = ChatRequest(
-            self._model,
-            [ChatMessage(m["role"], m["content"]) for m in said],
+        request = replace(
+            self.question,
+            messages=[ChatMessage(m["role"], m["content"]) for m in said],
             system="\n\n".join(filter(None, system)) or None,
             temperature=settings.get("temperature"),
             max_tokens=settings.get("max_tokens"),
-            provider=self._provider,
-            base_url=self._base_url,
-            api_key_env=self._key,
             repeat=asked.attempt,
         )
         meant: Purpose = "judge" if purpose == "judge" else "system"

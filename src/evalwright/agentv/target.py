@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
-from evalwright.agentv.providers import Asked, Provider, Said, provider_of
+from evalwright.agentv.providers import Asked, Model, Provider, Said, provider_of
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, TraceMessage
@@ -31,6 +33,11 @@ class AgentvTarget:
             except InputError as error:
                 problems = [Problem("", p.message, key=f"targets.{name}.{p.key}") for p in error.problems]
                 raise InputError(problems) from error
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        provider = self._providers.get(case.extra.get("target") or self._default)
+        if isinstance(provider, Model) and case.extra.get("load_error") is None:
+            yield provider.question
 
     async def open(self) -> None:
         if self._missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,6 +13,8 @@ from evalwright.errors import EvaluatorError, InputError, Problem
 from evalwright.evaluators.banded import banded
 from evalwright.evaluators.build import build, build_evaluator
 from evalwright.evaluators.code_judge import asked, script_of
+from evalwright.model.artifact import Artifact
+from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import Evaluator
 from evalwright.model.result import Evaluation, band
@@ -76,6 +78,8 @@ class Composite:
         if not evaluators:
             raise _refused("evaluators", "expected at least one member")
         self._members = [_member(raw, i) for i, raw in enumerate(evaluators)]
+        self.uses_artifact = any(_wants_artifact(member) for _, member in self._members)
+        self.timeout_seconds = max(getattr(member, "timeout_seconds", 0) for _, member in self._members)
         self._aggregator = dict(aggregator or {"type": "weighted_average"})
         self._folder = folder
         self._kind = self._aggregator.get("type")
@@ -88,8 +92,14 @@ class Composite:
         if self._kind == "code_judge" and not self._aggregator.get("path"):
             raise _refused("aggregator.path", "expected a command")
 
-    async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        said = await asyncio.gather(*(_ask(spec, member, case, trace) for spec, member in self._members))
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        judging = [self._judge("")] if self._kind == "llm_judge" else []
+        for evaluator in (*(member for _, member in self._members), *judging):
+            if (asks := getattr(evaluator, "asks", None)) is not None:
+                yield from asks(case)
+
+    async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
+        said = await asyncio.gather(*(_ask(spec, member, case, trace, artifact) for spec, member in self._members))
         try:
             found = await self._aggregated(case, trace, said)
         except EvaluatorError as error:
@@ -139,10 +149,12 @@ class Composite:
     async def _by_model(self, case: Case, trace: Trace, said: Sequence[_Said]) -> Evaluation:
         results = json.dumps({one.spec.name: _result(one) for one in said}, ensure_ascii=False, indent=2)
         prompt = str(self._aggregator.get("prompt") or _RESULTS).replace(_RESULTS, results)
-        config = {key: value for key, value in self._aggregator.items() if key not in ("type", "prompt")}
-        judge = build_evaluator("criteria_judge", {**config, "prompt": prompt, "max_calls": 1})
-        given = judge.evaluate(case, trace)
+        given = self._judge(prompt).evaluate(case, trace)
         return await given if isinstance(given, Awaitable) else given
+
+    def _judge(self, prompt: str) -> Evaluator:
+        config = {key: value for key, value in self._aggregator.items() if key not in ("type", "prompt")}
+        return build_evaluator("criteria_judge", {**config, "prompt": prompt, "max_calls": 1})
 
 
 def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Evaluator]:
@@ -162,9 +174,13 @@ def _refused(key: str, message: str) -> InputError:
     return InputError(Problem("", message, key=key))
 
 
-async def _ask(spec: EvaluatorSpec, member: Evaluator, case: Case, trace: Trace) -> _Said:
+def _wants_artifact(member: Evaluator) -> bool:
+    return bool(getattr(member, "uses_artifact", False))
+
+
+async def _ask(spec: EvaluatorSpec, member: Evaluator, case: Case, trace: Trace, artifact: Artifact | None) -> _Said:
     try:
-        given = member.evaluate(case, trace)
+        given = member.evaluate(case, trace, *([artifact] if _wants_artifact(member) else []))
         return _Said(spec, await given if isinstance(given, Awaitable) else given, None)
     except EvaluatorError as error:
         failure = TraceError(error.type, str(error))

@@ -54,10 +54,17 @@ def _function_at(place: str) -> Embed:
 def openai_small() -> Embed:
     """OpenAI's `text-embedding-3-small`, or whatever answers to that name at OPENAI_BASE_URL."""
 
-    async def embed(texts: Sequence[str]) -> Embedding:
-        return await current().embed("text-embedding-3-small", texts)
+    return _Asked("text-embedding-3-small")
 
-    return embed
+
+class _Asked:
+    """Vectors by a model that the run asks."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    async def __call__(self, texts: Sequence[str]) -> Embedding:
+        return await current().embed(self.model, texts)
 
 
 def minilm() -> Embed:

@@ -7,12 +7,14 @@ one ground truth for each user message is judged turn by turn, and its score is 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.needs import inherit
 from evalwright.evaluators.turns import Turn, blocks_of, turns_of
 from evalwright.model.protocols import Evaluator, Extractor
 from evalwright.model.result import Evaluation
@@ -27,21 +29,23 @@ class Extracted:
 
     def __init__(self, evaluator: Evaluator, extractor: Extractor) -> None:
         self._evaluator, self._extractor = evaluator, extractor
-        self.calls_models = getattr(evaluator, "calls_models", False)
+        inherit(self, evaluator)
+        self.uses_case = True
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+    def evaluate(self, case: Case, trace: Trace, *more: Any) -> Evaluation | Awaitable[Evaluation]:
         if trace.error is not None:
             raise EvaluatorError(f"not judged, the system had an error: {trace.error.message}", "not_judged")
         turns, blocks = turns_of(trace), blocks_of(trace)
         truths = case.extra.get("ground_truth")
         if isinstance(truths, list) and isinstance(case.input, list):
-            return self._by_turn(case, trace, turns, blocks, truths)
+            return self._by_turn(case, trace, turns, blocks, truths, more)
         if not any(turns):
             raise EvaluatorError("empty trajectory", "empty_trajectory" if turns else "no_trajectory")
         text = self._extract(turns, blocks)
         if not text:
             raise EvaluatorError("empty submission: the extractor found no text", "empty_submission")
-        judged = self._evaluator.evaluate(case, _with_answer(trace, text))
+        with _known(text):
+            judged = self._evaluator.evaluate(case, _with_answer(trace, text), *more)
         return _kept(judged, text) if isinstance(judged, Evaluation) else _kept_later(judged, text)
 
     def _extract(self, turns: list[Turn], blocks: dict[str, str] | None) -> str:
@@ -56,11 +60,17 @@ class Extracted:
         return text
 
     def _by_turn(
-        self, case: Case, trace: Trace, turns: list[Turn], blocks: dict[str, str] | None, truths: list[Any]
+        self,
+        case: Case,
+        trace: Trace,
+        turns: list[Turn],
+        blocks: dict[str, str] | None,
+        truths: list[Any],
+        more: Sequence[Any],
     ) -> Evaluation | Awaitable[Evaluation]:
         texts = [self._extract([turn], blocks) if (turn := _at(turns, i)) else "" for i in range(len(truths))]
         judged = [
-            self._evaluator.evaluate(_turn_of(case, i, truth), _with_answer(trace, text)) if text else _NOTHING
+            self._evaluator.evaluate(_turn_of(case, i, truth), _with_answer(trace, text), *more) if text else _NOTHING
             for i, (truth, text) in enumerate(zip(truths, texts, strict=True))
         ]
         done = [one for one in judged if isinstance(one, Evaluation)]
@@ -92,7 +102,18 @@ def _kept(evaluation: Evaluation, text: str) -> Evaluation:
 
 
 async def _kept_later(judging: Awaitable[Evaluation], text: str) -> Evaluation:
-    return _kept(await judging, text)
+    with _known(text):
+        return _kept(await judging, text)
+
+
+@contextmanager
+def _known(text: str) -> Iterator[None]:
+    """Whatever the evaluator raises tells which text it could not judge."""
+    try:
+        yield
+    except EvaluatorError as error:
+        error.detail = {**error.detail, "submission": text}
+        raise
 
 
 async def _together_later(

@@ -55,6 +55,10 @@ class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
             found.append(Problem("", message, key="forbidden_patterns"))
         return found
 
+    @property
+    def judges(self) -> list[str]:
+        return [self.model]
+
     def evaluate(self, case: Case, trace: Trace) -> Awaitable[Evaluation]:
         # The patterns are searched for here and not while waiting for the judge: only here is their time bounded.
         matches = self._matches(trace.output.thinking or "")

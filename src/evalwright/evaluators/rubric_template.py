@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -57,6 +57,9 @@ class RubricTemplate(msgspec.Struct, frozen=True):
     unknown_names: Literal["verbatim", "refuse"] = "verbatim"
 
     calls_models = True
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        yield ChatRequest(self.model, [], provider=self.provider)
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         text = self._text(case, trace.output.final_answer or "")

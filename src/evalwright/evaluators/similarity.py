@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem
 from evalwright.evaluators.embedders import Embed, embedder
 from evalwright.evaluators.fields import ABSENT, select
 from evalwright.evaluators.wording import number
-from evalwright.model.chat import Embedding
+from evalwright.model.chat import ChatRequest, Embedding
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -53,6 +53,11 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _embed(self) -> Embed:
         return embedder(self.embedder_name)
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        model = getattr(self._embed, "model", None)
+        if model is not None:
+            yield ChatRequest(model, [])
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         reference = reference_of(self.reference_text, self.reference_path, case)

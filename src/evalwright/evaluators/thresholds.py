@@ -6,6 +6,7 @@ import operator
 from collections.abc import Awaitable
 from typing import Any
 
+from evalwright.evaluators.needs import inherit
 from evalwright.model.protocols import Evaluator
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -21,9 +22,7 @@ class Threshold:
 
     def __init__(self, evaluator: Evaluator, threshold: float, op: str = "gte") -> None:
         self._evaluator, self._threshold, self._compare = evaluator, threshold, _COMPARISONS[op]
-        for name in ("uses_case", "uses_artifact", "uses_results", "calls_models", "timeout_seconds"):
-            if hasattr(evaluator, name):
-                setattr(self, name, getattr(evaluator, name))
+        inherit(self, evaluator)
 
     def evaluate(self, case: Case, trace: Trace, *more: Any) -> Evaluation | Awaitable[Evaluation]:
         judged = self._evaluator.evaluate(case, trace, *more)

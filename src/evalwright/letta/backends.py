@@ -7,9 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.letta.functions import function_at
 from evalwright.letta.models import Sample
+from evalwright.model.chat import ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.targets.threads import Threads
 
@@ -134,16 +137,17 @@ class _OpenAI:
     def __init__(self, model: str, base_url: str | None) -> None:
         self._model, self._base_url = model, base_url
 
+    def asks(self, model: str | None) -> ChatRequest:
+        return ChatRequest(model or self._model, [], provider="openai", base_url=self._base_url)
+
     async def reply(self, message: str, context: Context) -> Any:
         from evalwright.llm.current import current
-        from evalwright.model.chat import ChatMessage, ChatRequest
+        from evalwright.model.chat import ChatMessage
 
         said: list[ChatMessage] = context.state.setdefault("openai_messages", [])
         said.append(ChatMessage("user", message))
         memory = "\n\n".join(f"{label}:\n{value}" for label, value in context.blocks.items() if value)
-        request = ChatRequest(
-            context.model or self._model, list(said), system=memory or None, provider="openai", base_url=self._base_url
-        )
+        request = replace(self.asks(context.model), messages=list(said), system=memory or None)
         reply = await current().chat(request, "system")
         said.append(ChatMessage("assistant", reply.text))
         for name in ("token_input", "token_output"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from evalwright.letta.backends import Backend, Context, backend_of, called, turn
 from evalwright.letta.client import Agent, AsyncLetta
 from evalwright.letta.functions import function_at
 from evalwright.letta.models import Sample, sample_of
+from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
@@ -68,6 +69,12 @@ class LettaAgent:
             raise InputError(
                 Problem("", f"Setup failed: {type(error).__name__}: {error}", key="setup_script")
             ) from error
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        """A recording answers without a key, and an agent factory may answer by itself."""
+        asks = getattr(self._backend, "asks", None)
+        if asks is not None and self._cached is None:
+            yield asks(self._model)
 
     @heard
     async def run(self, case: Case, trial: int) -> Answer:

@@ -41,13 +41,18 @@ _LOOPBACK = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(/|\Z)
 
 
 class Route(NamedTuple):
-    """Where one request goes. `interface` is `openai` (chat completions) or `anthropic` (messages)."""
+    """Where one request goes. `interface` is `openai` (chat completions) or `anthropic` (messages).
+
+    `key_variable` names the variables that may hold the key.
+    """
 
     interface: str
     model: str
     base_url: str | None
     key: str | None
     key_variable: str
+    wants_key: bool = False
+    """The address is the provider's own, or the user says where the key is: without one there is no answer."""
 
     @property
     def is_loopback(self) -> bool:
@@ -55,7 +60,7 @@ class Route(NamedTuple):
 
     @property
     def needs_key(self) -> bool:
-        return self.interface in ("openai", "anthropic") and not self.is_loopback
+        return self.wants_key and not self.is_loopback
 
 
 def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> Route:
@@ -63,7 +68,7 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
 
     `python:module:attribute` is a function of the user's, `litellm/...` goes through litellm, and a prefix that
     another package has registered as a provider to that. Any other name is asked for at the OpenAI-compatible
-    endpoint of OPENAI_BASE_URL.
+    endpoint of OPENAI_BASE_URL. An address of the user's own may do without a key.
     """
     elsewhere = _elsewhere(request.model)
     if elsewhere is not None:
@@ -76,7 +81,10 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
         base_url = base_url.rstrip("/") + "/openai/v1"
     variables = (request.api_key_env,) if request.api_key_env else provider.keys
     variable = next((name for name in variables if environment.get(name)), variables[0])
-    return Route(provider.interface, model, base_url, environment.get(variable) or None, variable)
+    wants_key = base_url == provider.base_url or named == "azure" or request.api_key_env is not None
+    return Route(
+        provider.interface, model, base_url, environment.get(variable) or None, " or ".join(variables), wants_key
+    )
 
 
 def _elsewhere(model: str) -> Route | None:
@@ -102,6 +110,6 @@ def _named(request: ChatRequest) -> tuple[str, str]:
 
 
 def missing_key(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The variable that should hold the key of a request and does not; None where nothing is missing."""
+    """The variables of which one should hold the key of a request; None where nothing is missing."""
     route = route_of(request, environment)
     return route.key_variable if route.needs_key and not route.key else None

@@ -61,8 +61,9 @@ class Target(Protocol):
     """A way to call the system under test. Registered as a callable `(variant) -> Target`.
 
     Constructing it checks the configuration (raises InputError before anything runs). The optional methods
-    `async open()` and `async close()` are called once around a run; `close()` also when `open()` failed. In a run with
-    workspaces `evalwright.workspaces.current.workspace_path()` is the folder of the cell that `run` is called for.
+    `async open()` and `async close()` are called once around a run; `close()` also when `open()` failed. `asks(case)`
+    is as that of an evaluator. In a run with workspaces `evalwright.workspaces.current.workspace_path()` is the folder
+    of the cell that `run` is called for.
     """
 
     def run(self, case: Case, trial: int) -> Awaitable[Answer]:
@@ -82,9 +83,10 @@ class Evaluator(Protocol):
     `case` is never looked at, which spares reading it when stored traces are judged again. With `calls_models = True`
     it waits for models, with `uses_artifact = True` it gets an `Artifact | None` as a third argument (what the cell
     did to the files of its workspace), with `uses_results = True` it is called last and gets the results of all others
-    as a third argument. `imports_code = True` says that making it
-    runs the user's code, which is then not done for suites that are only read.
-    One that is asynchronous may bound itself by an attribute `timeout_seconds`.
+    as a third argument. `imports_code = True` says that making it runs the user's code, which is then not done for
+    suites that are only read. A method `asks(case)` gives the questions to models that judging a case will come to,
+    without their text, so that a missing key is told before anything runs. One that is asynchronous may bound itself by
+    an attribute `timeout_seconds`.
     """
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:

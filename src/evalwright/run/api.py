@@ -38,6 +38,7 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
 
     Raises InputError (nothing was run) or StorageError (what was written stays valid, `resume` goes on).
     """
+    from evalwright.run.keys import with_keys
     from evalwright.run.planning import chosen_cases, documents, plan_of
     from evalwright.run.session import targets_of
 
@@ -49,7 +50,8 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
         plan.store = Plugin("local_files", {"path": str(options.out)})
     if options.target is not None:
         targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
-    with closing(store.create(plan, chosen_cases(suite, options), documents(suite, masker))) as writer:
+    cases = with_keys(plan, chosen_cases(suite, options), options.models)
+    with closing(store.create(plan, cases, documents(suite, masker))) as writer:
         tally = Tally.of(plan)
         mirrors = Mirroring(plan)
         address = address_of(writer, plan, masker)
@@ -60,11 +62,14 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
 
 def resume(run_dir: Path, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is."""
+    from evalwright.run.keys import must_have_keys
+
     with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
         finished = sum(map(history.finished, cells))
         if finished == len(cells):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
+        must_have_keys(plan, writer, models)
         mirrors = Mirroring(plan)
         asked = models_of(plan, models, Masker.of({}, os.environ))
         interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), mirrors, asked, watch)
@@ -80,6 +85,8 @@ def retry(
     models: ModelChoices | None = None,
 ) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
+    from evalwright.run.keys import must_have_keys
+
     with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
         again = frozenset(
@@ -89,6 +96,7 @@ def retry(
         )
         if not again and all(map(history.finished, cells)):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
+        must_have_keys(plan, writer, models)
         mirrors = Mirroring(plan)
         asked = models_of(plan, models, Masker.of({}, os.environ))
         interrupted = _work(writer, plan, Tally.of(plan), history, again, mirrors, asked, watch)
@@ -112,6 +120,7 @@ def re_evaluate(
     With `suite` alone, all of its evaluators and its pass criteria instead of the run's own. `concurrency` is the
     number of cells that may wait for models at once.
     """
+    from evalwright.run.keys import must_have_keys
     from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
     from evalwright.run.reevaluate import judge_again, processors
 
@@ -119,6 +128,7 @@ def re_evaluate(
     with closing(place.store.open(place.run_id)) as writer:
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)
+        must_have_keys(plan, writer, models, judging=add or "")
         state = RunState()
         asked = models_of(plan, models, Masker.of(suite.secrets if suite else {}, os.environ))
         with in_use(asked), watch(state) if watch else nullcontext():

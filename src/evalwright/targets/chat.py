@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import msgspec
@@ -53,6 +54,12 @@ class _Chat:
         self._system = Template(self._settings.system_prompt)
         self._user = None if self._settings.user_template is None else Template(self._settings.user_template)
         self._tools = Tools(self._settings.tools)
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        chosen = self._settings
+        yield ChatRequest(
+            chosen.model, [], provider=self._provider, base_url=chosen.base_url, api_key_env=chosen.api_key_env
+        )
 
     async def run(self, case: Case, trial: int) -> Answer:
         talk = _Talk(self._system.render(case) or None, opening(case, self._user))

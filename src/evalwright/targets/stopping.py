@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Protocol
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.llm.current import current
 from evalwright.model.chat import ChatMessage, ChatRequest
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import TraceMessage
 from evalwright.targets.settings import settings
 
@@ -60,6 +61,9 @@ class Judge(msgspec.Struct):
 
     model: _Text
     question: _Text
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        yield ChatRequest(self.model, [])
 
     async def reason(self, turns: int, messages: Sequence[TraceMessage], repeat: int) -> str | None:
         said = [

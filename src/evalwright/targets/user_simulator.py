@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from traceback import format_exception
 from typing import Annotated, Any, Literal, TypeVar
@@ -85,6 +85,12 @@ class UserSimulator:
         self._settings: _Settings = chosen
         self._stop: StopRule = stop
         self._inner: Target = inner
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        yield ChatRequest(self._settings.user_model, [])
+        for part in (self._inner, self._stop):
+            if (asks := getattr(part, "asks", None)) is not None:
+                yield from asks(case)
 
     async def open(self) -> None:
         if (opening := getattr(self._inner, "open", None)) is not None:

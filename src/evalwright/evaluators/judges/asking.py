@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
@@ -17,6 +17,7 @@ from evalwright.evaluators.wording import shorten
 from evalwright.llm.current import current
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Price
+from evalwright.model.snapshot import Case
 
 __all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending"]
 
@@ -44,6 +45,15 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """The environment variable that holds the key, where it is not the provider's usual one."""
 
     calls_models = True
+
+    @property
+    def judges(self) -> Sequence[str]:
+        """The models that are asked."""
+        raise NotImplementedError
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        for model in self.judges:
+            yield ChatRequest(model, [], base_url=self.base_url, api_key_env=self.api_key_env)
 
 
 def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]]) -> list[Problem]:

@@ -25,12 +25,15 @@ class Panel(Asking, frozen=True, kw_only=True):
     @property
     def asked(self) -> list[tuple[str, int]]:
         """Every question as its model and the number of its repeat."""
-        models = self.models or [self.model or ""]
-        return [(model, repeat) for model in models for repeat in range(self.samples)]
+        return [(model, repeat) for model in self.judges for repeat in range(self.samples)]
+
+    @property
+    def judges(self) -> list[str]:
+        return self.models or [self.model or ""]
 
     @property
     def label(self) -> str:
-        return ", ".join(self.models or [self.model or ""])
+        return ", ".join(self.judges)
 
 
 def panel_problems(values: Mapping[str, Any]) -> list[Problem]:

@@ -1,0 +1,82 @@
+"""Keys of models that the environment lacks, all told before anything runs instead of call by call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.evaluators.build import build_evaluator
+from evalwright.llm.choices import ModelChoices
+from evalwright.llm.routes import missing_key
+from evalwright.model.plan import EvaluatorSpec, Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.snapshot import Case
+from evalwright.registry import load
+from evalwright.targets.build import build_target
+
+__all__ = ["must_have_keys", "with_keys"]
+
+_Asking = tuple[str, Any]
+"""How the user calls what asks, and the evaluator or target."""
+
+
+def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) -> Iterator[Case]:
+    """The cases; behind the last one, InputError names every model that somebody will ask without a key."""
+    return _checked(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators)
+
+
+def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *, judging: str | None = None) -> None:
+    """Raise InputError as `with_keys` does, for a stored run.
+
+    With `judging` only its evaluators are going to ask: that of this name, or all of them for "".
+    """
+    targets = _targets(plan) if judging is None else []
+    specs = [spec for spec in plan.evaluators if not judging or spec.name == judging]
+    if targets or plan.evaluators_by_case or any(map(_asks, specs)):
+        for _ in _checked(plan, reader.cases(), models or ModelChoices(), targets, specs):
+            pass
+
+
+def _checked(
+    plan: Plan, cases: Iterable[Case], models: ModelChoices, targets: Sequence[_Asking], specs: Sequence[EvaluatorSpec]
+) -> Iterator[Case]:
+    """Recordings need no key, and a cache that the user names may hold the judges' replies."""
+    if models.replay is not None or models.no_network:
+        yield from cases
+        return
+    judged = models.cache is None or models.no_cache
+    asking = [*targets, *(_evaluators(specs) if judged else ())]
+    missing: dict[tuple[str, str, str], None] = {}
+    for case in cases:
+        own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
+        for name, asker in (*asking, *own):
+            for request in asker.asks(case):
+                if (variable := missing_key(request)) is not None:
+                    missing[name, request.model, variable] = None
+        yield case
+    if missing:
+        raise InputError([_problem(plan, *found) for found in missing])
+
+
+def _problem(plan: Plan, name: str, model: str, variable: str) -> Problem:
+    file = Path(plan.config_path)
+    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    return Problem(str(shown), f"{variable} is not set: {model!r} needs a key", key=name)
+
+
+def _targets(plan: Plan) -> list[_Asking]:
+    return [
+        (variant.name, build_target(variant, plan.import_paths))
+        for variant in plan.variants
+        if hasattr(load("targets", variant.adapter), "asks")
+    ]
+
+
+def _asks(spec: EvaluatorSpec) -> bool:
+    return hasattr(load("evaluators", spec.type), "asks")
+
+
+def _evaluators(specs: Iterable[EvaluatorSpec]) -> list[_Asking]:
+    return [(spec.name, build_evaluator(spec.type, spec.config)) for spec in specs if _asks(spec)]

@@ -1,0 +1,116 @@
+"""Keys of models that are missing are told before anything runs, all at once."""
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.llm.choices import ModelChoices
+from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.run.api import RunOptions, open_run, re_evaluate, resume, run_suite
+from run.suites import SAYS_DONE, suite
+
+JUDGE = EvaluatorSpec("judge", "llm_judge", {"models": ["gpt-x", "claude-x"], "nl_assertions": ["is polite"]})
+SIMILAR = EvaluatorSpec(
+    "similar", "semantic_similarity", {"embedder_name": "openai-text-embedding-3-small", "reference_text": "x"}
+)
+SIMULATED = {
+    "user_model": "claude-user",
+    "user_persona_prompt": "impatient",
+    "inner_system": {"adapter": "openai_chat", "model": "gpt-agent"},
+    "stopping_criterion": {"type": "judge", "model": "groq/judge", "question": "over?"},
+}
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch):
+    for name in ("OPENAI", "ANTHROPIC", "GROQ"):
+        monkeypatch.delenv(f"{name}_API_KEY", raising=False)
+        monkeypatch.delenv(f"{name}_BASE_URL", raising=False)
+
+
+def told(folder, choices=None, **parts):
+    """The problems of a run: who asks, and the variable that is missing."""
+    with pytest.raises(InputError) as raised:
+        run_suite(suite(folder, ["hello", "again"], **parts), RunOptions(models=choices))
+    return [(problem.key, problem.message.partition(" is not set")[0]) for problem in raised.value.problems]
+
+
+def test_every_model_of_every_judge_is_told_once(tmp_path):
+    assert told(tmp_path, evaluators=[JUDGE, SAYS_DONE, SIMILAR]) == [
+        ("judge", "OPENAI_API_KEY"),
+        ("judge", "ANTHROPIC_API_KEY"),
+        ("similar", "OPENAI_API_KEY"),
+    ]
+
+
+def test_nothing_is_left_behind(tmp_path):
+    told(tmp_path, evaluators=[JUDGE])
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_systems_and_simulated_users_need_keys_too(tmp_path):
+    variants = [Variant("chat", "anthropic", {"model": "claude-x"}), Variant("talk", "user_simulator", SIMULATED)]
+    assert told(tmp_path, variants=variants) == [
+        ("chat", "ANTHROPIC_API_KEY"),
+        ("talk", "ANTHROPIC_API_KEY"),
+        ("talk", "OPENAI_API_KEY"),
+        ("talk", "GROQ_API_KEY"),
+    ]
+
+
+def test_members_of_a_composite_are_looked_at(tmp_path):
+    member = {"name": "inner", "type": JUDGE.type, "config": JUDGE.config, "threshold": 0.5}
+    member["extractor"] = {"type": "last_assistant"}
+    both = EvaluatorSpec("both", "composite", {"evaluators": [member]})
+    assert told(tmp_path, evaluators=[both]) == [("both", "OPENAI_API_KEY"), ("both", "ANTHROPIC_API_KEY")]
+
+
+def test_a_named_variable_is_the_one_that_is_missing(tmp_path):
+    spec = EvaluatorSpec("judge", "llm_judge", {"model": "gpt-x", "nl_assertions": ["x"], "api_key_env": "TEAM_KEY"})
+    assert told(tmp_path, evaluators=[spec]) == [("judge", "TEAM_KEY")]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model": "gpt-x", "base_url": "http://127.0.0.1:9/v1"},
+        {"model": "python:run.test_keys:answers"},
+    ],
+)
+def test_who_needs_no_key_is_not_asked_for_one(tmp_path, config):
+    spec = EvaluatorSpec("judge", "llm_judge", {"nl_assertions": ["x"], **config})
+    outcome = run_suite(suite(tmp_path, ["done"], evaluators=[spec]), RunOptions(models=ModelChoices(no_cache=True)))
+    assert len(list(open_run(outcome.run_dir)[0].results(dict))) == 1
+
+
+async def answers(_request):
+    """A gateway that says what no judge should."""
+    return "{}"
+
+
+@pytest.mark.parametrize("choice", ["replay", "cache", "no_network"])
+def test_recordings_and_named_caches_need_no_key(tmp_path, choice):
+    (tmp_path / "calls.jsonl").write_text("")
+    given = {"replay": tmp_path / "calls.jsonl", "cache": tmp_path / "judges.sqlite", "no_network": True}
+    choices = ModelChoices(**{choice: given[choice]})
+    outcome = run_suite(suite(tmp_path, ["done"], evaluators=[JUDGE]), RunOptions(models=choices))
+    assert outcome.exit_code == 1
+
+
+def test_judging_again_needs_the_keys_of_judges_only(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEAM_KEY", "k")
+    chat = Variant(
+        "chat", "openai_chat", {"model": "gpt-x", "api_key_env": "TEAM_KEY", "base_url": "http://127.0.0.1:9"}
+    )
+    outcome = run_suite(suite(tmp_path, ["hello"], variants=[chat]))
+    monkeypatch.delenv("TEAM_KEY")
+    assert re_evaluate(outcome.run_dir).summary.cells_total == 1
+    with pytest.raises(InputError, match="OPENAI_API_KEY"):
+        re_evaluate(outcome.run_dir, suite=suite(tmp_path, ["hello"], evaluators=[JUDGE]))
+
+
+def test_a_finished_run_is_resumed_without_keys(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    chat = Variant("chat", "openai_chat", {"model": "gpt-x", "base_url": "http://127.0.0.1:9"})
+    outcome = run_suite(suite(tmp_path, ["hello"], variants=[chat]))
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert resume(outcome.run_dir).notes == ["nothing to do: every cell is finished"]
