@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,11 @@ from pydantic_core import to_jsonable_python
 from evalwright.dialects.environment import Expansion
 from evalwright.dialects.evalh_checks import ill_named
 from evalwright.dialects.evalh_file import EvalFile, EvaluatorSection, SystemSection, sound_parts
+from evalwright.dialects.findings import Findings
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.paths import named_in
-from evalwright.files.places import Place, bracketed, dotted, steps_of
+from evalwright.files.places import Place, bracketed
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RetryRule, RunSettings, Variant
 from evalwright.model.snapshot import Case
@@ -51,8 +52,9 @@ class _Reading:
 
     def __init__(self, path: Path, document: yaml.Document, environment: Mapping[str, str] | None) -> None:
         self._path, self._document = path, document
-        self._problems: list[Problem] = []
-        self._warnings: list[Problem] = []
+        self._headline = f"Invalid config {path}"
+        self._findings = Findings(path, document)
+        self._complain, self._take = self._findings.tell, self._findings.take
         self._expansion = Expansion(environment, str(path.resolve().parent))
 
     def suite(self, to_run: bool) -> Suite:
@@ -67,7 +69,7 @@ class _Reading:
         prices = self._prices(file, to_run)
         gate = self._gate(file)
         cases = self._cases(file, evaluators, to_run)
-        self._refuse(cases)
+        self._findings.refuse(self._headline, cases)
         written = file.model_dump()
         document = _plain({name: written[name] for name in EvalFile.model_fields})
         return Suite(
@@ -90,36 +92,21 @@ class _Reading:
             document=document,
             secrets=self._expansion.secrets(document),
             metadata=document["metadata"],
-            warnings=self._warnings,
+            warnings=self._findings.warnings,
         )
-
-    def _complain(self, place: Place, message: str) -> None:
-        unset = any(place[: len(where)] == where for where, _ in self._expansion.unset)
-        if not unset:  # whatever else is wrong there follows from the missing variable
-            self._problems.append(Problem(str(self._path), message, self._document.line(place), dotted(place)))
-
-    def _refuse(self, cases: Iterable[EvalCase | Case] = ()) -> None:
-        """Raise what was found; the mistakes of the dataset are told with those of the configuration."""
-        if not self._problems:
-            return
-        try:
-            for _ in cases:
-                pass
-        except InputError as error:
-            self._problems += error.problems
-        raise InputError(self._problems, f"Invalid config {self._path}")
 
     def _expanded(self) -> dict[Any, Any]:
         raw = self._document.value
         if not isinstance(raw, dict):
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
             self._complain((), f"{found}, expected a mapping with eval, dataset, systems, evaluators and output")
-            self._refuse()
+            self._findings.refuse(self._headline)
         expanded: dict[Any, Any] = self._expansion.expanded(raw)
         for place, name in self._expansion.unset:
             message = f"the environment variable {name!r} is not set and has no default"
             line = self._document.line(place)
-            self._problems.append(Problem(str(self._path), message, line, bracketed(place)))
+            self._findings.problems.append(Problem(str(self._path), message, line, bracketed(place)))
+            self._findings.settled.append(place)
         for place, name in self._expansion.secret:
             if place[-1:] == ("name",):
                 self._complain(place, f"names are stored: {name!r} is a secret, expected a name without it")
@@ -137,17 +124,6 @@ class _Reading:
     def _wanted(self, place: Place, kind: str, name: str, to_run: bool) -> bool:
         """Whether a name is registered and may be built: the user's code is not imported without need."""
         return self._known(place, kind, name) and (to_run or not getattr(load(kind, name), "imports_code", False))
-
-    def _take(self, place: Place, build: Callable[[], object]) -> None:
-        """Build something; its problems and `warnings` become those of this file at `place`."""
-        try:
-            for warning in getattr(build(), "warnings", ()):
-                where = (*place, *steps_of(warning.key))
-                line = self._document.line(where)
-                self._warnings.append(Problem(str(self._path), warning.message, line, dotted(where)))
-        except InputError as error:
-            for problem in error.problems or [Problem("", error.headline)]:
-                self._complain((*place, *steps_of(problem.key)), problem.message)
 
     def _outputs(self, file: EvalFile, to_run: bool) -> tuple[Plugin, list[Plugin]]:
         """The store of the run, and the mirrors beside it."""
@@ -182,7 +158,7 @@ class _Reading:
         try:
             return read_prices(self._path.parent / named)
         except InputError as error:
-            self._problems += error.problems
+            self._findings.add(error)
             return {}
 
     def _variant(self, system: SystemSection, to_run: bool) -> Variant:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evalwright.dialects.findings import Findings
 from evalwright.dialects.gates import checked_gate
 from evalwright.dialects.letta_graders import Graders
 from evalwright.dialects.letta_samples import Samples, Selection
@@ -15,7 +16,7 @@ from evalwright.dialects.letta_target import Target
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.rubric_template import filled
 from evalwright.files import yaml
-from evalwright.files.places import Place, dotted, steps_of
+from evalwright.files.places import Place
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite
@@ -53,8 +54,8 @@ class _Reading:
         self._path, self._document, self._options = path, document, options
         self._environment = {**os.environ, **variables}
         self._folder = path.resolve().parent
-        self._problems: list[Problem] = []
-        self._warnings: list[Problem] = []
+        self._findings = Findings(path, document)
+        self.tell, self.take, self._warn = self._findings.tell, self._findings.take, self._findings.warn
         raw = document.value
         if not isinstance(raw, dict):
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
@@ -85,7 +86,7 @@ class _Reading:
                 self._built(spec)
         document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}
         exports = self._exports(document)
-        self._refuse(cases)
+        self._findings.refuse(f"Invalid suite {self._path}", cases)
         return Suite(
             name=name,
             dialect="letta",
@@ -100,20 +101,12 @@ class _Reading:
             target_chosen=True,
             document=document,
             secrets=target.secrets(),
-            warnings=self._warnings,
+            warnings=self._findings.warnings,
         )
-
-    def tell(self, place: Place, message: str) -> None:
-        problem = Problem(str(self._path), message, self._document.line(place), dotted(place))
-        if problem not in self._problems:  # each model's variant has the same target
-            self._problems.append(problem)
 
     def note(self, place: Place, message: str) -> None:
         """A key that nothing reads: a mistake with --strict, else a warning."""
         (self.tell if self._options.get("strict") else self._warn)(place, message)
-
-    def _warn(self, place: Place, message: str) -> None:
-        self._warnings.append(Problem(str(self._path), message, self._document.line(place), dotted(place)))
 
     def _look(self, gate: Mapping[str, Any] | None, evaluators: list[EvaluatorSpec]) -> None:
         """Warn of what is allowed but most likely not meant."""
@@ -125,24 +118,6 @@ class _Reading:
                 if unknown:
                     names = ", ".join(unknown)
                     self._warn(("graders", spec.name), f"the rubric uses names that rubric_vars does not list: {names}")
-
-    def take(self, place: Place, build: Callable[[], object]) -> None:
-        """Build something; its problems become problems of this file at `place`."""
-        try:
-            build()
-        except InputError as error:
-            for problem in error.problems or [Problem("", error.headline)]:
-                self.tell((*place, *steps_of(problem.key)), problem.message)
-
-    def _refuse(self, cases: Iterable[EvalCase]) -> None:
-        if not self._problems:
-            return
-        try:
-            for _ in cases:
-                pass
-        except InputError as error:
-            self._problems += error.problems
-        raise InputError(self._problems, f"Invalid suite {self._path}")
 
     def _unknown_keys(self) -> None:
         for key in self._raw:
@@ -219,7 +194,7 @@ class _Reading:
         try:
             return Samples(path, self._folder, selection)
         except InputError as error:
-            self._problems += error.problems
+            self._findings.add(error)
             return ()
 
     def _built(self, spec: EvaluatorSpec) -> None:

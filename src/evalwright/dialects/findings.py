@@ -1,0 +1,62 @@
+"""What is wrong with a file and what is most likely not meant in it, gathered while it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.places import Place, dotted, steps_of
+from evalwright.files.yaml import Document
+
+__all__ = ["Findings"]
+
+
+class Findings:
+    """Problems and warnings of one file, with their lines."""
+
+    def __init__(self, path: Path, document: Document) -> None:
+        self._path, self._document = path, document
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+        self.settled: list[Place] = []
+        """Places of which all is said: what else is wrong there follows from it."""
+
+    def tell(self, place: Place, message: str) -> None:
+        """A mistake, told once however often it is found."""
+        if any(place[: len(where)] == where for where in self.settled):
+            return
+        problem = self._problem(place, message)
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def warn(self, place: Place, message: str) -> None:
+        """What is allowed, but most likely not meant."""
+        self.warnings.append(self._problem(place, message))
+
+    def take(self, place: Place, build: Callable[[], object]) -> None:
+        """Build something; its problems and its `warnings` become those of this file, from `place` on."""
+        try:
+            for warning in getattr(build(), "warnings", ()):
+                self.warn((*place, *steps_of(warning.key)), warning.message)
+        except InputError as error:
+            for problem in error.problems or [Problem("", error.headline)]:
+                self.tell((*place, *steps_of(problem.key)), problem.message)
+
+    def add(self, error: InputError) -> None:
+        """The problems of another file that belongs to this one."""
+        self.problems += error.problems
+
+    def refuse(self, headline: str, cases: Iterable[object] = ()) -> None:
+        """Raise InputError if there are problems, together with those that going through the cases finds."""
+        if not self.problems:
+            return
+        try:
+            for _ in cases:
+                pass
+        except InputError as error:
+            self.add(error)
+        raise InputError(self.problems, headline)
+
+    def _problem(self, place: Place, message: str) -> Problem:
+        return Problem(str(self._path), message, self._document.line(place), dotted(place))
