@@ -289,3 +289,48 @@ def test_a_callback_beside_a_style_is_refused(project):
 
     with pytest.raises(ValueError, match="found both"):
         asyncio.run(run_letta(project / "suite.yaml", custom_progress_callback=object(), progress_style="rich"))
+
+
+JUDGED = SUITE.replace(
+    "right: {kind: tool, function: contains}",
+    'right: {kind: rubric, prompt: "{topic}: {submission} {tone}", rubric_vars: [topic]}',
+)
+
+
+def heard(project, suite, data, **options):
+    """What is noticed of a suite by the time that its samples are read."""
+    (project / "suite.yaml").write_text(suite)
+    (project / "data.jsonl").write_text(data)
+    loaded = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france", **options})
+    for _ in loaded.cases:
+        pass
+    return [(warning.key, warning.message) for warning in loaded.warnings]
+
+
+def test_a_filter_that_leaves_nothing_is_noticed(project):
+    ((key, message),) = heard(project, SUITE + "sample_tags: [none]\n", DATA)
+    assert (key, "none of the 2 samples" in message) == ("sample_tags", True)
+
+
+def test_samples_without_a_ground_truth_are_noticed_where_a_grader_wants_one(project):
+    ((key, message),) = heard(project, SUITE, DATA + '{"input": "and Spain?"}\n')
+    assert (key, message) == ("dataset", "1 of 3 samples have no ground truth, without which 'right' scores 0")
+
+
+def test_names_in_a_rubric_that_nobody_declares_are_noticed(project):
+    data = '{"input": "x", "rubric_vars": {"topic": "t"}}\n'
+    ((key, message),) = heard(project, JUDGED, data)
+    assert (key, message.endswith("tone")) == ("graders.right", True)
+
+
+def test_names_in_a_rubric_that_a_sample_does_not_know_are_mistakes_when_that_is_asked_for(project):
+    data = '{"input": "x", "rubric_vars": {"topic": "t", "tone": "u"}}\n{"input": "y", "rubric_vars": {"topic": "t"}}\n'
+    with pytest.raises(InputError) as raised:
+        heard(project, JUDGED, data, strict_rubric=True)
+    assert [(p.line, "unknown tone" in p.message) for p in raised.value.problems] == [(2, True)]
+
+
+def test_a_rubric_of_a_sample_is_looked_at_in_place_of_the_graders(project):
+    data = '{"input": "x", "rubric": "{topic} {other}", "rubric_vars": {"topic": "t"}}\n'
+    with pytest.raises(InputError, match="unknown other"):
+        heard(project, JUDGED, data, strict_rubric=True)

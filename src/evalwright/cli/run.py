@@ -92,7 +92,9 @@ def command(
         return _foretold(suite, options)
     watch = watch_of(quiet, suite.secrets)
     if retried is None:
+        told = len(suite.warnings)
         outcome = run_suite(suite, options, watch)
+        warn(suite.warnings[told:])  # noticed while the cases were read
     else:
         outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
     return present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)

@@ -31,8 +31,10 @@ class Findings:
             self.problems.append(problem)
 
     def warn(self, place: Place, message: str) -> None:
-        """What is allowed, but most likely not meant."""
-        self.warnings.append(self._problem(place, message))
+        """What is allowed, but most likely not meant; told once."""
+        problem = self._problem(place, message)
+        if problem not in self.warnings:
+            self.warnings.append(problem)
 
     def take(self, place: Place, build: Callable[[], object]) -> None:
         """Build something; its problems and its `warnings` become those of this file, from `place` on."""

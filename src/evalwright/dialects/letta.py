@@ -10,8 +10,8 @@ from typing import Any
 
 from evalwright.dialects.findings import Findings
 from evalwright.dialects.gates import checked_gate
-from evalwright.dialects.letta_graders import Graders
-from evalwright.dialects.letta_samples import Samples, Selection
+from evalwright.dialects.letta_graders import NEED_TRUTH, Graders
+from evalwright.dialects.letta_samples import RESERVED, Samples, Selection
 from evalwright.dialects.letta_target import Target
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.rubric_template import filled
@@ -113,8 +113,8 @@ class _Reading:
         for place, value in _fractions(gate, ("gate",)):
             self._warn(place, f"accuracy is a percentage from 0 to 100: {value:g} is reached by almost any run")
         for spec in evaluators:
-            if spec.type == "rubric_template" and not spec.config.get("rubric_vars"):
-                unknown = sorted(filled(spec.config["prompt"], {})[1] - {"input", "ground_truth", "submission"})
+            if spec.type == "rubric_template":
+                unknown = sorted(_names_in(spec) - {*RESERVED, *spec.config["rubric_vars"]})
                 if unknown:
                     names = ", ".join(unknown)
                     self._warn(("graders", spec.name), f"the rubric uses names that rubric_vars does not list: {names}")
@@ -190,7 +190,17 @@ class _Reading:
             self.tell(("dataset",), f"there is no dataset file {named!r}")
             return ()
         declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
-        selection = Selection(tags, limit, declared, bool(self._options.get("allow_empty")), target.recorded_inputs)
+        strict = [spec for spec in evaluators if spec.config.get("unknown_names") == "refuse"]
+        selection = Selection(
+            tags,
+            limit,
+            declared,
+            bool(self._options.get("allow_empty")),
+            target.recorded_inputs,
+            {spec.name: partial(_names_in, spec) for spec in strict},
+            [spec.name for spec in evaluators if spec.type in NEED_TRUTH],
+            self._warn,
+        )
         try:
             return Samples(path, self._folder, selection)
         except InputError as error:
@@ -222,6 +232,11 @@ class _Reading:
             trials=runs,
             retry=RetryRule(target.attempts, ["*"], 1.0),
         )
+
+
+def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> set[str]:
+    """The names that a rubric uses, by default the judge's own."""
+    return filled(rubric or spec.config["prompt"], {}, doubled=spec.config.get("braces") == "doubled")[1]
 
 
 def _fractions(gate: Mapping[str, Any] | None, place: Place) -> Iterator[tuple[Place, float]]:

@@ -12,7 +12,7 @@ from evalwright.files.places import Place
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.registry import PREMADE, names
 
-__all__ = ["TOOL_GRADERS", "Graders"]
+__all__ = ["NEED_TRUTH", "TOOL_GRADERS", "Graders"]
 
 TOOL_GRADERS = {
     "ascii_printable_only": "ascii_printable_only",
@@ -21,6 +21,8 @@ TOOL_GRADERS = {
     "regex_match": "ground_truth_matches",
 }
 """Letta's own names to ours."""
+NEED_TRUTH = {*TOOL_GRADERS.values()} - {"ascii_printable_only"}
+"""The types of evaluators that hold the submission against the ground truth."""
 _JUDGES = ("model_judge", "rubric", "letta_judge")
 _KINDS = ("tool", *_JUDGES)
 _PROVIDERS = ("openai", "anthropic", "google")

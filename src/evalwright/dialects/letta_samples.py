@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import lines_of
+from evalwright.files.places import Place
 from evalwright.model.case import ForeignCase
 
 __all__ = ["RESERVED", "Samples", "Selection"]
@@ -37,6 +38,12 @@ class Selection(NamedTuple):
     allow_empty: bool = False
     recorded: Callable[[str], list[Any]] = lambda _sample_id: []
     """The inputs with which a sample was recorded."""
+    rubrics: Mapping[str, Callable[[str | None], Set[str]]] = {}
+    """By grader, the names in its rubric or in a sample's own, where the sample must know them all."""
+    by_truth: Sequence[str] = ()
+    """The graders that score a sample without a ground truth 0."""
+    warn: Callable[[Place, str], None] = lambda _place, _message: None
+    """Hears, after the last sample, what of the suite is most likely not meant."""
 
 
 class _Row(NamedTuple):
@@ -62,7 +69,7 @@ class Samples:
     def __iter__(self) -> Iterator[ForeignCase]:
         problems: list[Problem] = []
         lines: dict[str, int] = {}
-        taken = total = 0
+        taken = total = unsaid = 0
         for row in self._rows():
             total += 1
             case = self._case(row, problems)
@@ -77,13 +84,24 @@ class Samples:
             if self._wanted(case) and (not self._selection.limit or taken < self._selection.limit):
                 taken += 1
                 self._check(case, row, problems)
+                unsaid += not case.extra.get("ground_truth")
                 if not problems:
                     yield case
         if not total and not problems and not self._selection.allow_empty:
             problems.append(Problem(str(self._path), "the dataset is empty: no samples"))
         if problems:
+            noun = "problem" if len(problems) == 1 else "problems"
             shown = f", the first {_MOST_PROBLEMS}:" if len(problems) > _MOST_PROBLEMS else ":"
-            raise InputError(problems[:_MOST_PROBLEMS], f"{len(problems)} problems in {self._path}{shown}")
+            raise InputError(problems[:_MOST_PROBLEMS], f"{len(problems)} {noun} in {self._path}{shown}")
+        self._warn(total, taken, unsaid)
+
+    def _warn(self, total: int, taken: int, unsaid: int) -> None:
+        warn, graders = self._selection.warn, self._selection.by_truth
+        if total and not taken:
+            warn(("sample_tags",), f"none of the {total:,} samples has all of these tags: nothing is judged")
+        if unsaid and graders:
+            named = ", ".join(map(repr, graders))
+            warn(("dataset",), f"{unsaid:,} of {taken:,} samples have no ground truth, without which {named} scores 0")
 
     def _wanted(self, case: ForeignCase) -> bool:
         return set(self._selection.tags) <= set(case.tags)
@@ -95,6 +113,9 @@ class Samples:
         for grader, names in self._selection.declared.items():
             if missing := [name for name in names if name not in variables]:
                 tell("rubric_vars", f"sample {case.id}: grader {grader!r} needs {', '.join(missing)}")
+        for grader, names_in in self._selection.rubrics.items():
+            if unknown := sorted(names_in(case.extra.get("rubric")) - variables.keys() - {*RESERVED}):
+                tell("rubric_vars", f"sample {case.id}: the rubric of {grader!r} has unknown {', '.join(unknown)}")
         for name in RESERVED:
             if name in variables:
                 tell("rubric_vars", f"sample {case.id}: the name {name!r} is reserved")
