@@ -13,8 +13,10 @@ from evaluators.judging import case, trace
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_evaluator
 from evalwright.llm.current import in_use
+from evalwright.llm.keys import key_of
 from evalwright.llm.models import LiveModels
 from evalwright.llm.retrying import Rules
+from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Trace
 from targets.loopback import reply, serving
@@ -61,7 +63,7 @@ class Impatient(Rules):
 
 
 def asked(
-    kind: str, config: dict[str, Any], *scripts: bytes, on: Trace | None = None
+    kind: str, config: dict[str, Any], *scripts: Any, on: Trace | None = None
 ) -> tuple[Evaluation | EvaluatorError, list[dict[str, Any]]]:
     """What an evaluator says, or why it cannot, and the bodies of its requests."""
 
@@ -192,3 +194,23 @@ def test_likeness_by_embeddings() -> None:
 @pytest.mark.parametrize("script", [broken(400), embeddings([1.0]), embeddings([1.0], [1.0, 2.0])])
 def test_embeddings_that_are_of_no_use(script: bytes) -> None:
     assert refused("semantic_similarity", SIMILAR, script).type == "embedder_error"
+
+
+@pytest.mark.parametrize("attempts", [1, 2, 4])
+def test_a_rubric_is_asked_as_often_as_its_author_wants(attempts: int) -> None:
+    said, requests = asked("rubric_template", {"prompt": "good?", "max_attempts": attempts}, broken(503))
+    assert (type(said), len(requests)) == (EvaluatorError, attempts)
+
+
+async def silence(_writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(5)
+
+
+def test_a_judge_that_says_nothing_is_waited_for_as_long_as_its_author_wants() -> None:
+    error = refused("rubric_template", {"prompt": "good?", "max_attempts": 1, "timeout": 0.05}, silence)
+    assert (error.type, "0.05 seconds" in str(error)) == ("timeout", True)
+
+
+def test_how_long_a_judge_is_waited_for_does_not_change_what_it_is_asked() -> None:
+    patient = ChatRequest("m", [], attempts=9, attempt_seconds=9.0)
+    assert key_of(patient, at=None) == key_of(ChatRequest("m", []), at=None)

@@ -33,6 +33,8 @@ _SCHEMA = {
     "required": ["score", "rationale"],
     "additionalProperties": False,
 }
+_WAIT = 20.0
+"""Seconds between two attempts, at most (`llm.retrying`)."""
 _KEPT = 2000
 """Characters of a reply that are kept in the result."""
 
@@ -50,6 +52,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
     provider: Literal["openai", "anthropic", "google"] = "openai"
     system_prompt: str | None = None
     timeout: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+    """Seconds of one attempt."""
     max_attempts: Annotated[int, msgspec.Meta(ge=1)] = 6
     rubric_vars: list[str] = []
     """Variables that every case must bring."""
@@ -57,6 +60,11 @@ class RubricTemplate(msgspec.Struct, frozen=True):
     unknown_names: Literal["verbatim", "refuse"] = "verbatim"
 
     calls_models = True
+
+    @property
+    def timeout_seconds(self) -> float:
+        """All attempts with the waits between them."""
+        return self.max_attempts * (self.timeout + _WAIT)
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         yield ChatRequest(self.model, [], provider=self.provider)
@@ -70,6 +78,8 @@ class RubricTemplate(msgspec.Struct, frozen=True):
             temperature=self._temperature(),
             schema=_SCHEMA,
             provider=self.provider,
+            attempts=self.max_attempts,
+            attempt_seconds=self.timeout,
         )
         return _evaluation(await current().chat(request, "judge"))
 

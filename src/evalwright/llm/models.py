@@ -76,8 +76,11 @@ class LiveModels:
         known = None if cache is None else cache.find(key)
         if known is not None:
             return known
+        rules = self._rules.of(request.attempts, request.attempt_seconds)
         reply: ChatReply = await self._paid(
-            request, request.max_tokens, lambda: self._retried(route, lambda client: client.chat(route.model, request))
+            request,
+            request.max_tokens,
+            lambda: self._retried(route, lambda client: client.chat(route.model, request), rules),
         )
         if cache is not None and reply.refusal is None and reply.finish_reason not in _UNFINISHED:
             cache.keep(key, reply)
@@ -151,7 +154,7 @@ class LiveModels:
             text = text.replace(key, MASKED)
         return self._mask(text)
 
-    async def _retried(self, route: Route, call: Callable[[Any], Awaitable[T]]) -> T:
+    async def _retried(self, route: Route, call: Callable[[Any], Awaitable[T]], rules: Rules | None = None) -> T:
         if self._choices.no_network and not route.is_loopback:
             raise CallFailed(
                 "network_refused", f"{route.model!r} is outside of this machine, and --no-network is given"
@@ -162,7 +165,7 @@ class LiveModels:
         where = (route.interface, route.base_url)
         if where not in self._gates:
             self._gates[where] = Gate(self._width)
-        return await retried(lambda: call(client), self._gates[where], self._pace, self._rules)
+        return await retried(lambda: call(client), self._gates[where], self._pace, rules or self._rules)
 
     def _client(self, route: Route) -> Any:
         where = route._replace(model="") if route.interface != "callable" else route

@@ -8,6 +8,7 @@ together, and each success lets it grow again (additive increase, multiplicative
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -29,6 +30,16 @@ class Rules:
     first_wait = 0.4
     longest_wait = 20.0
     longest_retry_after = 60.0
+
+    def of(self, attempts: int | None, seconds: float | None) -> Rules:
+        """These rules with other bounds where some are given; all attempts may then be used up."""
+        if attempts is None and seconds is None:
+            return self
+        rules = copy.copy(self)
+        rules.attempts = attempts or self.attempts
+        rules.attempt_seconds = seconds or self.attempt_seconds
+        rules.call_seconds = rules.attempts * (rules.attempt_seconds + rules.longest_wait)
+        return rules
 
 
 class Gate:

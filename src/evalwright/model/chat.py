@@ -49,6 +49,9 @@ class ChatRequest(msgspec.Struct, frozen=True):
     api_key_env: str | None = None
     extra: dict[str, Any] = {}
     """Further parameters of the provider's API, passed as they are."""
+    attempts: int | None = None
+    """How often it is tried at most, and `attempt_seconds` for how long each time; None leaves that to the run."""
+    attempt_seconds: float | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
