@@ -14,7 +14,8 @@ from evalwright.cli.options import as_json, dialect, format_options, model_optio
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
     from evalwright.model.suite import Suite
-    from evalwright.run.api import RunOptions
+    from evalwright.run.api import Outcome, RunOptions
+    from evalwright.run.session import Watch
 
 __all__ = ["command"]
 
@@ -65,7 +66,7 @@ def command(
     from evalwright.cli.screen import tell, warn
     from evalwright.dialects import load_suite
     from evalwright.dialects.discovery import suite_files
-    from evalwright.run.api import RunOptions, retry, run_suite
+    from evalwright.run.api import RunOptions, retry
 
     options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target, models)
     if retried is None and include_evaluator_failures:
@@ -92,12 +93,21 @@ def command(
         return _foretold(suite, options)
     watch = watch_of(quiet, suite.secrets)
     if retried is None:
-        told = len(suite.warnings)
-        outcome = run_suite(suite, options, watch)
-        warn(suite.warnings[told:])  # noticed while the cases were read
+        outcome = _ran(suite, options, watch)
     else:
         outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
     return present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)
+
+
+def _ran(suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
+    """Run the suite; what is noticed while its cases are read is told as well."""
+    from evalwright.cli.screen import warn
+    from evalwright.run.api import run_suite
+
+    told = len(suite.warnings)
+    outcome = run_suite(suite, options, watch)
+    warn(suite.warnings[told:])
+    return outcome
 
 
 def _foretold(suite: Suite, options: RunOptions) -> int:
