@@ -19,7 +19,10 @@ pytest.importorskip("openinference.instrumentation.anthropic", reason="needs the
 NUMBERS = range(10, 18)
 AGENT = """
 import asyncio, os
-from evalwright.pixie import observe, start_observation
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from pydantic import BaseModel
+from evalwright.pixie import Runnable, observe, start_observation
 
 @observe()
 def retrieve(question):
@@ -58,12 +61,29 @@ def agentv(given):
 
 def pixie(given):
     return ask(given["question"])
+
+class Question(BaseModel):
+    question: str
+
+class WithTracing(Runnable[Question]):
+    @classmethod
+    def create(cls):
+        return cls()
+
+    async def setup(self):
+        trace.set_tracer_provider(TracerProvider())
+        self.provider = trace.get_tracer_provider()
+
+    async def run(self, args: Question):
+        with trace.get_tracer("app").start_as_current_span("mine"):
+            said = await asyncio.to_thread(ask, args.question)
+        return said if trace.get_tracer_provider() is self.provider else "another provider"
 """
 EVALH = """
 schema_version: "1.0"
 eval: {name: captured}
 dataset: {type: jsonl, path: cases.jsonl}
-systems: [{name: main, adapter: python_function, target: "FUNCTION"}]
+systems: [{name: main, adapter: python_function, target: "FUNCTION", isolation: ISOLATION}]
 evaluators: [{name: answered, type: contains_text, config: {all_of: [answer]}}]
 metrics: {price_table_path: prices.yaml}
 run: {max_concurrency: 8}
@@ -92,10 +112,11 @@ def traces(folder: Path, *arguments: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in written[0].read_text().splitlines()]
 
 
-def evalh(folder: Path, function: str) -> list[dict[str, Any]]:
+def evalh(folder: Path, function: str, isolation: str = "none") -> list[dict[str, Any]]:
     cases = [{"schema_version": "1.0", "id": str(n), "input": {"user_message": f"number {n}"}} for n in NUMBERS]
     lines = "\n".join(json.dumps({**case, "expected": {"facts": {}}}) for case in cases)
-    files(folder, eval_yaml=EVALH.replace("FUNCTION", function), prices_yaml=PRICES, cases_jsonl=lines)
+    suite = EVALH.replace("FUNCTION", function).replace("ISOLATION", isolation)
+    files(folder, eval_yaml=suite, prices_yaml=PRICES, cases_jsonl=lines)
     return traces(folder, "eval.yaml")
 
 
@@ -123,12 +144,12 @@ def agentv(folder: Path) -> list[dict[str, Any]]:
     return traces(folder, "eval.yaml")
 
 
-def pixie(folder: Path) -> list[dict[str, Any]]:
+def pixie(folder: Path, runnable: str = "pixie") -> list[dict[str, Any]]:
     entries = [
         {"input_data": {"question": f"number {n}"}, "description": str(n), "expectation": "x", "eval_input": []}
         for n in NUMBERS
     ]
-    dataset = {"name": "captured", "runnable": "agent.py:pixie", "evaluators": ["ExactMatch"], "entries": entries}
+    dataset = {"name": "captured", "runnable": f"agent.py:{runnable}", "evaluators": ["ExactMatch"], "entries": entries}
     files(folder, set_json=json.dumps(dataset))
     return traces(folder, "set.json")
 
@@ -185,6 +206,16 @@ def test_calls_are_priced_by_their_models(found):
 def test_what_was_seen_before_an_error_is_kept_beside_it(tmp_path):
     found = evalh(tmp_path, "agent:failing")[0]
     assert (found["error"]["message"], len(found["spans"])) == ("ValueError: after the call", 3)
+
+
+def test_a_process_of_its_own_is_listened_to(tmp_path):
+    assert used(evalh(tmp_path, "agent:evalh", isolation="process")) == OWN
+
+
+def test_an_application_keeps_the_provider_that_it_sets_when_it_is_set_up(tmp_path):
+    found = pixie(tmp_path, "WithTracing")
+    assert used(found) == OWN
+    assert [[span["name"] for span in one["spans"]] for one in found] == [["mine", "agent", "retrieve", "gpt-test"]] * 8
 
 
 OWN_PROVIDER = """

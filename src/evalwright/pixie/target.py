@@ -30,7 +30,6 @@ class PixieApp:
     """Keys: `runnables` (dataset name to `file.py:Name`) and `folders`, in which the files are looked for."""
 
     def __init__(self, variant: Variant) -> None:
-        init()
         folders = [Path(folder) for folder in variant.config["folders"]]
         self._threads = Threads()
         self._apps = {
@@ -40,6 +39,7 @@ class PixieApp:
 
     async def run(self, case: Case, trial: int) -> Answer:
         await self._apps[case.extra["dataset"]].set_up()
+        init()  # not before: the application may set a tracer provider of its own when it is set up
         return await self._drive(case, trial)
 
     @heard
