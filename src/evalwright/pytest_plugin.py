@@ -153,9 +153,12 @@ class _Session:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         error = call.excinfo.value if call.excinfo is not None else None
         kind = type(error).__name__
-        if error is not None and kind in _OURS and (own := _within(item.path, error.__traceback__)):
+        own = _within(item.path, error.__traceback__) if error is not None and kind in _OURS else None
+        if error is not None and own is not None:
             call.excinfo = pytest.ExceptionInfo.from_exception(error.with_traceback(own))
         report = yield
+        if report.failed and kind in _OURS:
+            _say_it_all(report, str(error), own is not None)
         recorder = self._recorder
         if report.failed and error is not None and (kind == _ERRORED or (recorder and recorder.is_error(error))):
             setattr(report, _MARK, True)
@@ -222,6 +225,14 @@ def _status(error: BaseException | None) -> str:
     if isinstance(error, pytest.skip.Exception):
         return "skipped"
     return "failed" if isinstance(error, (AssertionError, pytest.fail.Exception)) else "error"
+
+
+def _say_it_all(report: pytest.TestReport, message: str, has_lines: bool) -> None:
+    """The message, without the name of its class in the short summary, and alone where the test has no line in it."""
+    if not has_lines:
+        report.longrepr = message
+    elif (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
+        crash.message = message
 
 
 def _within(file: Path, traceback: TracebackType | None) -> TracebackType | None:

@@ -75,7 +75,8 @@ def test_a_case_that_did_not_pass_names_its_checks_and_the_answer(shop):
 
 
 def test_a_test_without_a_case_runs_the_system_of_the_file(shop):
-    shop.run(a=MARKED + "def test_system(): pass\n").assert_outcomes(passed=1, failed=1)
+    told = shop.run(a=MARKED + "def test_system(): pass\n")
+    told.stdout.fnmatch_lines(["FAILED test_a.py::test_system[[]rude] - case rude: fail"])
     assert shop.verdicts() == {"test_a.py::test_system[kind]": "pass", "test_a.py::test_system[rude]": "fail"}
 
 
@@ -83,7 +84,7 @@ def test_a_system_that_raises_is_an_error(shop):
     shop.files({"agent.py": "def run(case, variant): raise RuntimeError('down')\n"})
     told = shop.run("-k", "kind", a=MARKED + "def test_system(): pass\n")
     told.assert_outcomes(errors=1)
-    told.stdout.fnmatch_lines(["E * no answer: adapter_error: RuntimeError: down"])
+    told.stdout.fnmatch_lines(["* no answer: adapter_error: RuntimeError: down"])
 
 
 def test_a_check_that_could_not_judge_is_an_error_and_no_failure(shop):

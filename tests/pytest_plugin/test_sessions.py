@@ -29,6 +29,7 @@ def test_the_summary_tells_the_pass_rate_with_its_interval_and_where_the_run_is(
 def test_a_failed_test_shows_the_scores_and_only_its_own_lines(session):
     told = session.run(a="def test_two(): passing('hi', 'oh')\n")
     told.stdout.fnmatch_lines(["E *Fail: 1/2 inputs*", "E *input 2, 'oh'", "E * is_hi 0.00: only hi will do"])
+    told.stdout.fnmatch_lines(["FAILED test_a.py::test_two - Fail: 1/2 inputs*"])
     told.stdout.no_fnmatch_line("*runners.py*")
 
 

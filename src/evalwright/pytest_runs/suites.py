@@ -266,7 +266,7 @@ def _lines(name: str, record: Record) -> list[str]:
         lines.append(f"  no answer: {trace.error.type}: {one_line(trace.error.message, _LONGEST)}")
     for row in record.results:
         status = status_of(row.passed, row.skipped, row.error)
-        if status == "pass" or trace.error is not None:
+        if status == "pass" or (status == "skip" and verdict.status != "skip") or trace.error is not None:
             continue
         score = "" if row.score is None else f" {row.score:.2f}"
         said = f"{row.error.type}: {row.error.message}" if row.error is not None else row.reason
