@@ -171,8 +171,10 @@ KINDS: dict[str, dict[str, str]] = {
         "otlp-json": "evalwright.dialects.span_import:OtlpJson",
     },
     "reports": {
+        "agentv": "evalwright.agentv.results:AgentvResults",
         "html": "evalwright.reports.html:HtmlPage",
         "json": "evalwright.reports.json:Json",
+        "junit": "evalwright.reports.junit:JUnit",
         "markdown": "evalwright.reports.markdown:Markdown",
     },
 }

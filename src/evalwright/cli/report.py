@@ -12,10 +12,15 @@ from evalwright.cli.options import run_argument
 __all__ = ["command"]
 
 
-@click.command("report", short_help="Write a report of a run: Markdown, HTML or JSON.")
+@click.command("report", short_help="Write a report of a run: Markdown, HTML, JSON, JUnit.")
 @run_argument()
 @click.option(
-    "--format", "format_", metavar="NAME", default="markdown", show_default=True, help="markdown, html, json."
+    "--format",
+    "format_",
+    metavar="NAME",
+    default="markdown",
+    show_default=True,
+    help="markdown, html, json, junit, agentv.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A file, not stdout.")
 def command(run: Path, format_: str, out: Path | None) -> int:

@@ -20,7 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.processes import OUTPUT_LIMIT, run_command
 
-__all__ = ["CodeJudge", "Reply", "asked", "script_of"]
+__all__ = ["CodeJudge", "Reply", "asked", "script_of", "trace_summary"]
 
 _TOLD = 200
 """Characters of unreadable output that are told."""
@@ -127,7 +127,7 @@ def _document(case: Case, trace: Trace, config: Mapping[str, Any] | None) -> dic
         "guideline_files": extra.get("guideline_files", []),
         "input_files": extra.get("input_files", []),
         "input_messages": extra.get("input_messages", []),
-        "trace_summary": _summary(trace),
+        "trace_summary": trace_summary(trace),
         "file_changes": trace.extra.get("file_changes"),
         "workspace_path": trace.extra.get("workspace_path"),
         "config": dict(config) if config else None,
@@ -148,7 +148,8 @@ def _both_cases(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, **camel}
 
 
-def _summary(trace: Trace) -> dict[str, Any] | None:
+def trace_summary(trace: Trace) -> dict[str, Any] | None:
+    """What AgentV says of a trace: counts of calls by tool, tokens, US dollars, milliseconds; None without messages."""
     messages = messages_of(trace)
     if not messages:
         return None

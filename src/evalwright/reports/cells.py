@@ -45,10 +45,11 @@ class _Mark(OfCase, gc=False):
 def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
     """The chosen cells in the order of their newest traces; `needed` is what `names_needed` says.
 
-    The results of the chosen names are held in memory.
+    Results and verdicts of the chosen names are held in memory. What has no stored verdict (an unfinished cell, a
+    folder that another program wrote) gets one by the plan's criteria.
     """
     newest = _newest(reader, choice)
-    results = _results(reader, choice, newest)
+    results, verdicts = _results(reader, choice, newest), _verdicts(reader, choice, newest)
     for position, trace in enumerate(reader.traces(Trace)):
         key = (trace.case_key, trace.variant_name, trace.trial)
         if newest.get(key, (0, -1))[1] != position:
@@ -56,7 +57,8 @@ def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: C
         rows = list(results.pop(key, {}).values())
         if choice.failed and not _failed(trace, rows):
             continue
-        yield FullCell(trace, rows, cell_verdict(plan.pass_criteria, needed, trace, rows))
+        verdict = verdicts.pop(key, None) or cell_verdict(plan.pass_criteria, needed, trace, rows)
+        yield FullCell(trace, rows, verdict)
 
 
 def _newest(reader: RunReader, choice: Choice) -> dict[Key, tuple[int, int]]:
@@ -79,6 +81,16 @@ def _results(
         key = (row.case_key, row.variant_name, row.trial)
         if choice.names(row, row.variant_name) and row.attempt == newest.get(key, (1, 0))[0]:
             found.setdefault(key, {})[row.evaluator] = row
+    return found
+
+
+def _verdicts(reader: RunReader, choice: Choice, newest: dict[Key, tuple[int, int]]) -> dict[Key, CaseVerdict]:
+    """The last stored verdict on the attempt that counts: how it was reached is the rule of the run's format."""
+    found = {}
+    for verdict in reader.verdicts(CaseVerdict):
+        key = (verdict.case_key, verdict.variant_name, verdict.trial)
+        if choice.names(verdict, verdict.variant_name) and verdict.attempt == newest.get(key, (1, 0))[0]:
+            found[key] = verdict
     return found
 
 

@@ -1,0 +1,99 @@
+"""A run as AgentV's result file, for `compare` and for programs that read the original's (specification agentv, 7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from evalwright.evaluators.code_judge import trace_summary
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import EvaluationResult, band
+from evalwright.model.summary import RunSummary
+from evalwright.reports.cells import Choice, FullCell, chosen_cells
+from evalwright.scoring.verdict import names_needed
+
+__all__ = ["AgentvResults"]
+
+_TYPES = {"criteria_judge": "llm_judge", "rubric_checks": "llm_judge"}
+"""Evaluators of ours by the names that the original gives them."""
+_ENCODER = msgspec.json.Encoder()
+
+
+class AgentvResults:
+    """JSON Lines, one object for each finished cell, in the order of the cases."""
+
+    def render(self, reader: RunReader, summary: RunSummary) -> str:
+        plan = reader.plan
+        if plan is None:
+            return ""
+        weights: dict[int, dict[str, float]] = {}
+        if plan.evaluators_by_case:
+            for index, case in enumerate(reader.cases()):
+                weights[index] = {spec.name: spec.weight for spec in case.evaluators or ()}
+        cells = chosen_cells(reader, plan, names_needed(reader, plan), Choice())
+        ordered = sorted(
+            cells, key=lambda cell: (cell.trace.case_index or 0, cell.trace.variant_name, cell.trace.trial)
+        )
+        lines = [
+            _ENCODER.encode(_line(plan.name, cell, weights.get(cell.trace.case_index or 0, {}))) for cell in ordered
+        ]
+        return "".join(line.decode() + "\n" for line in lines)
+
+
+def _line(dataset: str, cell: FullCell, weights: dict[str, float]) -> dict[str, Any]:
+    trace, verdict = cell.trace, cell.verdict
+    wrong = trace.error.message if trace.error is not None else None
+    line: dict[str, Any] = {
+        "timestamp": trace.finished_at.isoformat(),
+        "eval_id": trace.case_id,
+        "test_id": trace.case_id,
+        "dataset": dataset,
+        "score": verdict.score or 0.0,
+        "verdict": "fail" if verdict.status == "error" else verdict.status,
+        "hits": [text for row in cell.results for text in row.hits],
+        "misses": [f"Error: {wrong}"] if wrong else [text for row in cell.results for text in _misses(row)],
+        "candidate_answer": trace.output.final_answer or "",
+        "target": trace.variant_name,
+        "reasoning": " | ".join(f"{row.evaluator}: {row.reason}" for row in cell.results if row.reason) or None,
+        "evaluator_results": [_result(row, weights.get(row.evaluator, 1.0)) for row in cell.results],
+        "trace_summary": trace_summary(trace),
+    }
+    return line | ({"error": wrong} if wrong else {})
+
+
+def _result(row: EvaluationResult, weight: float) -> dict[str, Any]:
+    score = 0.0 if row.error is not None else row.score or 0.0
+    children = row.detail.get("children")
+    result: dict[str, Any] = {
+        "name": row.evaluator,
+        "type": _TYPES.get(row.evaluator_type, row.evaluator_type),
+        "score": score,
+        "weight": weight,
+        "verdict": "fail" if row.error is not None else row.detail.get("verdict") or band(score),
+        "hits": row.hits,
+        "misses": _misses(row),
+        "reasoning": row.reason or None,
+        "details": row.detail.get("details"),
+    }
+    return result | ({"evaluator_results": [_child(child) for child in children]} if children else {})
+
+
+def _misses(row: EvaluationResult) -> list[str]:
+    """What was not found, and why an evaluator could not judge."""
+    return [*row.misses, *([f"Evaluator '{row.evaluator}' failed: {row.error.message}"] if row.error else [])]
+
+
+def _child(child: dict[str, Any]) -> dict[str, Any]:
+    """A member of a composite, which may be one itself."""
+    detail = child.get("detail") or {}
+    members = detail.get("children")
+    result = {
+        "name": child.get("evaluator"),
+        "type": _TYPES.get(str(child.get("evaluator_type")), child.get("evaluator_type")),
+        "score": child.get("score") or 0.0,
+        **{key: child.get(key) for key in ("weight", "verdict", "hits", "misses")},
+        "reasoning": child.get("reason") or None,
+        "details": detail.get("details"),
+    }
+    return result | ({"evaluator_results": [_child(member) for member in members]} if members else {})

@@ -1,0 +1,76 @@
+"""A run as JUnit XML, for continuous integration: a test case for each cell, with the reasons of what fell short."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+from evalwright.model.cell import OfCase
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import CaseVerdict
+from evalwright.model.summary import RunSummary
+from evalwright.reports.shortfalls import newest_verdicts
+
+__all__ = ["JUnit"]
+
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no XML document can hold (XML 1.0, 2.2), escaped or not."""
+_KINDS = {"fail": "failure", "borderline": "failure", "error": "error", "skip": "skipped"}
+
+
+class _Time(OfCase, gc=False):
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+    latency_ms: int | None = None
+
+
+class JUnit:
+    """One test suite with a test case for each finished cell: `classname` is the variant, `name` the case.
+
+    Borderline cells are failures; `time` is the system's, in seconds.
+    """
+
+    def render(self, reader: RunReader, summary: RunSummary) -> str:
+        times = {(t.case_key, t.variant_name, t.trial, t.attempt): t.latency_ms for t in reader.traces(_Time)}
+        name = _text(reader.plan.name if reader.plan is not None else summary.run_id)
+        suite = ElementTree.Element("testsuite", name=name, timestamp=f"{summary.started_at:%Y-%m-%dT%H:%M:%S}")
+        counts = dict.fromkeys(("tests", "failure", "error", "skipped"), 0)
+        total = 0.0
+        for verdict in newest_verdicts(reader):
+            key = (verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt)
+            seconds = (times.get(key) or 0) / 1000
+            case = ElementTree.SubElement(suite, "testcase", classname=_text(verdict.variant_name), name=_name(verdict))
+            case.set("time", f"{seconds:.3f}")
+            kind = _KINDS.get(verdict.status)
+            if kind is not None:
+                _tell(case, kind, verdict)
+                counts[kind] += 1
+            counts["tests"] += 1
+            total += seconds
+        for kind, plural in (("tests", "tests"), ("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+            suite.set(plural, str(counts[kind]))
+        suite.set("time", f"{total:.3f}")
+        root = ElementTree.Element("testsuites")
+        root.append(suite)
+        ElementTree.indent(root)
+        return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _name(verdict: CaseVerdict) -> str:
+    return _text(verdict.case_key + (f" [trial {verdict.trial + 1}]" if verdict.trial else ""))
+
+
+def _tell(case: ElementTree.Element, kind: str, verdict: CaseVerdict) -> None:
+    reasons = [_text(reason) for reason in verdict.reasons]
+    if verdict.error is not None:
+        reasons.insert(0, _text(f"{verdict.error.type}: {verdict.error.message}"))
+    score = "" if verdict.score is None else f", score {verdict.score:.3f}"
+    told = ElementTree.SubElement(case, kind, message=reasons[0] if reasons else f"{verdict.status}{score}")
+    if kind != "skipped":
+        told.set("type", verdict.status)
+    told.text = "\n".join(reasons)
+
+
+def _text(text: str) -> str:
+    return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", text)

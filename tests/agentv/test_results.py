@@ -1,0 +1,69 @@
+"""Runs as the original's result files."""
+
+import json
+
+import pytest
+
+from evalwright.agentv.results import AgentvResults
+from evalwright.dialects import load_suite
+from evalwright.run.api import open_run, run_suite
+
+SCORES = {"good": 0.9, "bad": 0.2}
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """Runs cases with composites of members that score as they are told; the lines by id."""
+
+    def lines(*cases):
+        (tmp_path / ".git").mkdir()
+        targets = [{"name": "default", "provider": "mock", "response": "yes"}]
+        broken = {"name": "broken", "provider": "cli", "command_template": "echo no >&2; exit 3"}
+        (tmp_path / "targets.yaml").write_text(json.dumps({"targets": [*targets, broken]}))
+        (tmp_path / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": cases}))
+        suite = load_suite(tmp_path / "EVAL.yaml", "agentv")
+        suite.out = tmp_path / "runs"
+        outcome = run_suite(suite)
+        reader, plan = open_run(outcome.run_dir)
+        reader.plan = plan
+        text = AgentvResults().render(reader, outcome.summary)
+        return [json.loads(line) for line in text.splitlines()]
+
+    return lines
+
+
+def judge(name, **more):
+    said = json.dumps({"score": SCORES[name], "hits": [name], "misses": [], "reasoning": f"it is {name}"})
+    return {"name": name, "type": "code_judge", "script": ["echo", said], **more}
+
+
+def case(case_id, evaluators, **execution):
+    return {"id": case_id, "expected_outcome": "x", "input": "hi", "execution": {"evaluators": evaluators, **execution}}
+
+
+def test_a_case_is_a_line(lines):
+    (line,) = lines(case("a", [judge("good", weight=3), judge("bad")]))
+    assert (line["eval_id"], line["test_id"], line["dataset"], line["target"]) == ("a", "a", "suite", "default")
+    assert (round(line["score"], 9), line["verdict"], line["hits"]) == (0.725, "borderline", ["good", "bad"])
+    assert (line["candidate_answer"], line["reasoning"]) == ("yes", "good: it is good | bad: it is bad")
+    assert [(r["name"], r["score"], r["weight"], r["verdict"]) for r in line["evaluator_results"]] == [
+        ("good", 0.9, 3.0, "pass"),
+        ("bad", 0.2, 1.0, "fail"),
+    ]
+
+
+def test_members_of_composites_are_results_in_theirs(lines):
+    (line,) = lines(case("a", [{"name": "both", "type": "composite", "evaluators": [judge("good"), judge("bad")]}]))
+    (both,) = line["evaluator_results"]
+    assert [(r["name"], r["score"]) for r in both["evaluator_results"]] == [("good", 0.9), ("bad", 0.2)]
+
+
+def test_an_answer_that_did_not_come_is_told_as_a_miss(lines):
+    (line,) = lines(case("a", [judge("good")], target="broken"))
+    assert (line["score"], line["verdict"], line["misses"]) == (0, "fail", ["Error: no (exit code 3)"])
+    assert line["error"] == "no (exit code 3)"
+
+
+def test_lines_have_the_order_of_the_cases(lines):
+    found = lines(case("slow", [judge("good")]), case("b", [judge("good")]), case("c", [judge("good")]))
+    assert [line["eval_id"] for line in found] == ["slow", "b", "c"]
