@@ -70,6 +70,7 @@ CONVERSATIONS = [
     }
     for i, text in enumerate(["hello you", "bye"])
 ]
+CONVERSATIONS.append({**CONVERSATIONS[0], "metadata": {"again": True}})
 PIXIE = {
     "name": "qa",
     "runnable": "app.py:run",

@@ -44,9 +44,7 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
         assert there is not None
         yield Problem(f"case {there.id}", "is not written" if read is None else "is written, but was not there")
         return
-    before, after = _values(given), _values(read)
-    for key in before:
-        yield from _unlike(f"case {given.id}", key, before[key], after[key])
+    yield from _unlike(f"case {given.id}", "", _values(given), _values(read))
 
 
 def _values(case: EvalCase | Case) -> dict[str, Any]:

@@ -111,6 +111,8 @@ def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_ca
         found["extra"] = {**case.extra, "input_files": places.of(case.extra["input_files"])}
     if expected:
         found["expected"] = expected
+    if case.occurrence is not msgspec.UNSET:
+        found["occurrence"] = case.occurrence
     if bytes(case.recorded) != b"null":
         found["recorded"] = case.recorded
     if by_case:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pydantic import ValidationError
 from pydantic_core import from_json
 
@@ -75,7 +76,7 @@ class Dataset:
                 problems += wrong[: _MOST_PROBLEMS - len(problems)]
             if case is None:
                 continue
-            ids.add(case.id)
+            ids.add(_identity(case))
             if not problems and (not self._filter or fits(case, self._filter)):
                 yield case
         if repeated := ids.hashes():
@@ -90,10 +91,16 @@ class Dataset:
         """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
         seen: set[str] = set()
         for case, _, tell in self.found():
-            if case is not None and hash(case.id) in hashes:
-                if case.id in seen:
+            if case is not None and hash(_identity(case)) in hashes:
+                if _identity(case) in seen:
                     yield tell((), f"duplicate case id {case.id!r}")
-                seen.add(case.id)
+                seen.add(_identity(case))
+
+
+def _identity(case: FileCase | Case) -> str:
+    """The id, with the number of a case that shares it."""
+    number = getattr(case, "occurrence", msgspec.UNSET)
+    return case.id if number is msgspec.UNSET else f"{case.id}\0{number}"
 
 
 class Yaml(Dataset):
