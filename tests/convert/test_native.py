@@ -171,6 +171,17 @@ def test_there_and_back_nothing_is_lost(project, dialect):
     assert judged(back, dialect) == judged(source, dialect)
 
 
+def test_a_folder_of_datasets_comes_back_whole(project):
+    made(project, "pixie")
+    (project / "sets").mkdir()
+    for name in ("zeta", "alpha"):
+        document = {**PIXIE, "name": name, "runnable": "app.py:run"}
+        (project / "sets" / f"{name}.json").write_text(json.dumps(document))
+    native = convert(project / "sets", "native", project / "n", dialect="pixie").files[0]
+    back = convert(native, "pixie", project / "back").files[0]
+    assert judged(back, "pixie") == judged(project / "sets", "pixie")
+
+
 @pytest.mark.parametrize(
     "kind",
     [
@@ -291,3 +302,23 @@ def test_references_are_spelt_as_the_format_spells_them(project, monkeypatch):
         == "${{ MY_ENDPOINT }}"
     )
     assert "hidden" not in "".join(file.read_text() for file in back)
+
+
+def test_what_reading_passes_over_is_a_loss(project):
+    source = made(project, "letta")
+    source.write_text(LETTA.replace("kind: letta_code", "kind: letta_code, base_url: http://x"))
+    with pytest.raises(InputError, match=r"suite  target\.base_url  is not written"):
+        convert(source, "native")
+
+
+def test_cases_that_were_not_chosen_are_noted(project):
+    source = made(project, "letta")
+    source.write_text(LETTA + "max_samples: 1\n")
+    assert convert(source, "native").notes == ["only the cases that max_samples choose are written"]
+
+
+def test_a_default_that_the_format_has_no_words_for_is_a_loss(project):
+    native = convert(made(project, "agentv"), "native").files[0]
+    native.write_text(native.read_text().replace("name: EVAL", "name: ${WHO:-EVAL}"))
+    with pytest.raises(InputError, match=r"the default in \$\{WHO:-EVAL\} is not written"):
+        convert(native, "agentv", project / "back")

@@ -42,7 +42,7 @@ class Conversion:
     """What was written, and what of the original it does not say."""
 
     files: list[Path]
-    """The file to run first."""
+    """What is to be run first."""
     notes: list[str] = field(default_factory=list)
     """What is to be done before the new files are run."""
     losses: list[Problem] = field(default_factory=list)
@@ -93,7 +93,7 @@ def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Con
             _refuse(losses, False)
             raise InputError(error.problems, f"the format {to} cannot hold this suite") from error
         _refuse(losses, allow_loss)
-    files = sorted(output.files, key=lambda path: path != written.file)
+    files = [written.file, *(path for path in output.files if path != written.file)]
     return Conversion(files, [*original.notes(), *written.notes], losses)
 
 

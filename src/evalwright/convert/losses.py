@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from evalwright.convert.meaning import meant_evaluator, meant_variant
+from evalwright.convert.references import shown
 from evalwright.errors import Problem
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
@@ -93,4 +94,5 @@ def _shown(value: Any) -> str:
     if value is _MISSING:
         return "nothing"
     text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
+    text = shown(text)
     return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."

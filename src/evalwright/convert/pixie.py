@@ -23,36 +23,32 @@ _RESERVED = "input_data"
 
 
 def write_pixie(suite: Suite, folder: Path, output: Output) -> Written:
-    """One file; datasets are held, as reading them holds them."""
-    places, losses = Places(suite.source, folder), list[Problem]()
-    runnables: Mapping[str, str] = suite.variants[0].config.get("runnables", {}) if suite.variants else {}
-    folders = [Path(one) for one in suite.variants[0].config.get("folders", ())] if suite.variants else []
-    entries = []
-    names: set[str] = set()
+    """One file, or a folder with one for each dataset; they are held, as reading them holds them."""
+    losses: list[Problem] = []
+    config: Mapping[str, Any] = suite.variants[0].config if suite.variants else {}
+    datasets: dict[str, list[Case]] = {}
     for case in suite.cases:
         made = snapshot(case)
-        entry = _entry(made, suite.evaluators, places, losses)
-        if entry is not None:
-            entries.append(entry)
-            names.add(made.extra["dataset"])
-    if len(names) > 1:
-        losses.append(Problem("suite", f"{len(names)} datasets become one: {', '.join(sorted(names))}", key="cases"))
-    name = next(iter(names), suite.name)
-    older = bool(entries) and all("items" in entry for entry in entries)
-    document: dict[str, Any] = {"name": name}
-    if runnable := runnables.get(name):
-        document["runnable"] = _named(runnable, folders, places)
-    document["items" if older else "entries"] = [entry.pop("items", entry) if older else entry for entry in entries]
-    file = folder / "dataset.json"
-    output.text(file).write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-    return Written(file, losses=losses)
+        if isinstance(made.extra.get("eval_input"), list) and "dataset" in made.extra:
+            datasets.setdefault(made.extra["dataset"], []).append(made)
+        else:
+            losses.append(Problem(f"case {case.id}", "is no entry of a pixie dataset", key="extra"))
+    place = folder if len(datasets) <= 1 else folder / suite.name.replace("/", "_")
+    places = Places(suite.source, place)
+    written = []
+    for number, (name, cases) in enumerate((datasets or {suite.name: []}).items(), 1):
+        older = not any(isinstance(case.input, dict) for case in cases)
+        entries = [_entry(case, suite.evaluators, places, losses) for case in cases]
+        runnable = config.get("runnables", {}).get(name)
+        document: dict[str, Any] = {"name": name} | ({"runnable": _named(runnable, config, places)} if runnable else {})
+        document |= {"items" if older and entries else "entries": entries}
+        written.append(place / ("dataset.json" if place == folder else f"{number:02}-{name.replace('/', '_')}.json"))
+        output.text(written[-1]).write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    return Written(written[0] if place == folder else place, losses=losses)
 
 
-def _entry(case: Case, shared: list[EvaluatorSpec], places: Places, losses: list[Problem]) -> dict[str, Any] | None:
-    extra, given = case.extra, case.extra.get("eval_input")
-    if "dataset" not in extra or not isinstance(given, list):
-        losses.append(Problem(f"case {case.id}", "is no entry of a pixie dataset", key="extra"))
-        return None
+def _entry(case: Case, shared: list[EvaluatorSpec], places: Places, losses: list[Problem]) -> dict[str, Any]:
+    extra, given = case.extra, case.extra["eval_input"]
     entry: dict[str, Any] = {}
     if not isinstance(case.input, dict):
         entry["eval_input"] = case.input
@@ -67,22 +63,22 @@ def _entry(case: Case, shared: list[EvaluatorSpec], places: Places, losses: list
     if extra.get("eval_metadata") is not None:
         entry["eval_metadata"] = extra["eval_metadata"]
     names = [_evaluator(spec, case, places, losses) for spec in case.evaluators or shared if spec.type != "wrap_check"]
-    entry["evaluators"] = [name for name in names if name]
-    return {"items": entry} if not isinstance(case.input, dict) else entry
+    return entry | {"evaluators": [name for name in names if name]}
 
 
 def _evaluator(spec: EvaluatorSpec, case: Case, places: Places, losses: list[Problem]) -> str | None:
     if spec.type in PREMADE and not spec.config:
         return spec.type
     if spec.type == "pixie":
-        return _named(spec.config["reference"], [Path(one) for one in spec.config["folders"]], places)
+        return _named(spec.config["reference"], spec.config, places)
     told = Problem(f"case {case.id}", f"pixie has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
     losses.append(told)
     return None
 
 
-def _named(reference: str, folders: list[Path], places: Places) -> str:
+def _named(reference: str, config: Mapping[str, Any], places: Places) -> str:
     """`file.py:name` from the new folder; a bare name stays."""
     path, colon, name = reference.rpartition(":")
+    folders = [Path(folder) for folder in config.get("folders", ())]
     found = next((folder / path for folder in folders if colon and (folder / path).is_file()), None)
     return reference if found is None else f"{places.near(str(found.resolve()))}:{name}"

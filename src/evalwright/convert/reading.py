@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.convert.references import marked
+from evalwright.convert.references import PLAIN, marked, shown
+from evalwright.convert.unread import unread_keys
 from evalwright.dialects import load_suite
-from evalwright.errors import Problem
+from evalwright.errors import InputError, Problem
 from evalwright.model.suite import Suite
 
 __all__ = ["Original", "read_original"]
 
-_UNREAD = ("nothing reads", "unknown key")
-"""How warnings of the formats name keys that they pass over."""
 _NAME = re.compile(r"\$\{\{?\s*([A-Z_][A-Z0-9_]*)")
+_DEFAULT = re.compile(r"\$\{([A-Z_][A-Z0-9_]*):-[^}]*\}")
 
 
 class Original(NamedTuple):
@@ -27,38 +27,52 @@ class Original(NamedTuple):
     references: dict[str, str]
     brought: list[str]
     """Variables among them that only the suite's own files give a value."""
+    defaults: list[str]
+    """References with a default, which marks have no room for."""
 
     def notes(self) -> list[str]:
-        return [f"set {name} before a run: only agentv reads .env files" for name in self.brought]
+        """What is to be known before the new files are run."""
+        notes = [f"set {name} before a run: only agentv reads .env files" for name in self.brought]
+        document = self.suite.document
+        part = document.get("dataset") if self.suite.dialect == "evalh" else document
+        keys = ("filter", "sample", "sample_tags", "max_samples")
+        chosen = [key for key in keys if isinstance(part, dict) and part.get(key)]
+        return notes + ([f"only the cases that {' and '.join(chosen)} choose are written"] if chosen else [])
 
     def unread(self) -> Iterator[Problem]:
-        """Keys that nothing reads, so that nothing can write them."""
-        suite = self.suite
-        for problem in (*suite.warnings, *getattr(suite.cases, "unknown_keys", tuple)()):
-            if any(words in problem.message for words in _UNREAD):
-                yield Problem("suite", f"{problem.message} ({problem.file})", key=problem.key)
+        """What of the original is nowhere in the suite."""
+        yield from unread_keys(self.suite)
+        for reference in self.defaults:
+            yield Problem("suite", f"the default in {reference} is not written", key="")
 
 
 def read_original(source: Path, dialect: str | None, options: Mapping[str, Any]) -> Original:
     """Raises InputError with every problem of the suite."""
     before = set(os.environ)
     first = load_suite(source, dialect, to_run=False, options=options)
-    names = _names(first, options)
-    brought = sorted(names - before)
+    text = _text_with_names(first, options)
+    names = set(_NAME.findall(text)) - {PLAIN}
+    having = {match[0]: match[1] for match in _DEFAULT.finditer(text) if match[1] != PLAIN}
+    brought = sorted(names - before - set(having.values()))
     if not names:
-        return Original(first, {}, brought)
+        return Original(first, {}, brought, [])
     references = marked(names)
-    return Original(load_suite(source, first.dialect, references, to_run=False, options=options), references, brought)
+    try:
+        suite = load_suite(source, first.dialect, references, to_run=False, options=options)
+    except InputError as error:
+        problems = [Problem(p.file, shown(p.message), p.line, p.key) for p in error.problems]
+        raise InputError(problems, "a variable stands for something else than text, which cannot be written") from error
+    return Original(suite, references, brought, sorted(having))
 
 
-def _names(suite: Suite, options: Mapping[str, Any]) -> set[str]:
-    """Variables that the files of a suite name."""
+def _text_with_names(suite: Suite, options: Mapping[str, Any]) -> str:
+    """The file of a suite in which variables are named."""
     from evalwright.dialects.agentv_messages import Files
     from evalwright.dialects.agentv_targets import targets_file
 
-    if suite.dialect not in ("agentv", "evalh"):
-        return set()
-    place: Path | None = suite.source
-    if suite.dialect == "agentv":
-        place = targets_file(options.get("targets"), Files(suite.source.resolve().parent).roots)
-    return set() if place is None else set(_NAME.findall(place.read_text("utf-8", errors="replace")))
+    if suite.dialect == "evalh":
+        return suite.source.read_text("utf-8", errors="replace")
+    if suite.dialect != "agentv":
+        return ""
+    place = targets_file(options.get("targets"), Files(suite.source.resolve().parent).roots)
+    return "" if place is None else place.read_text("utf-8", errors="replace")

@@ -8,19 +8,26 @@ from typing import Any
 
 from evalwright.dialects.environment import SUITE_FOLDER
 
-__all__ = ["NAMED", "marked", "written"]
+__all__ = ["NAMED", "PLAIN", "marked", "shown", "written"]
 
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
 NAMED = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
 """A mark, with the name of its variable."""
 _LITERAL = re.compile(r"\$(?=\{[A-Z_][A-Z0-9_]*(?::-[^}]*)?\})")
-_DOLLAR = "${__:-$}"
+PLAIN = "__"
+"""A variable that nobody sets."""
+_DOLLAR = f"${{{PLAIN}:-$}}"
 """Reads as a dollar sign, so that what follows in braces is text and no reference."""
 
 
 def marked(names: Iterable[str]) -> dict[str, str]:
     """Values for variables that stand for references to them."""
     return {name: f"{_OPEN}{name}{_CLOSE}" for name in names}
+
+
+def shown(text: str) -> str:
+    """A text for people, its marks as references."""
+    return NAMED.sub(r"${\1}", text)
 
 
 def written(value: Any) -> Any:
