@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from acceptance.projects import Project, project
+from acceptance.projects import EVAL, Project, project
 
 
 def cases(made: Project, **answers: str) -> None:
@@ -47,6 +47,16 @@ def test_a_regression_can_fail_the_command(drifted):
     made, before, after = drifted
     assert made.evalwright("drift", after, "--baseline", before, "--exit-nonzero-on-regression").code == 1
     assert made.evalwright("drift", before, "--baseline", before, "--exit-nonzero-on-regression").code == 0
+
+
+def test_a_cell_with_an_error_did_not_pass_whatever_was_said_of_it(tmp_path):
+    made = project(tmp_path, {"a": "fine", "b": "fine"}, EVAL.replace("all_of: [thanks]", "none_of: [rude]"))
+    before = made.run()
+    cases(made, a="raise", b="fine")
+    after = made.run()
+    ended = made.evalwright("drift", after, "--baseline", before)
+    assert "- regressions: 1\n" in ended.out
+    assert "- cells with an error: 0.0% → 50.0%\n" in ended.out
 
 
 def test_promoting_again_replaces_the_baseline(drifted):

@@ -27,6 +27,7 @@ def drift_lines(found: Drift, current: str) -> list[str]:
         f"- improvements: {found.report.improvements_count}",
         f"- pass rate: {delta.pass_rate_delta:+.2%} over {delta.n} cases (95% {interval}{p})",
     ]
+    lines += [f"- cells with an error: {c.before:.1%} → {c.after:.1%}" for c in found.errored if c.before or c.after]
     lines += _cases("Regressions", delta.regressions) + _cases("Improvements", delta.improvements)
     lines += _table("Evaluators", found.evaluators, percent=True)
     return lines + _table("Measures", found.measures, percent=False)

@@ -1,8 +1,8 @@
 """A run against its baseline run: what the system, or the world round it, has come to do otherwise.
 
-A case passes when every result of all its variants, trials and evaluators passed without error. Rates are over the
-cases of both runs together: a case that passed and is gone is a regression, a new one that passes an improvement
-(specification evalh, d.5).
+A case passes when every result of all its variants, trials and evaluators passed without error, and no system had
+an error. Rates are over the cases of both runs together: a case that passed and is gone is a regression, a new one that
+passes an improvement (specification evalh, d.5).
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Drift(msgspec.Struct):
     report: ComparisonReport
     evaluators: list[MeasureChange]
     """Pass rates of evaluators that both runs have."""
+    errored: list[MeasureChange]
+    """The share of cells with an error of the system or of an evaluator, where both runs have cells."""
     measures: list[MeasureChange]
     """Means of latency (ms), cost (US dollars) and tokens, where both runs report them."""
 
@@ -53,12 +55,15 @@ class _Side:
         self.passed: dict[str, bool] = {}
         self.evaluators: defaultdict[str, Mean] = defaultdict(Mean)
         self.measures: defaultdict[str, Mean] = defaultdict(Mean)
+        self.errored = Mean()
         for trace, results in newest_cells(reader):
             self._count(trace, results)
 
     def _count(self, trace: TraceFacts, results: Collection[ResultFacts]) -> None:
         judged = [row for row in results if not row.skipped]
-        sound = bool(judged) and all(row.passed and row.error is None for row in judged)
+        errored = trace.error is not None or any(row.error is not None for row in judged)
+        self.errored.add(float(errored))
+        sound = bool(judged) and not errored and all(row.passed for row in judged)
         case = trace.case_key
         self.passed[case] = self.passed.get(case, True) and sound
         for row in judged:
@@ -94,7 +99,9 @@ def drift(baseline: RunReader, current: RunReader, baseline_run_id: str) -> Drif
         mcnemar_exact(len(worse), len(better)) if n else None,
     )
     report = ComparisonReport(baseline_run_id, [delta], "drift", baseline_run_id, len(worse), len(better))
-    return Drift(report, _changes(before.evaluators, after.evaluators), _changes(before.measures, after.measures))
+    errored = _changes({"errors": before.errored}, {"errors": after.errored})
+    evaluators = _changes(before.evaluators, after.evaluators)
+    return Drift(report, evaluators, errored, _changes(before.measures, after.measures))
 
 
 def _changes(before: dict[str, Mean], after: dict[str, Mean]) -> list[MeasureChange]:
