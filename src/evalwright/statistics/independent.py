@@ -64,7 +64,10 @@ def _checked(share: Sequence[int]) -> _Share:
 
 
 def _score_interval(a: _Share, b: _Share, z: float) -> Interval:
-    """The differences that the score test with its n/(n-1) correction does not refuse."""
+    """The differences that the score test with its n/(n-1) correction does not refuse.
+
+    statsmodels up to 0.14.6 gives others: its restricted estimate has a wrong coefficient (its issue 10269).
+    """
     observed = b[0] / b[1] - a[0] / a[1]
     low = root_of(lambda d: z - _score(a, b, d), -1.0, observed)
     high = root_of(lambda d: -z - _score(a, b, d), observed, 1.0)
