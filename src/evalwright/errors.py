@@ -49,6 +49,8 @@ class Problem:
     """1-based line of the value, where known."""
     key: str = ""
     """Dotted path of the value inside the file, empty for the file as a whole."""
+    absent: bool = False
+    """Something that the file names is not on this machine: the file can be checked, but not run here."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"

@@ -45,6 +45,41 @@ def test_validate_warns_of_keys_that_nothing_reads(tmp_path: Path) -> None:
     ]
 
 
+def test_validate_warns_of_keys_that_come_twice_in_a_line(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "cases.jsonl").write_text(
+        '{"id": "a", "input": {}}\n{"id": "b", "input": {"q": 1, "q": 2}, "id": "c"}\n'
+    )
+    ended = made.evalwright("validate", "eval.yaml")
+    assert ended.code == 0
+    assert ended.err.splitlines() == [
+        "warning: cases.jsonl:2  q  the key 'q' comes more than once: the last one counts",
+        "warning: cases.jsonl:2  id  the key 'id' comes more than once: the last one counts",
+    ]
+
+
+def test_a_system_that_is_not_on_this_machine_can_be_checked_but_not_run(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"}, EVAL.replace("agent:run", "support.agent:run"))
+    checked, refused = made.evalwright("validate", "eval.yaml"), made.evalwright("run", "eval.yaml")
+    assert (checked.code, checked.out, refused.code) == (0, "ok: 1 case, 1 variant, 1 evaluator\n", 2)
+    for ended in (checked, refused):
+        assert "eval.yaml:5  systems.0.target" in ended.err
+        assert "No module named 'support'" in ended.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_system_whose_own_imports_fail_is_a_mistake(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "agent.py").write_text("import not_there_at_all\n")
+    assert made.evalwright("validate", "eval.yaml").code == 2
+
+
+def test_other_mistakes_are_told_beside_a_missing_system(tmp_path: Path) -> None:
+    text = EVAL.replace("agent:run", "support.agent:run").replace("contains_text", "contains_txt")
+    ended = project(tmp_path, {"a": "thanks"}, text).evalwright("validate", "eval.yaml")
+    assert (ended.code, "2 problems in eval.yaml" in ended.err) == (2, True)
+
+
 def test_entries_of_a_response_mapping_that_nothing_reads_are_warned_of_before_a_run_too(tmp_path: Path) -> None:
     system = '{name: v, adapter: http, endpoint: "http://127.0.0.1:1/", response_mapping: {final_anser: $.a}}'
     made = project(

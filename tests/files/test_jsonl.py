@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError
-from evalwright.files.jsonl import lines_of
+from evalwright.files.jsonl import lines_of, repeated_keys
 
 
 def read(folder: Path, data: bytes) -> list[tuple[int, bytes]]:
@@ -53,3 +53,16 @@ def test_what_cannot_be_read_is_named(folder: Path, name: str) -> None:
 def test_no_byte_but_line_ends_and_blanks_is_lost(folder: Path, data: bytes) -> None:
     kept = b"".join(line for _, line in read(folder, b"x" + data))
     assert kept.translate(None, b"\r\n \t\x0b\x0c") == (b"x" + data).translate(None, b"\r\n \t\x0b\x0c")
+
+
+@pytest.mark.parametrize(
+    ("line", "keys"),
+    [
+        (b'{"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]}', []),
+        (b'{"a": 1, "b" : 2, "a"  :3}', ["a"]),
+        (b'{"a": {"x": 1, "\\u0078": 2, "y": 1, "y": 1}}', ["x", "y"]),
+        (b'["{\\"a\\": 1, \\"a\\": 2}"]', []),
+    ],
+)
+def test_keys_that_come_twice_in_one_object_are_named(line: bytes, keys: list[str]) -> None:
+    assert repeated_keys(line) == keys

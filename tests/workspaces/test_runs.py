@@ -232,3 +232,22 @@ def test_a_suite_without_the_folder_to_copy_is_refused_with_its_line(tmp_path):
     assert refused.returncode == 2
     assert "eval.yaml:6  workspace.copy_from" in refused.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_paths_of_evaluators_lead_from_the_folder_of_the_suite(tmp_path):
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    make(suite, ["edit"])
+    (suite / "tools").mkdir()
+    (suite / "want.patch").write_text("something else")
+    checks = (
+        "  - {name: patch, type: git_diff, config: {expected_patch_path: want.patch}}\n"
+        "  - {name: there, type: command, config: {cmd: [/bin/pwd], cwd: tools}}\n"
+    )
+    text = (suite / "eval.yaml").read_text().replace("base_path: workspaces", f"base_path: {tmp_path}")
+    (suite / "eval.yaml").write_text(text.replace("evaluators:\n", f"evaluators:\n{checks}"))
+    ended = evalwright(tmp_path, "run", "suite/eval.yaml")
+    assert ended.returncode == 1, ended.stderr
+    found = {row["evaluator"]: row for row in rows(newest(tmp_path), "results")}
+    assert found["patch"]["reason"].startswith("the changes differ from the patch")
+    assert found["there"]["detail"]["stdout"] == f"{suite.resolve() / 'tools'}\n"

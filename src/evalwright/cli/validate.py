@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright.cli.options import as_json, dialect, format_options, suites_argument
 from evalwright.errors import InputError, Problem
 from evalwright.reports.text import harmless
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
 
 __all__ = ["command"]
 
@@ -61,11 +64,10 @@ class _Checked:
 
     def add(self, file: Path, dialect: str | None, of_format: dict[str, Any], *, keep: bool) -> None:
         """Read a suite; with `keep`, the cases that its format describes whole are shown."""
-        from evalwright.dialects import load_suite
         from evalwright.reports.numbers import counted
 
         try:
-            suite = load_suite(file, dialect, options=of_format)
+            suite = self._loaded(file, dialect, of_format)
             count = _count(suite.cases, self._cases if keep else None)
             self.warnings += [*suite.warnings, *getattr(suite.cases, "unknown_keys", list)()]
             if lost := getattr(suite.cases, "problems", ()):
@@ -77,6 +79,19 @@ class _Checked:
         self._found.update(found)
         self._dialects.append(suite.dialect)
         self.sound.append((file, ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())))
+
+    def _loaded(self, file: Path, dialect: str | None, of_format: dict[str, Any]) -> Suite:
+        """The suite; what is not on this machine keeps nobody from running it elsewhere."""
+        from evalwright.dialects import load_suite
+
+        try:
+            return load_suite(file, dialect, options=of_format)
+        except InputError as error:
+            if not error.problems or not all(problem.absent for problem in error.problems):
+                raise
+            suite = load_suite(file, dialect, to_run=False, options=of_format)
+            self.warnings += error.problems
+            return suite
 
     @property
     def problems(self) -> list[Problem]:

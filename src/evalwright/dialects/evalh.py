@@ -192,23 +192,36 @@ class _Reading:
         specs = []
         for section in file.evaluators:
             extractor = _extractor(section)
+            config = _plain(section.config)
+            if self._wanted(section.at("type"), "evaluators", section.type, to_run):
+                config |= self._beside(config, getattr(load("evaluators", section.type), "paths", {}))
+                self._take(section.at("config"), partial(build_evaluator, section.type, config))
             spec = EvaluatorSpec(
                 section.name,
                 section.type,
-                _plain(section.config),
+                config,
                 weight=section.weight,
                 required=section.required,
                 threshold=section.threshold,
                 threshold_op=section.threshold_op,
                 extractor=extractor,
             )
-            if self._wanted(section.at("type"), "evaluators", spec.type, to_run):
-                self._take(section.at("config"), partial(build_evaluator, spec.type, spec.config))
             place = section.at("extractor")
             if extractor is not None and self._wanted((*place, "type"), "extractors", extractor.type, to_run):
                 self._take((*place, "config"), partial(build_extractor, extractor.type, extractor.config))
             specs.append(spec)
         return specs
+
+    def _beside(self, config: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, str]:
+        """The paths in a configuration that lead from the suite's folder to something.
+
+        `paths` has the keys that hold one, each with the word that is none.
+        """
+        folder = self._path.resolve().parent
+        given = {
+            key: config[key] for key, word in paths.items() if isinstance(config.get(key), str) and config[key] != word
+        }
+        return {key: str(folder / path) for key, path in given.items() if os.path.exists(folder / path)}  # noqa: PTH110
 
     def _gate(self, file: EvalFile) -> dict[str, Any] | None:
         if file.gate is None:

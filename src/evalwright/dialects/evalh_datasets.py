@@ -18,7 +18,7 @@ from pydantic_core import from_json
 from evalwright.dialects.evalh_cases import FileCase, Tell, checked, fits, plain, take_recording, unknown_keys
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml as yaml_files
-from evalwright.files.jsonl import lines_of
+from evalwright.files.jsonl import lines_of, repeated_keys
 from evalwright.files.places import Place, bracketed
 from evalwright.files.repeats import Repeats
 from evalwright.model.case import EvalCase
@@ -166,6 +166,12 @@ class Jsonl(Dataset):
     def records(self) -> Iterator[tuple[Any, Tell]]:
         for number, line in lines_of(self._path):
             yield from_json(line), partial(self._problem, number)
+
+    def unknown_keys(self) -> Iterator[Problem]:
+        yield from super().unknown_keys()
+        for number, line in lines_of(self._path):
+            for key in repeated_keys(line):
+                yield self._problem(number, (key,), f"the key {key!r} comes more than once: the last one counts")
 
     def _problem(self, number: int, steps: Place, message: str) -> Problem:
         return Problem(str(self._path), message, number, bracketed(steps))

@@ -22,11 +22,11 @@ class Findings:
         self.settled: list[Place] = []
         """Places of which all is said: what else is wrong there follows from it."""
 
-    def tell(self, place: Place, message: str) -> None:
+    def tell(self, place: Place, message: str, *, absent: bool = False) -> None:
         """A mistake, told once however often it is found."""
         if any(place[: len(where)] == where for where in self.settled):
             return
-        problem = self._problem(place, message)
+        problem = self._problem(place, message, absent)
         if problem not in self.problems:
             self.problems.append(problem)
 
@@ -43,7 +43,7 @@ class Findings:
                 self.warn((*place, *steps_of(warning.key)), warning.message)
         except InputError as error:
             for problem in error.problems or [Problem("", error.headline)]:
-                self.tell((*place, *steps_of(problem.key)), problem.message)
+                self.tell((*place, *steps_of(problem.key)), problem.message, absent=problem.absent)
 
     def add(self, error: InputError) -> None:
         """The problems of another file that belongs to this one."""
@@ -60,5 +60,5 @@ class Findings:
             self.add(error)
         raise InputError(self.problems, headline)
 
-    def _problem(self, place: Place, message: str) -> Problem:
-        return Problem(str(self._path), message, self._document.line(place), dotted(place))
+    def _problem(self, place: Place, message: str, absent: bool = False) -> Problem:
+        return Problem(str(self._path), message, self._document.line(place), dotted(place), absent)

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -40,6 +40,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
     capture_output: bool = True
 
     uses_artifact = True
+    paths: ClassVar = {"cwd": _ARTIFACT}
     uses_case = False
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -28,6 +28,7 @@ class GitDiff(msgspec.Struct, frozen=True):
     expected_patch_path: str | None = None
 
     uses_artifact = True
+    paths: ClassVar = {"expected_patch_path": ""}
 
     def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None) -> Evaluation:
         if artifact is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["lines_of"]
+__all__ = ["lines_of", "repeated_keys"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -25,3 +28,17 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(Problem(str(path), f"cannot be read: {reason}")) from error
+
+
+def repeated_keys(line: bytes) -> list[str]:
+    """Keys that come twice in an object of a line of JSON: of each, readers see the last value only."""
+    found: dict[str, None] = {}
+
+    def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen = dict(pairs)
+        if len(seen) < len(pairs):
+            found.update({key: None for key, count in Counter(key for key, _ in pairs).items() if count > 1})
+        return seen
+
+    json.loads(line, object_pairs_hook=look)
+    return list(found)

@@ -27,5 +27,6 @@ def named_object(place: Any, key: str = "target") -> Any:
         raise
     except BaseException as error:
         why = f"{place!r} cannot be imported: {type(error).__name__}: {error}"
-        raise InputError(Problem(file="", key=key, message=why)) from error
+        absent = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
+        raise InputError(Problem(file="", key=key, message=why, absent=absent)) from error
     return found

@@ -50,7 +50,7 @@ def folder_named(key: str, config: Mapping[str, Any], suite_folder: Path, proble
     except OSError:
         there = False
     if not there:
-        problems.append(Problem("", f"{key!r}: there is no folder {name!r}", key=key))
+        problems.append(Problem("", f"{key!r}: there is no folder {name!r}", key=key, absent=True))
     return folder
 
 
