@@ -41,13 +41,7 @@ def test_a_judge_that_could_not_judge_makes_an_error_and_no_failure(session):
 
 
 def test_a_test_with_scores_too_low_and_errors_is_a_failure(session):
-    body = """
-def strict(evaluable):
-    return (judge if evaluable.eval_output[0].value == "hi" else is_hi)(evaluable)
-
-def test_both(): passing("hi", "oh", by=[strict])
-"""
-    session.run(a=body).assert_outcomes(failed=1)
+    session.run(a="def test_both(): passing('oh', by=[judge, is_hi])\n").assert_outcomes(failed=1)
 
 
 def test_what_the_application_raises_is_an_error_of_its_input_alone(session):

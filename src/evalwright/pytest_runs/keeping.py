@@ -30,6 +30,8 @@ class _Test:
         self.statuses: dict[int, str] = {}
         self.notes: dict[int, list[Note]] = {}
         self.raised: list[BaseException | None] = []
+        self.failed = False
+        """Some check could judge, and said no."""
 
     def next_cell(self) -> int:
         self.cells += 1
@@ -156,17 +158,16 @@ class Recorder:
 
     def is_error(self, error: BaseException) -> bool:
         """Whether a test ended with `error` because something could not be judged."""
-        if not self._test.statuses:
-            return False
-        from evalwright.pixie.assertions import EvalAssertionError
-
-        if any(error is one for one in self._test.raised):
+        test = self._test
+        if any(error is one for one in test.raised):
             return True
-        statuses = set(self._test.statuses.values())
-        return isinstance(error, EvalAssertionError) and "error" in statuses and "fail" not in statuses
+        unmet = type(error).__name__ == "EvalAssertionError"
+        return unmet and "error" in test.statuses.values() and not test.failed
 
     def _keep(self, record: Record) -> None:
-        self._test.statuses[record.position] = record.verdict.status
+        test = self._test
+        test.statuses[record.position] = record.verdict.status
+        test.failed |= any(not (row.passed or row.skipped or row.error) for row in record.results)
         self._append(record)
 
     def _append(self, record: Record) -> None:
