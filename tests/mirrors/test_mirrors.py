@@ -144,6 +144,25 @@ def test_results_are_events_of_the_genai_conventions(tmp_path, calls, told):
     }
 
 
+def test_steps_of_a_trace_are_exported_below_their_parents(tmp_path):
+    started = {"started_at": "2026-01-01T00:00:01Z", "finished_at": "2026-01-01T00:00:03Z"}
+    steps = [
+        {"id": "1", "name": "agent", **started},
+        {"id": "2", "name": "m", "kind": "llm", "parent_id": "1", "attributes": {"input_tokens": 7}, **started},
+    ]
+    with receiving(body=b"") as server:
+        made = suite(tmp_path, ["done"], variants=[Variant("main", "replay", {})])
+        made.cases[0].recorded = {**RECORDED, "spans": steps}
+        made.mirrors = [Plugin("otel", {"endpoint": f"{server.url}/v1/traces"})]
+        run_suite(made)
+    found = {span.name: span for span in spans(server)}
+    assert (found["agent"].parent_span_id, found["m"].parent_span_id) == (
+        found["main c0"].span_id,
+        found["agent"].span_id,
+    )
+    assert {one.key: one.value.int_value for one in found["m"].attributes}["gen_ai.usage.input_tokens"] == 7
+
+
 def test_an_evaluator_that_failed_is_an_event_with_its_error(tmp_path):
     broken = EvaluatorSpec("broken", "python_code", {"code": "raise ValueError('no')"})
     with receiving(body=b"") as server:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -82,6 +82,7 @@ class _Tree:
         self._depths = self._measured()
         self.top = self._find_top()
         self._kinds = {span.span_id: kind_of(span) for span in self.ordered}
+        self._messages: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._models = sorted(self._of_kind("llm"), key=lambda span: span.finished_at or 0)
 
     def _add(self, record: WireSpan) -> None:
@@ -135,6 +136,21 @@ class _Tree:
         inner = [span for span in self._of_kind("agent", "chain") if span is not self.top]
         return [self.top, *sorted(inner, key=lambda span: self._depths[span.span_id])]
 
+    def _given(self, span: WireSpan) -> list[dict[str, Any]]:
+        return self._once("given", input_messages, span)
+
+    def _answered(self, span: WireSpan) -> list[dict[str, Any]]:
+        return self._once("answered", output_messages, span)
+
+    def _once(
+        self, what: str, read: Callable[[WireSpan], list[dict[str, Any]]], span: WireSpan
+    ) -> list[dict[str, Any]]:
+        """Messages are asked for several times, and take most of the time that a span takes."""
+        key = what, span.span_id
+        if key not in self._messages:
+            self._messages[key] = read(span)
+        return self._messages[key]
+
     def times(self) -> tuple[int | None, int | None]:
         """Start and end, in nanoseconds: those of the root, and what is missing there by all spans."""
         starts = [span.started_at for span in self.ordered if span.started_at]
@@ -164,7 +180,7 @@ class _Tree:
     def conversation(self) -> Conversation:
         """That of the model call which ended last, or of the agent where no model call is told."""
         for span in [*reversed(self._models), *self._speakers()]:
-            messages = [*input_messages(span), *output_messages(span)]
+            messages = [*self._given(span), *self._answered(span)]
             if messages:
                 return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
         return Conversation()
@@ -176,17 +192,17 @@ class _Tree:
         """The input of the case: fields that the application was given, and the user's words as `user_message`."""
         for span in self._speakers():
             shown = shown_input(span)
-            text = text_of(shown, "user") or content_of(input_messages(span), "user")
+            text = text_of(shown, "user") or content_of(self._given(span), "user")
             if text:
                 fields = shown if isinstance(shown, dict) and "messages" not in shown else {}
                 return {"user_message": text, **fields}
-        first = next((found for span in self._models if (found := content_of(input_messages(span), "user"))), None)
+        first = next((found for span in self._models if (found := content_of(self._given(span), "user"))), None)
         return {"user_message": first or talk.user_message or self._only_text(shown_input, "user") or ""}
 
     def said(self, talk: Conversation) -> Output:
         for span in self._speakers():
             shown = shown_output(span)
-            text = text_of(shown, "assistant") or content_of(output_messages(span), "assistant")
+            text = text_of(shown, "assistant") or content_of(self._answered(span), "assistant")
             if text:
                 return Output(text, talk.thinking, shown if isinstance(shown, dict) else None)
         return Output(talk.final_answer or self._only_text(shown_output, "assistant"), talk.thinking)
@@ -200,7 +216,7 @@ class _Tree:
         found = [(span.started_at or 0, self._executed(span)) for span in self._of_kind("tool")]
         executed = [call for _, call in found]
         for span in self._models:
-            asked = read_conversation(output_messages(span), "", self._ignore).tool_calls
+            asked = read_conversation(self._answered(span), "", self._ignore).tool_calls
             found += [(span.finished_at or 0, call) for call in asked if not _taken(call, executed)]
         if not found:
             return talk.tool_calls
@@ -248,7 +264,7 @@ class _Tree:
         return {key: value for key, value in names.items() if isinstance(value, str)}
 
     def span(self, one: WireSpan) -> Span:
-        messages_in, messages_out = input_messages(one), output_messages(one)
+        messages_in, messages_out = self._given(one), self._answered(one)
         raised = next(
             (event.attributes.get("exception.message") for event in one.events if event.name == "exception"), None
         )

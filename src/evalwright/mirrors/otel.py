@@ -1,4 +1,4 @@
-"""Export a run as OpenTelemetry spans: one root span a trace, its tool calls and evaluations below it.
+"""Export a run as OpenTelemetry spans: one root span a trace, its steps, tool calls and evaluations below it.
 
 Evaluations are `gen_ai.evaluation.result` events too (GenAI semantic conventions). The application's own tracer
 provider is left alone.
@@ -13,11 +13,13 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Span, Trace
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -30,6 +32,15 @@ _FLUSH = 1_000
 """Spans that may wait to be exported."""
 _TEXT = 4_000
 """Characters of an attribute."""
+_OPERATIONS = {
+    "llm": "chat", "tool": "execute_tool", "agent": "invoke_agent", "embedding": "embeddings", "retriever": "retrieval",
+}  # fmt: skip
+_CONVENTIONS = {
+    "provider": "gen_ai.provider.name", "request_model": "gen_ai.request.model", "response_id": "gen_ai.response.id",
+    "response_model": "gen_ai.response.model", "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+}  # fmt: skip
+"""Names of captured model calls in the conventions."""
 
 
 class OpenTelemetry:
@@ -84,7 +95,9 @@ class OpenTelemetry:
         if span is None:
             return
         inside = api.set_span_in_context(span)
-        for call in trace.tool_calls:
+        self._steps(trace.spans, inside)
+        shown = any(step.kind == "tool" for step in trace.spans)
+        for call in () if shown else trace.tool_calls:
             start = _ns(call.started_at or trace.started_at)
             child = self._tracer.start_span(f"execute_tool {call.name}", context=inside, start_time=start)
             child.set_attributes({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.name})
@@ -98,10 +111,26 @@ class OpenTelemetry:
         if trace.error is not None:
             span.set_status(api.StatusCode.ERROR, trace.error.message[:_TEXT])
         span.end(end_time=_ns(trace.finished_at))
-        self._unflushed += 1 + len(trace.tool_calls) + len(results)
+        self._unflushed += 1 + len(trace.spans) + len(trace.tool_calls) + len(results)
         if self._unflushed >= _FLUSH:  # the SDK drops spans that wait in too large a number
             self._unflushed = 0
             self._provider.force_flush(_TIMEOUT * 1000)
+
+    def _steps(self, steps: Sequence[Span], root: Any) -> None:
+        """The spans that a trace has, below their parents; below the root where that is not among those before."""
+        from opentelemetry import trace as api
+
+        inside: dict[str, Any] = {}
+        for step in steps:
+            if step.started_at is None:
+                continue
+            above = inside.get(step.parent_id or "", root)
+            child = self._tracer.start_span(step.name, context=above, start_time=_ns(step.started_at))
+            inside[step.id] = api.set_span_in_context(child)
+            child.set_attributes(_of_step(step))
+            if step.status == "error":
+                child.set_status(api.StatusCode.ERROR, (step.error or "error")[:_TEXT])
+            child.end(end_time=_ns(step.finished_at or step.started_at))
 
     def _evaluation(self, row: EvaluationResult, evaluated: dict[str, Any], inside: Any) -> None:
         child = self._tracer.start_span(f"evaluate {row.evaluator}", context=inside, start_time=_ns(row.started_at))
@@ -208,6 +237,19 @@ def _evaluated(row: EvaluationResult) -> dict[str, Any]:
         "error.type": row.error.type if row.error is not None else None,
     }
     return {key: value for key, value in found.items() if value is not None}
+
+
+def _of_step(step: Span) -> dict[str, Any]:
+    shown = {"input.value": step.input, "output.value": step.output}
+    texts = {
+        key: value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        for key, value in shown.items()
+        if value is not None
+    }
+    told = {key: value for key, value in step.attributes.items() if isinstance(value, str | bool | int | float)}
+    named = {"gen_ai.operation.name": _OPERATIONS[step.kind]} if step.kind in _OPERATIONS else {}
+    known = {_CONVENTIONS.get(key, key): value for key, value in told.items()}
+    return {key: v[:_TEXT] if isinstance(v, str) else v for key, v in {**named, **known, **texts}.items()}
 
 
 def _response(trace: Trace) -> dict[str, str]:
