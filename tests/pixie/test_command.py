@@ -15,9 +15,10 @@ def called(tmp_path):
     (tmp_path / "app.py").write_text("def double(kwargs):\n    return kwargs['x'] * 2\n")
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PIXIE_")}
 
-    def call(*words, stdin=""):
+    def call(*words, stdin="", without=(), **variables):
+        given = {key: value for key, value in (environment | variables).items() if key not in without}
         return subprocess.run(
-            [sys.executable, "-m", *words], cwd=tmp_path, env=environment, input=stdin, capture_output=True, text=True,
+            [sys.executable, "-m", *words], cwd=tmp_path, env=given, input=stdin, capture_output=True, text=True,
             encoding="utf-8", timeout=60, check=False,
         )  # fmt: skip
 
@@ -107,3 +108,24 @@ def test_an_interrupted_test_keeps_what_is_finished_and_goes_on_with_nothing(tmp
     (path,) = (tmp_path / "pixie_qa/results").glob("*/result.json")
     stored = json.loads(path.read_text())["datasets"]
     assert (running.returncode, len(stored)) == (130, 1)
+
+
+NO_NETWORK = """\
+import pathlib, socket, sys
+
+def refuse(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.bind"):
+        pathlib.Path("network").write_text(f"{event} {arguments}")
+
+sys.addaudithook(refuse)
+"""
+
+
+def test_nothing_is_sent_anywhere_that_is_not_configured(called, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(NO_NETWORK)
+    item = {**entry(1, 2), "evaluators": ["ExactMatch", "Factuality", "EmbeddingSimilarity", "Moderation"]}
+    (tmp_path / "d.json").write_text(dataset(item))
+    names = [name for name in os.environ if name.startswith(("OPENAI_", "ANTHROPIC_"))]
+    done = called("evalwright", "pixie", "test", "d.json", without=names, PYTHONPATH=str(tmp_path))
+    assert "[1.00, error, error, error]" in done.stdout
+    assert not (tmp_path / "network").exists()

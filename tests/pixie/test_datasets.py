@@ -1,6 +1,7 @@
 """Datasets of instrumented applications: runs from beginning to end, and what is wrong with files."""
 
 import json
+import sys
 
 import pytest
 
@@ -142,9 +143,48 @@ def test_a_folder_leaves_out_results_and_other_json(tmp_path):
 
 def test_what_is_odd_is_warned_of(written):
     twice = [{"name": "who", "value": 1}, {"name": "who", "value": 2}]
-    suite = load_suite(written(entry(expectations=1, eval_input=twice), evaluator=[]), "pixie")
-    assert [problem.key for problem in suite.cases.unknown_keys()] == [
+    path = written(entry(expectations=1, eval_input=twice), evaluator=[], evaluators=["ExactMatch", "ExactMatch"])
+    assert [problem.key for problem in load_suite(path, "pixie").warnings] == [
         "evaluator",
         "entries.0.expectations",
+        "evaluators",
         "entries.0.eval_input",
     ]
+
+
+ORDERS = """
+import dataclasses, pathlib
+
+pathlib.Path(__file__).with_name("imported").touch()
+
+@dataclasses.dataclass
+class Order:
+    id: int
+
+    def __str__(self):
+        return f"order {self.id}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "trusted", "shown", "warned"),
+    [
+        ("pixie_orders.Order", True, "hello order 7", 0),
+        ("pixie_orders.Order", False, "hello {'id': 7}", 1),
+        ("subprocess.Popen", True, "hello {'id': 7}", 0),
+        ("pixie_orders.gone", True, "hello {'id': 7}", 0),
+    ],
+)
+def test_objects_are_made_again_of_trusted_classes_of_the_project_only(
+    written, tmp_path, monkeypatch, kind, trusted, shown, warned
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "pixie_orders", raising=False)
+    (tmp_path / "pixie_orders.py").write_text(ORDERS)
+    given = [{"name": "who", "value": {"py/object": kind, "id": 7}}]
+    path = written(entry(eval_input=given, expectation=shown))
+    suite = load_suite(path, "pixie", options={"trust_pickled_types": trusted})
+    outcome = run_suite(suite, RunOptions(tmp_path / "out"))
+    assert (outcome.exit_code, len(suite.warnings)) == (0, warned)
+    assert (tmp_path / "imported").exists() == (trusted and kind.startswith("pixie_orders"))

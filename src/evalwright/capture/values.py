@@ -6,9 +6,11 @@ import dataclasses
 import math
 from typing import Any
 
-__all__ = ["served", "stored"]
+__all__ = ["OBJECT", "served", "stored"]
 
-_TUPLE, _SET, _OBJECT = "py/tuple", "py/set", "py/object"
+OBJECT = "py/object"
+"""The key under which an object names its class."""
+_TUPLE, _SET = "py/tuple", "py/set"
 
 
 def stored(value: Any, depth: int = 0) -> Any:
@@ -31,7 +33,7 @@ def stored(value: Any, depth: int = 0) -> Any:
     if fields is None:
         return str(value)
     kind = type(value)
-    return {_OBJECT: f"{kind.__module__}.{kind.__qualname__}", **stored(fields, depth + 1)}
+    return {OBJECT: f"{kind.__module__}.{kind.__qualname__}", **stored(fields, depth + 1)}
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
@@ -54,7 +56,7 @@ def served(value: Any) -> Any:
             return tuple(served(one) for one in inner)
         if key == _SET and isinstance(inner, list):
             return _set_of(inner)
-    return {key: served(one) for key, one in value.items() if key != _OBJECT}
+    return {key: served(one) for key, one in value.items() if key != OBJECT}
 
 
 def _set_of(items: list[Any]) -> Any:

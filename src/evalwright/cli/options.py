@@ -99,6 +99,7 @@ _FORMAT_OPTIONS = (
     click.option("--plan", metavar="NAME", help="northstar: deterministic, quality, agentic or trace."),
     click.option("--graders", type=click.Path(path_type=Path), metavar="FILE", help="northstar: a run configuration."),
     click.option("--judge-model", metavar="MODEL", help="northstar: the model of judges that name none."),
+    click.option("--trust-pickled-types", is_flag=True, help="pixie: make objects of the project's classes again."),
 )
 
 

@@ -42,8 +42,9 @@ def _files(path: Path | None) -> list[Path]:
 @command.command("test", short_help="Run one dataset, or all in a folder.")
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option("-v", "--verbose", is_flag=True, help="Show why evaluators did not pass.")
+@click.option("--trust-pickled-types", is_flag=True, help="Make objects of the project's classes again.")
 @click.option("--no-open", is_flag=True, help="Do not open the scorecard, which else is shown at a terminal.")
-def test(path: Path | None, verbose: bool, no_open: bool) -> int:
+def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: bool) -> int:
     """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.pixie_runs import run_files
     from evalwright.cli.screen import is_terminal, say
@@ -55,7 +56,7 @@ def test(path: Path | None, verbose: bool, no_open: bool) -> int:
     shown = is_terminal(sys.stdout) and not no_open
     words = ["pixie", "test", *([str(path)] if path else []), *(["-v"] if verbose else [])]
     command = " ".join([*words, *(["--no-open"] if no_open else [])])
-    return run_files(files, verbose=verbose, command=command, shown=shown)
+    return run_files(files, verbose=verbose, command=command, shown=shown, trusted=trust_pickled_types)
 
 
 @command.group("dataset", short_help="Make, list, fill and check datasets.")
@@ -138,7 +139,7 @@ def _from_stdin() -> Any:
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 def validate(path: Path | None) -> int:
     """Check the dataset at PATH, or every one below it; default: the configured dataset folder."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, warn
     from evalwright.dialects.pixie_datasets import read_dataset
 
     files = _files(path)
@@ -148,12 +149,13 @@ def validate(path: Path | None) -> int:
     errors = wrong = 0
     for file in files:
         try:
-            read_dataset(file)
+            found = read_dataset(file)
         except InputError as error:
             say(["", f"{file}:", *(f"  - {_line(problem)}" for problem in error.problems)])
             errors, wrong = errors + len(error.problems), wrong + 1
         else:
             say([f"{file}: OK"])
+            warn([*found.warnings, *found.objects])
     say(
         [
             "",

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalwright.cli.pixie_results import Entry, save_results, save_scorecard
-from evalwright.cli.screen import say
+from evalwright.cli.screen import say, warn
 from evalwright.dialects import load_suite
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -37,17 +37,17 @@ class _Ran(NamedTuple):
         return sum(entry.passed for entry in self.entries)
 
 
-def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool) -> int:
+def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool, trusted: bool) -> int:
     """Run each dataset and write what is left of it.
 
     0 when every entry of every one passed, 130 when that was interrupted, else 1. With `shown` the scorecard of a
-    single dataset is opened in the browser.
+    single dataset is opened in the browser; with `trusted` objects of the project's classes are made again.
     """
     started = datetime.now(UTC)
     datasets: list[_Ran] = []
     for file in files:
         try:
-            ran = _ran(file)
+            ran = _ran(file, trusted)
         except EvalwrightError as error:
             say(["", f"{file}: the dataset cannot be used"])
             problems = error.problems if isinstance(error, InputError) else ()
@@ -75,9 +75,10 @@ def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool)
         webbrowser.open(pages[0].as_uri())
 
 
-def _ran(file: Path) -> _Ran:
+def _ran(file: Path, trusted: bool) -> _Ran:
     config = get_config()
-    suite = load_suite(file, "pixie")
+    suite = load_suite(file, "pixie", options={"trust_pickled_types": trusted})
+    warn(suite.warnings)
     states: list[RunState] = []
 
     @contextmanager

@@ -9,7 +9,6 @@ from typing import Any
 from evalwright.dialects.pixie_datasets import Dataset, read_dataset
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import load_dotenv, nearest_dotenv
-from evalwright.model.case import ForeignCase
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 
@@ -19,25 +18,18 @@ _CONCURRENT = 4
 _TIMEOUT = 600.0
 
 
-class _Cases(list[ForeignCase]):
-    """The entries of all datasets, and what is odd about them without being wrong."""
-
-    warnings: list[Problem]
-
-    def unknown_keys(self) -> list[Problem]:
-        """What `evalwright validate` warns of."""
-        return self.warnings
-
-
 class Pixie:
     """Reads a pixie dataset, or every dataset in a folder."""
 
     reads_folders = True
+    options = ("trust_pickled_types",)
 
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
         return path.suffix == ".json" and "runnable" in head and ("entries" in head or "items" in head)
 
-    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
+    def load(
+        self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust_pickled_types: bool = False
+    ) -> Suite:
         if to_run:
             load_dotenv(nearest_dotenv(Path.cwd()))
         files = datasets_in(path) if path.is_dir() else [path]
@@ -52,7 +44,7 @@ class Pixie:
                 problems += error.problems
         if problems:
             raise InputError(problems, f"Invalid dataset {path}")
-        return _suite(path, datasets)
+        return _suite(path, datasets, trust_pickled_types)
 
 
 def datasets_in(folder: Path) -> list[Path]:
@@ -74,25 +66,31 @@ def datasets_in(folder: Path) -> list[Path]:
     return found
 
 
-def _suite(path: Path, datasets: list[Dataset]) -> Suite:
+def _suite(path: Path, datasets: list[Dataset], trusted: bool) -> Suite:
     folders = list(dict.fromkeys(folder for dataset in datasets for folder in dataset.folders))
     runnables = {dataset.key: dataset.runnable for dataset in datasets if dataset.runnable is not None}
     several = len(datasets) > 1
-    cases = _Cases(
+    cases = [
         case.model_copy(update={"id": f"{dataset.key}/{case.id}"}) if several else case
         for dataset in datasets
         for case in dataset.cases
-    )
-    cases.warnings = [warning for dataset in datasets for warning in dataset.warnings]
+    ]
+    config: dict[str, Any] = {"runnables": runnables, "folders": folders}
+    if trusted:
+        config["trust_pickled_types"] = True
     return Suite(
         name=datasets[0].name if not several else path.resolve().name,
         dialect="pixie",
         source=path,
         cases=cases,
-        variants=[Variant("app", "pixie_app", {"runnables": runnables, "folders": folders}, timeout_seconds=_TIMEOUT)],
+        variants=[Variant("app", "pixie_app", config, timeout_seconds=_TIMEOUT)],
         evaluators=[],
         evaluators_by_case=True,
         pass_criteria=PassCriteria(errored_evaluators="error"),
         run=RunSettings(max_concurrency=_CONCURRENT, evaluator_timeout_seconds=_TIMEOUT),
+        warnings=[
+            *(warning for dataset in datasets for warning in dataset.warnings),
+            *(object_ for dataset in datasets if not trusted for object_ in dataset.objects),
+        ],
         document={"datasets": [dataset.document for dataset in datasets]},
     )

@@ -37,6 +37,9 @@ class Dataset:
     document: dict[str, Any]
     cases: list[ForeignCase] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    """What is odd without being wrong."""
+    objects: list[Problem] = field(default_factory=list)
+    """Where a value is an object of a class, which is a plain mapping unless the file is trusted."""
 
 
 def read_dataset(path: Path, *, to_run: bool = True) -> Dataset:
@@ -91,7 +94,8 @@ class _Reading:
                 dataset.cases.append(case)
         if self._problems:
             raise InputError(self._problems, f"Invalid dataset {self._path}")
-        dataset.warnings = self._oddities(raw.get("items" if older else "entries") or [])
+        entries = raw.get("items" if older else "entries") or []
+        dataset.warnings, dataset.objects = self._oddities(entries), self._objects(entries)
         return dataset
 
     def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
@@ -101,14 +105,27 @@ class _Reading:
             base = f"entries.{number}."
             found += [(base, key, nearest) for key in entry if (nearest := _near(key, _ENTRY_KEYS))]
         odd = [Problem(str(self._path), f"unknown key {key!r}{near}", key=base + key) for base, key, near in found]
+        shared = _repeated(self._raw.get("evaluators") or [])
+        odd += [Problem(str(self._path), f"{name!r} is there more than once", key="evaluators") for name in shared]
         for number, entry in enumerate(entries):
             given = entry.get("eval_input")
             named = [one.get("name") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
             for key, names in (("eval_input", named), ("evaluators", entry.get("evaluators") or [])):
-                for name in sorted({str(name) for name in names if name is not None and names.count(name) > 1}):
+                for name in _repeated(names):
                     message = f"Entry #{number + 1}: {name!r} is there more than once"
                     odd.append(Problem(str(self._path), message, key=f"entries.{number}.{key}"))
         return odd
+
+    def _objects(self, entries: list[dict[str, Any]]) -> list[Problem]:
+        found = []
+        for number, entry in enumerate(entries):
+            for kind in sorted(_classes_in(entry.get("eval_input"))):
+                message = (
+                    f"Entry #{number + 1}: an object of {kind} is given to the application as a plain mapping; "
+                    "--trust-pickled-types makes it again if its class is the project's"
+                )
+                found.append(Problem(str(self._path), message, key=f"entries.{number}.eval_input"))
+        return found
 
     def _tell(self, key: str, message: str) -> None:
         self._problems.append(Problem(str(self._path), message, key=key))
@@ -274,6 +291,25 @@ class _Reading:
             shown = label if count == 1 else f"{label}#{count}"
             specs.append({"name": shown, **self._kind(name)})
         return specs
+
+
+def _repeated(names: list[Any]) -> list[str]:
+    return sorted({str(name) for name in names if name is not None and names.count(name) > 1})
+
+
+def _classes_in(value: Any) -> set[str]:
+    """The classes of all objects in a JSON value."""
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("py/object"), str):
+                found.add(one["py/object"])
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return found
 
 
 def _near(key: str, known: tuple[str, ...]) -> str:

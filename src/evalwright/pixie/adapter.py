@@ -61,6 +61,8 @@ class AutoevalsAdapter:
         return (evaluable.eval_metadata or {}).get(self._expected_key)
 
     def _evaluation(self, said: Any) -> Evaluation:
+        if isinstance(failure := getattr(said, "error", None), Exception):
+            raise failure
         metadata = dict(getattr(said, "metadata", None) or {})
         name = getattr(said, "name", None) or self.name
         details = {**metadata, "scorer_name": name}

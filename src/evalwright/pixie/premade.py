@@ -7,7 +7,7 @@ trace the value at `field`. A score of at least one half passes. What could not 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ _NO_VALUE: tuple[Any, ...] = (None, "", [])
 
 class _Premade(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     field: str = "output.final_answer"
+    sees_truth: ClassVar[bool] = True
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         if "eval_input" in case.extra:
@@ -32,7 +33,7 @@ class _Premade(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         output = select(self.field)(trace)
         if output is ABSENT or output is None:
             return Evaluation(False, 0.0, f"{self.field} is absent")
-        return await judged(self._evaluator, _with_values(case), _with_output(trace, output))
+        return await judged(self._evaluator, _with_values(case, truth=self.sees_truth), _with_output(trace, output))
 
     @cached_property
     def _evaluator(self) -> Any:
@@ -42,10 +43,10 @@ class _Premade(msgspec.Struct, frozen=True, dict=True, kw_only=True):
         return getattr(evals, type(self).__name__)(**config)
 
 
-def _with_values(case: Case) -> Case:
+def _with_values(case: Case, *, truth: bool) -> Case:
     values = {"eval_input": [{"name": "input", "value": case.input}], "eval_metadata": case.metadata}
-    truth = _truth(case)
-    expectation = {} if truth is None else {"expectation": truth}
+    known = _truth(case) if truth else None
+    expectation = {} if known is None else {"expectation": known}
     return msgspec.structs.replace(case, extra={**values, **expectation})
 
 
@@ -86,8 +87,9 @@ class JSONDiff(_Premade, frozen=True):
 
 
 class ValidJSON(_Premade, frozen=True, kw_only=True):
-    """Whether the output is a JSON object or list, or fits `schema`."""
+    """Whether the output is a JSON object or list, or fits `schema`; the ground truth is none."""
 
+    sees_truth: ClassVar[bool] = False
     schema: dict[str, Any] | bool | None = None
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -42,10 +43,12 @@ class Scorer(Protocol):
 
 
 async def scored(scorer: Any, output: Any, expected: Any, **keywords: Any) -> Any:
-    """What any object with `eval_async` or `eval` says."""
-    call: Callable[..., Any] = getattr(scorer, "eval_async", None) or scorer.eval
-    given = call(output, expected, **keywords)
-    return await given if isinstance(given, Awaitable) or inspect.isawaitable(given) else given
+    """What any object with `eval_async` or `eval` says; the latter is called in a thread."""
+    if hasattr(scorer, "eval_async"):
+        given = scorer.eval_async(output, expected, **keywords)
+    else:
+        given = await asyncio.to_thread(scorer.eval, output, expected, **keywords)
+    return await given if inspect.isawaitable(given) else given
 
 
 class ExactMatch:

@@ -27,10 +27,14 @@ __all__ = ["Application", "PixieApp", "observed_answer"]
 
 
 class PixieApp:
-    """Keys: `runnables` (dataset name to `file.py:Name`) and `folders`, in which the files are looked for."""
+    """Keys: `runnables` (dataset name to `file.py:Name`) and `folders`, in which the files are looked for.
+
+    With `trust_pickled_types` objects of the folders' classes are made again, which else are plain mappings.
+    """
 
     def __init__(self, variant: Variant) -> None:
         folders = [Path(folder) for folder in variant.config["folders"]]
+        self._trusted = folders if variant.config.get("trust_pickled_types") else []
         self._threads = Threads()
         self._apps = {
             dataset: Application(runnable_at(place, folders), place, self._threads)
@@ -45,7 +49,7 @@ class PixieApp:
     @heard
     async def _drive(self, case: Case, trial: int) -> Answer:
         app, context = self._apps[case.extra["dataset"]], contextvars.copy_context()
-        context.run(set_eval_input, _registry(case.extra))
+        context.run(set_eval_input, self._registry(case.extra))
         outputs = context.run(init_eval_output)
         try:
             result = await asyncio.create_task(app.drive(case.input), context=context)
@@ -53,6 +57,14 @@ class PixieApp:
             return observed_answer(case.extra, outputs, TraceError("wrap_error", str(error)))
         captured = outputs or [{"name": "output", "value": _plain(result), "purpose": "output"}]
         return observed_answer(case.extra, captured)
+
+    def _registry(self, extra: dict[str, Any]) -> dict[str, Any]:
+        values = {one["name"]: one["value"] for one in extra["eval_input"]}
+        if not self._trusted:
+            return values
+        from evalwright.pixie.rebuilding import rebuilt
+
+        return {name: rebuilt(value, self._trusted) for name, value in values.items()}
 
     async def close(self) -> None:
         for app in self._apps.values():
@@ -103,10 +115,6 @@ async def _awaited(method: Any) -> None:
     given = method() if method is not None else None
     if inspect.isawaitable(given):
         await given
-
-
-def _registry(extra: dict[str, Any]) -> dict[str, Any]:
-    return {one["name"]: one["value"] for one in extra["eval_input"]}
 
 
 def _plain(result: Any) -> Any:

@@ -1,0 +1,73 @@
+"""Objects that a dataset names by class, made again where the user trusts the file."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from evalwright.capture.values import OBJECT, served
+
+__all__ = ["rebuilt"]
+
+_log = logging.getLogger(__name__)
+
+
+def rebuilt(value: Any, folders: Sequence[Path]) -> Any:
+    """A JSON value with its tuples, sets and objects; of classes of modules inside `folders` only.
+
+    Any other object stays a plain mapping, which is logged.
+    """
+    if isinstance(value, list):
+        return [rebuilt(one, folders) for one in value]
+    if not isinstance(value, dict):
+        return value
+    place = value.get(OBJECT)
+    if not isinstance(place, str):
+        inner = {key: rebuilt(one, folders) for key, one in value.items()}
+        return served(inner)
+    fields = {key: rebuilt(one, folders) for key, one in value.items() if key != OBJECT}
+    try:
+        return _made(_class_at(place, folders), fields)
+    except Exception as error:
+        _log.warning("an object of %s is given as a plain mapping: %s: %s", place, type(error).__name__, error)
+        return fields
+
+
+def _class_at(place: str, folders: Sequence[Path]) -> type:
+    module_name, _, name = place.rpartition(".")
+    module = sys.modules.get(module_name) or _imported(module_name, folders)
+    if not _is_inside(module, folders):
+        raise ImportError(f"{module_name} is not a module of the project")
+    found = getattr(module, name)
+    if not isinstance(found, type):
+        raise TypeError(f"{place} is no class")
+    return found
+
+
+def _imported(name: str, folders: Sequence[Path]) -> ModuleType:
+    """A module that lies in one of the folders; no other is executed."""
+    parts = Path(*name.split("."))
+    if not any((folder / parts).with_suffix(".py").is_file() or (folder / parts).is_dir() for folder in folders):
+        raise ImportError(f"{name} is not a module of the project")
+    return importlib.import_module(name)
+
+
+def _is_inside(module: ModuleType, folders: Sequence[Path]) -> bool:
+    file = getattr(module, "__file__", None)
+    return file is not None and any(Path(file).resolve().is_relative_to(folder.resolve()) for folder in folders)
+
+
+def _made(kind: type, fields: dict[str, Any]) -> Any:
+    if hasattr(kind, "model_validate"):
+        return kind.model_validate(fields)
+    if dataclasses.is_dataclass(kind):
+        return kind(**fields)
+    made: Any = object.__new__(kind)
+    vars(made).update(fields)
+    return made
