@@ -27,12 +27,35 @@ class Echo(pixie.Runnable[Args]):
     async def run(self, args: Args):
         if args.text == "crash":
             raise RuntimeError("the application crashed")
+        if args.text == "exit":
+            raise SystemExit(3)
         with pixie.start_observation(input=args.text, name="step"):
             who = pixie.wrap("nobody", purpose="input", name="who")
         pixie.wrap(f"{args.text} {who}", purpose="output", name="reply")
 
 def long_enough(evaluable):
     return pixie.Evaluation(score=0.5, reasoning="just so")
+"""
+
+
+TORN_DOWN = """
+import pathlib
+from pydantic import BaseModel
+
+class Args(BaseModel):
+    text: str
+
+class App:
+    @classmethod
+    def create(cls):
+        return cls()
+
+    async def run(self, args: Args):
+        return None
+
+    async def teardown(self):
+        pathlib.Path(__file__).with_suffix(".down").touch()
+        raise RuntimeError("still busy")
 """
 
 
@@ -84,10 +107,24 @@ def test_the_spans_of_an_entry_are_in_its_trace(written, tmp_path):
     assert [(span.name, span.input) for span in traces["entry-1"].spans] == [("step", "hello")]
 
 
-def test_an_application_that_raises_spoils_its_own_entry_only(written, tmp_path):
-    _, verdicts, results, _ = ran(written(entry("crash"), entry()), tmp_path)
+@pytest.mark.parametrize(
+    ("text", "said"), [("crash", "the application crashed"), ("exit", "the end of the process (exit code 3)")]
+)
+def test_an_application_that_raises_spoils_its_own_entry_only(written, tmp_path, text, said):
+    _, verdicts, results, _ = ran(written(entry(text), entry()), tmp_path)
     assert verdicts == {"entry-1": "error", "entry-2": "pass"}
-    assert "the application crashed" in results["entry-1", "ExactMatch"].error.message
+    assert said in results["entry-1", "ExactMatch"].error.message
+
+
+def test_every_application_is_torn_down_though_another_ones_teardown_fails(tmp_path, caplog):
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(TORN_DOWN)
+        document = {"runnable": f"{name}.py:App", "evaluators": ["ExactMatch"], "entries": [entry(expectation="None")]}
+        (tmp_path / f"{name}.json").write_text(json.dumps({**document, "name": name}))
+    outcome = run_suite(load_suite(tmp_path, "pixie"), RunOptions(tmp_path / "out"))
+    assert outcome.summary.cells_missing == 0
+    assert [path.name for path in sorted(tmp_path.glob("*.down"))] == ["first.down", "second.down"]
+    assert caplog.text.count("raised RuntimeError: still busy") == 2
 
 
 def test_an_input_that_the_entry_lacks_is_told(written, tmp_path):

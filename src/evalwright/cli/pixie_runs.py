@@ -17,7 +17,7 @@ from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.pixie.config import get_config
-from evalwright.reports.text import harmless
+from evalwright.reports.text import harmless, one_line
 from evalwright.run.api import RunOptions, open_run, run_suite
 from evalwright.run.state import RunState
 
@@ -110,11 +110,16 @@ def _lines(number: int, entry: Entry, verbose: bool) -> Iterator[str]:
     labels = ", ".join(row.evaluator for row in entry.results)
     scores = ", ".join("error" if row.error else _number(row.score) for row in entry.results)
     yield harmless(f"  [{number}] {title} ({labels}) [{scores}] {'✓' if entry.passed else '✗'}")
-    for row in entry.results if verbose else ():
-        if row.error is not None:
-            yield harmless(f"      {row.evaluator}: {row.error.type}: {row.error.message}")
+    if not verbose:
+        return
+    failure = entry.trace.error
+    if failure is not None and failure.type != "wrap_error":
+        yield f"      {one_line(f'no output: {failure.message}')}"
+    for row in entry.results:
+        if row.error is not None and row.error.type != "no_output":
+            yield f"      {one_line(f'{row.evaluator}: {row.error.type}: {row.error.message}')}"
         elif row.score is not None and row.score < _PASSES:
-            yield harmless(f"      {row.evaluator}: {row.reason}")
+            yield f"      {one_line(f'{row.evaluator}: {row.reason}')}"
 
 
 def _number(score: float | None) -> str:

@@ -6,9 +6,10 @@ import asyncio
 import contextvars
 import inspect
 import json
+import logging
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -24,6 +25,10 @@ from evalwright.targets.hearing import heard
 from evalwright.targets.threads import Threads
 
 __all__ = ["Application", "PixieApp", "observed_answer"]
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class PixieApp:
@@ -76,7 +81,7 @@ class Application:
     """One runnable: made when its first entry comes, torn down at the end."""
 
     def __init__(self, found: Any, place: str, threads: Threads) -> None:
-        self._found, self._threads = found, threads
+        self._found, self._place, self._threads = found, place, threads
         self._instance: Any = None
         self._ready: asyncio.Task[None] | None = None
         self._model = None
@@ -94,11 +99,18 @@ class Application:
         await asyncio.shield(self._ready)
 
     async def _set_up(self) -> None:
+        await _within(self._made())
+
+    async def _made(self) -> None:
         made = self._found.create()
         self._instance = await made if inspect.isawaitable(made) else made
         await _awaited(getattr(self._instance, "setup", None))
 
     async def drive(self, arguments: Any) -> Any:
+        """What the application returns. Raises what it raises, but RuntimeError for SystemExit."""
+        return await _within(self._result(arguments))
+
+    async def _result(self, arguments: Any) -> Any:
         if self._model is not None:
             return await self._instance.run(self._model.model_validate(arguments))
         if inspect.iscoroutinefunction(self._found):
@@ -107,8 +119,21 @@ class Application:
         return await given if isinstance(given, Awaitable) else given
 
     async def tear_down(self) -> None:
-        if self._instance is not None:
-            await _awaited(getattr(self._instance, "teardown", None))
+        """What the application raises here is logged: its entries are judged already."""
+        if self._instance is None:
+            return
+        try:
+            await _within(_awaited(getattr(self._instance, "teardown", None)))
+        except Exception as error:
+            _log.warning("the teardown of %s raised %s: %s", self._place, type(error).__name__, error)
+
+
+async def _within(waiting: Awaitable[T]) -> T:
+    """What is awaited; a SystemExit would end the event loop of a task that raises it."""
+    try:
+        return await waiting
+    except SystemExit as error:
+        raise RuntimeError(f"the application called for the end of the process (exit code {error.code})") from error
 
 
 async def _awaited(method: Any) -> None:
