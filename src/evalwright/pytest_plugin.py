@@ -199,6 +199,8 @@ class _Session:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self._outcomes and not self._problems:
             return
+        from evalwright.reports.text import harmless
+
         terminalreporter.ensure_newline()
         terminalreporter.section("evalwright")
         for outcome in self._outcomes:
@@ -207,7 +209,7 @@ class _Session:
             for line in lines_of(outcome, terminalreporter.hasmarkup):
                 terminalreporter.write_line(line)
         for problem in self._problems:
-            terminalreporter.write_line(problem, red=True)
+            terminalreporter.write_line(harmless(problem), red=True)
 
 
 def _case_of(item: pytest.Item) -> CaseUnderTest | None:

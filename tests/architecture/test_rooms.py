@@ -57,7 +57,7 @@ ROOMS = {
         "errors", "model", "files", "dialects", "targets", "evaluators", "scoring", "stores", "run", "reports",
         "capture", "pixie",
     },
-    "pytest_plugin": {"errors", "run", "pixie", "pytest_runs"},
+    "pytest_plugin": {"errors", "run", "reports", "pixie", "pytest_runs"},
     "reports": {"errors", "model", "scoring"},
     "convert": {"errors", "model", "files", "registry", "dialects", "evaluators", "run", "scoring"},
     "demo": {"errors"},

@@ -25,7 +25,6 @@ def is_hi(evaluable):
 
 
 def failure(evaluators, inputs=GIVEN, **options):
-    pixie.init()
     with pytest.raises(pixie.EvalAssertionError) as raised:
         asyncio.run(pixie.assert_pass(echo, inputs, evaluators, **options))
     return raised.value
@@ -43,6 +42,13 @@ def test_a_judge_that_could_not_judge_passes_no_threshold():
     failure([judge_without_a_model], ["hi"], pass_criteria=pixie.ScoreThreshold(threshold=0.0))
 
 
+def test_what_a_judge_replies_cannot_act_on_the_terminal():
+    def sly(evaluable):
+        return pixie.Evaluation(0.0, "\x1b[2Jfine\nPASSED")
+
+    assert failure([sly], ["hi"]).__notes__[1] == "  sly 0.00: \\x1b[2Jfine PASSED"
+
+
 def test_pre_made_evaluators_are_named_as_datasets_name_them():
     assert failure([pixie.LevenshteinMatch()], ["hi"]).__notes__[1].startswith("  LevenshteinMatch error")
 
@@ -55,7 +61,6 @@ def test_the_other_inputs_are_judged_to_the_end_when_the_application_raises():
         judged.append(evaluable.eval_output[0].value)
         return 1.0
 
-    pixie.init()
     with pytest.raises(RuntimeError, match="down"):
         asyncio.run(pixie.assert_pass(echo, ["raise", *GIVEN], [slowly]))
     assert sorted(judged) == GIVEN

@@ -14,6 +14,7 @@ from evalwright.pixie.evaluable import UNSET, Evaluable, collapse_named_data
 from evalwright.pixie.evaluation import Evaluation, could_not_judge, label_of, said_by
 from evalwright.pixie.noting import PASSES, Note, noted
 from evalwright.pixie.recorded import root
+from evalwright.reports.text import one_line
 from evalwright.targets.threads import Threads
 
 __all__ = [
@@ -173,21 +174,15 @@ def _explained(
     lines = []
     for number, (given, row) in enumerate(zip(inputs, error.results, strict=True), 1):
         low = [(one, said) for one, said in zip(evaluators, row, strict=True) if not threshold.passes(said)]
-        lines += [f"input {number}, {_shown(given)}" for _ in low[:1]]
+        lines += [f"input {number}, {one_line(repr(given), _LONGEST)}"] if low else []
         for one, said in low:
             score = "error" if could_not_judge(said) else f"{said.score:.2f}"
-            reason = " ".join(str(said.reasoning).split())[:_LONGEST]
-            lines.append(f"  {label_of(one)} {score}: {reason}")
+            lines.append(f"  {one_line(label_of(one))} {score}: {one_line(str(said.reasoning), _LONGEST)}")
     if len(lines) > _MOST_SHOWN:
         lines[_MOST_SHOWN:] = [f"... and {len(lines) - _MOST_SHOWN} more lines"]
     for line in lines:
         error.add_note(line)
     return error
-
-
-def _shown(given: Any) -> str:
-    text = repr(given)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
 async def assert_dataset_pass(
