@@ -7,7 +7,6 @@ dates are words too and `010` is ten.
 
 from __future__ import annotations
 
-import gc
 import re
 import textwrap
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import yaml
 
+from evalwright.collector import collector_paused
 from evalwright.errors import InputError, Problem
 from evalwright.files.places import Place
 
@@ -166,7 +166,7 @@ def _of_event(event: yaml.Event) -> Any:
 
 def parse(data: bytes, file: str, flavour: Flavour) -> Document:
     """The YAML document in some bytes; `file` is its name in messages. Raises InputError."""
-    with _mistakes_of(file, data), _collector_paused():
+    with _mistakes_of(file, data), collector_paused():
         _refuse_depth(data)
         root = yaml.compose(data, Loader=_loader(flavour))
         problems = _Sound(file).problems(root)
@@ -196,18 +196,6 @@ def _mistakes_of(file: str, data: bytes) -> Iterator[None]:
         raise InputError(Problem(file, f"not valid YAML: {_told(error)}", mark.line + 1 if mark else None)) from error
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(Problem(file, f"not valid YAML: {error}")) from error
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Building a large document is mostly the cyclic collector's time, and nothing in it is garbage."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _told(error: yaml.MarkedYAMLError) -> str:

@@ -35,7 +35,7 @@ from evalwright.run.state import RunState
 from evalwright.run.workspaces import StoredArtifacts
 from evalwright.scoring.tally import Tally
 
-__all__ = ["CaseOf", "judge_again", "processors"]
+__all__ = ["CaseOf", "judge_again", "next_message", "processors"]
 
 CaseOf = Callable[[Trace], Case]
 """The case that a trace belongs to. Raises InputError when it is gone."""
@@ -139,19 +139,22 @@ def _child(job: _Job, part: Part, share: JudgementShare, sender: Connection) -> 
 
 
 def _received(receiver: Connection, state: RunState) -> Tally:
-    while True:
-        try:
-            message = receiver.recv()
-        except EOFError:
-            raise EvalwrightError("a process that judged traces ended without its result") from None
-        if isinstance(message, Tally):
-            return message
-        if isinstance(message, int):
-            state.advance(message)
-        elif isinstance(message, str):
+    while not isinstance(message := next_message(receiver), Tally):
+        if isinstance(message, str):
             raise InputError(message)
-        else:
-            raise message
+        state.advance(message)
+    return message
+
+
+def next_message(receiver: Connection) -> Any:
+    """What a process that judges says next. Raises the error that ended it, EvalwrightError if it just went away."""
+    try:
+        message = receiver.recv()
+    except EOFError:
+        raise EvalwrightError("a process that judged cells ended without its result") from None
+    if isinstance(message, EvalwrightError):
+        raise message
+    return message
 
 
 def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, report: Callable[[int], object]) -> None:

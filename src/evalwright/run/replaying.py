@@ -34,7 +34,7 @@ from evalwright.run.judging import Judge, append, ask_models
 from evalwright.run.limits import Watchdog, exits_refused
 from evalwright.run.pricing import Pricing
 from evalwright.run.prints import prints_to_stderr
-from evalwright.run.reevaluate import processors
+from evalwright.run.reevaluate import next_message, processors
 from evalwright.run.state import RunState
 from evalwright.run.tracing import trace_of
 from evalwright.run.worker import end_with_parent
@@ -122,12 +122,7 @@ def _collect(receivers: list[Connection], tally: Tally, state: RunState, failed:
 
 def _take(receiver: Connection, tally: Tally, state: RunState) -> bool:
     """Take one message; whether it was the last one."""
-    try:
-        message = receiver.recv()
-    except EOFError:
-        raise EvalwrightError("a process that judged recordings ended without its result") from None
-    if isinstance(message, EvalwrightError):
-        raise message
+    message = next_message(receiver)
     if isinstance(message, Tally):
         tally.merge(message)
         return True

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 from array import array
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from itertools import islice
 
+from evalwright.collector import collector_paused
 from evalwright.model.protocols import RunReader
 from evalwright.scoring.facts import CellKey, ResultFacts, TraceFacts
 
@@ -88,7 +87,7 @@ def newest_cells(reader: RunReader) -> Iterator[_CellFacts]:
 
     The highest attempt wins, among equal ones the last in the file; of an evaluator's rows on it, the last.
     """
-    with _collector_paused():
+    with collector_paused():
         traces = _newest_traces(reader)
         rows = _rows_of(reader, traces)
     for key, trace in traces.items():
@@ -116,15 +115,3 @@ def _rows_of(reader: RunReader, traces: dict[CellKey, TraceFacts]) -> dict[CellK
                 mine = rows[key] = {}
             mine[row.evaluator] = row
     return rows
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Loading many records makes no garbage, but each of the collector's rounds would look at all of them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
