@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,12 @@ def test_spans_as_an_sdk_prints_them_are_read(tmp_path):
     assert [(one["id"], one["embedded_trace"]["output"]["final_answer"]) for one in cases(tmp_path)] == [
         (TRACE, "Hello")
     ]
+
+
+def test_ids_in_base64_are_the_same_ids(tmp_path):
+    ids = {"traceId": b64encode(bytes.fromhex(TRACE)).decode(), "spanId": b64encode(bytes(7) + b"\x01").decode()}
+    imported(tmp_path, exported({**span(1, "ask"), **ids}, span(2, "inner", below=1)))
+    assert [(one["id"], len(one["embedded_trace"]["spans"])) for one in cases(tmp_path)] == [(TRACE, 2)]
 
 
 class TestBroken:

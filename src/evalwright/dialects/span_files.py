@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ __all__ = ["Lose", "WireEvent", "WireSpan", "read_spans"]
 
 _BOM = b"\xef\xbb\xbf"
 _ID = re.compile(r"(?:0x)?([0-9A-Za-z+/=_-]{1,64})")
+_HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
 _NOTHING = re.compile(r"0*")
 _SPACE = re.compile(r"\s*")
 _DEEPEST = 60
@@ -300,11 +302,23 @@ def _count(value: Any) -> int:
 
 
 def _identifier(value: Any) -> str | None:
-    """An id without `0x`, in lower case where it is hexadecimal; None for an id of zeros, or none."""
+    """An id in hexadecimal, without `0x`; None for an id of zeros, or none.
+
+    OTLP/JSON writes ids so; protobuf's own JSON writes the same 8 or 16 bytes in base64.
+    """
     found = _ID.fullmatch(value) if isinstance(value, str) else None
-    if found is None or _NOTHING.fullmatch(found[1]):
+    if found is None:
         return None
-    return found[1].lower() if re.fullmatch(r"[0-9A-Fa-f]+", found[1]) else found[1]
+    text = found[1].lower() if _HEXADECIMAL.fullmatch(found[1]) else _from_base64(found[1])
+    return None if _NOTHING.fullmatch(text) else text
+
+
+def _from_base64(text: str) -> str:
+    try:
+        data = b64decode(text, validate=True)
+    except ValueError:
+        return text
+    return data.hex() if len(data) in (8, 16) else text
 
 
 def _trace_id(value: Any) -> str:
