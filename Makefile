@@ -35,6 +35,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/judges.py
 	$(BIN)/python benchmarks/code_checks.py
 	$(BIN)/python benchmarks/capturing.py
+	$(BIN)/python benchmarks/letta.py
 
 clean:
 	rm -rf .venv

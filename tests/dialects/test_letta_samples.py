@@ -107,3 +107,35 @@ def test_cells_are_text_as_it_stands_but_for_space_around(tmp_path_factory, rows
     path.write_bytes(text.getvalue().encode())
     cases = read(path, allow_empty=True)
     assert [(c.input, c.extra["ground_truth"]) for c in cases] == [(a.strip(), b.strip()) for a, b in rows]
+
+
+def test_three_mistakes_of_a_table_are_told_with_the_lines_where_their_records_begin(tmp_path):
+    text = 'input,tags,rubric_vars\n"two\nlines",,\nx,[1],\ny,,{\n"two\nmore",nope,\nz,,\n'
+    assert problems(written(tmp_path, text, "d.csv")) == [(4, "tags"), (5, ""), (6, "")]
+
+
+def test_ids_that_come_again_name_both_lines(tmp_path):
+    path = written(tmp_path, '{"input": "a", "id": 5}\n\n{"input": "b", "id": "5"}\n{"input": "c", "id": 5}\n')
+    with pytest.raises(InputError) as raised:
+        read(path)
+    said = [(problem.line, problem.message.rpartition(", ")[2]) for problem in raised.value.problems]
+    assert said == [(3, "first on line 1"), (4, "first on line 1")]
+
+
+def test_what_pythons_json_knows_is_read(tmp_path):
+    (case,) = read(
+        written(tmp_path, '{"input": "a", "metadata": {"x": Infinity, "y": 123456789012345678901234567890}}\n')
+    )
+    assert case.metadata == {"x": float("inf"), "y": 123456789012345678901234567890}
+
+
+def test_depth_without_end_is_a_mistake(tmp_path):
+    deep = "[" * 100_000 + "]" * 100_000
+    assert problems(written(tmp_path, f'{{"input": "a", "metadata": {deep}}}\n')) == [(1, "")]
+
+
+def test_of_very_many_mistakes_the_first_are_told_and_all_are_counted(tmp_path):
+    path = written(tmp_path, "no\n" * 1000)
+    with pytest.raises(InputError, match=r"^1000 problems .*the first 100:") as raised:
+        read(path)
+    assert len(raised.value.problems) == 100

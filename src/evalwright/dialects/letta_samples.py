@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import lines_of
 from evalwright.files.places import Place
+from evalwright.files.repeats import Repeats
 from evalwright.model.case import ForeignCase
 
 __all__ = ["RESERVED", "Samples", "Selection"]
@@ -54,6 +57,26 @@ class _Row(NamedTuple):
     mistake: str = ""
 
 
+class _Mistakes:
+    """Counts the mistakes of a file and keeps the first of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._kept: list[Problem] = []
+
+    def add(self, problem: Problem) -> None:
+        self.count += 1
+        if len(self._kept) < _MOST_PROBLEMS:
+            self._kept.append(problem)
+
+    def refuse(self, path: Path) -> None:
+        """Raise InputError if there are any."""
+        if self.count:
+            noun = "problem" if self.count == 1 else "problems"
+            shown = f", the first {_MOST_PROBLEMS}:" if self.count > _MOST_PROBLEMS else ":"
+            raise InputError(self._kept, f"{self.count} {noun} in {path}{shown}")
+
+
 class Samples:
     """The samples of one file as cases; goes through the file anew each time."""
 
@@ -67,33 +90,37 @@ class Samples:
         self._rows = self._csv_rows if suffix == ".csv" else self._jsonl_rows
 
     def __iter__(self) -> Iterator[ForeignCase]:
-        problems: list[Problem] = []
-        lines: dict[str, int] = {}
+        mistakes, ids = _Mistakes(), Repeats()
         taken = total = unsaid = 0
         for row in self._rows():
             total += 1
-            case = self._case(row, problems)
+            case = self._case(row, mistakes)
             if case is None:
                 continue
-            if case.id in lines:
-                here = (
-                    f"line {row.line}, row {row.number}: id: duplicate id {case.id!r}, first on line {lines[case.id]}"
-                )
-                problems.append(Problem(str(self._path), here, row.line, "id"))
-            lines.setdefault(case.id, row.line)
+            ids.add(case.id)
             if self._wanted(case) and (not self._selection.limit or taken < self._selection.limit):
                 taken += 1
-                self._check(case, row, problems)
+                self._check(case, row, mistakes)
                 unsaid += not case.extra.get("ground_truth")
-                if not problems:
+                if not mistakes.count:
                     yield case
-        if not total and not problems and not self._selection.allow_empty:
-            problems.append(Problem(str(self._path), "the dataset is empty: no samples"))
-        if problems:
-            noun = "problem" if len(problems) == 1 else "problems"
-            shown = f", the first {_MOST_PROBLEMS}:" if len(problems) > _MOST_PROBLEMS else ":"
-            raise InputError(problems[:_MOST_PROBLEMS], f"{len(problems)} {noun} in {self._path}{shown}")
+        if repeated := ids.hashes():
+            self._tell_repeated(repeated, mistakes)
+        if not total and not mistakes.count and not self._selection.allow_empty:
+            mistakes.add(Problem(str(self._path), "the dataset is empty: no samples"))
+        mistakes.refuse(self._path)
         self._warn(total, taken, unsaid)
+
+    def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
+        """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
+        lines: dict[str, int] = {}
+        for row in self._rows():
+            case = self._case(row, _Mistakes())
+            if case is not None and hash(case.id) in hashes:
+                if case.id in lines:
+                    message = f"duplicate id {case.id!r}, first on line {lines[case.id]}"
+                    self._teller(row, mistakes)("id", message)
+                lines.setdefault(case.id, row.line)
 
     def _warn(self, total: int, taken: int, unsaid: int) -> None:
         warn, graders = self._selection.warn, self._selection.by_truth
@@ -106,9 +133,9 @@ class Samples:
     def _wanted(self, case: ForeignCase) -> bool:
         return set(self._selection.tags) <= set(case.tags)
 
-    def _check(self, case: ForeignCase, row: _Row, problems: list[Problem]) -> None:
+    def _check(self, case: ForeignCase, row: _Row, mistakes: _Mistakes) -> None:
         """What a sample that is to be run must bring."""
-        tell = self._teller(row, problems)
+        tell = self._teller(row, mistakes)
         variables = case.extra.get("rubric_vars") or {}
         for grader, names in self._selection.declared.items():
             if missing := [name for name in names if name not in variables]:
@@ -123,16 +150,16 @@ class Samples:
             if recorded != case.input:
                 tell("input", f"sample {case.id} was recorded with {recorded!r}, the dataset has {case.input!r}")
 
-    def _teller(self, row: _Row, problems: list[Problem]) -> Tell:
+    def _teller(self, row: _Row, mistakes: _Mistakes) -> Tell:
         def tell(field: str, message: str) -> None:
             where = f"line {row.line}, row {row.number}: " + (f"{field}: " if field else "")
-            problems.append(Problem(str(self._path), where + message, row.line, field))
+            mistakes.add(Problem(str(self._path), where + message, row.line, field))
 
         return tell
 
-    def _case(self, row: _Row, problems: list[Problem]) -> ForeignCase | None:
-        before = len(problems)
-        tell = self._teller(row, problems)
+    def _case(self, row: _Row, mistakes: _Mistakes) -> ForeignCase | None:
+        before = mistakes.count
+        tell = self._teller(row, mistakes)
         if row.fields is None:
             tell("", row.mistake)
             return None
@@ -146,9 +173,9 @@ class Samples:
             extra[name] = given[name] if moved is None else moved
         extra["rubric"] = self._rubric(fields, tell)
         extra["id"] = _id(fields, row.number, tell)
-        extra["unknown"] = {key: value for key, value in fields.items() if key not in _KNOWN}
+        extra["unknown"] = {key: fields[key] for key in fields.keys() - _KNOWN}
         tags = _tags(fields.get("tags"), tell)
-        if len(problems) > before:
+        if mistakes.count > before:
             return None
         kept = {name: value for name, value in extra.items() if value is not None}
         return ForeignCase(id=str(extra["id"]), input=asked, tags=tags, metadata=metadata, extra=kept)
@@ -169,7 +196,7 @@ class Samples:
     def _jsonl_rows(self) -> Iterator[_Row]:
         for number, (line, content) in enumerate(lines_of(self._path)):
             try:
-                fields = json.loads(content)
+                fields = _json(content)
             except ValueError as error:
                 yield _Row(number, line, None, f"malformed JSON: {error}")
                 continue
@@ -191,6 +218,7 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
         raise InputError(Problem(file, "the dataset is empty: there is no header row"))
     if "input" not in header and "prompt" not in header:
         raise InputError(Problem(file, f"line 1: there is no column 'input' (the columns are: {', '.join(header)})", 1))
+    columns = [(name, _CELLS.get(name, _as_it_is)) for name in header]
     number = -1
     while True:
         line = reader.line_num + 1
@@ -207,31 +235,62 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
         if len(cells) > len(header):
             yield _Row(number, line, None, f"found {len(cells)} cells, expected {len(header)}, as many as columns")
         else:
-            yield _decoded(number, line, dict(zip(header, cells, strict=False)))
+            yield _decoded(number, line, zip(columns, cells, strict=False))
 
 
-def _decoded(number: int, line: int, cells: dict[str, str]) -> _Row:
+def _decoded(number: int, line: int, cells: Iterable[tuple[tuple[str, _Cell], str]]) -> _Row:
     """Cells are text; those of some columns hold JSON, and blank ones are absent."""
     fields: dict[str, Any] = {}
-    for name, cell in cells.items():
-        text = cell.strip()
-        if not text:
-            if name == "input" and not cells.get("prompt", "").strip():
-                return _Row(number, line, None, "input: the cell is empty")
-            continue
-        decoded = name in (*_OBJECTS, "tags") or (
-            name in ("input", "prompt", "ground_truth") and text[0] == "[" and text[-1] == "]"
-        )
-        if decoded:
+    for (name, value_of), cell in cells:
+        if cell and not cell.isspace():
             try:
-                fields[name] = json.loads(text)
+                fields[name] = value_of(cell)
             except ValueError as error:
                 return _Row(number, line, None, f"{name}: invalid JSON: {error}")
-        elif name in ("id", "sample_id"):
-            fields[name] = int(text) if text.isascii() and text.isdigit() else text
-        else:
-            fields[name] = text if name in ("input", "prompt", "ground_truth") else cell
+    if "input" not in fields and "prompt" not in fields:
+        return _Row(number, line, None, "input: the cell is empty")
     return _Row(number, line, fields)
+
+
+_Cell = Callable[[str], Any]
+"""What a cell of a column says. Raises ValueError where it should be JSON and is not."""
+
+
+def _as_it_is(cell: str) -> str:
+    return cell
+
+
+def _json_cell(cell: str) -> Any:
+    return _json(cell.strip())
+
+
+def _text_or_list(cell: str) -> Any:
+    text = cell.strip()
+    return _json(text) if text[0] == "[" and text[-1] == "]" else text
+
+
+def _number_or_text(cell: str) -> int | str:
+    text = cell.strip()
+    return int(text) if text.isascii() and text.isdigit() else text
+
+
+def _json(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        pass  # the standard library knows NaN too, and says better what is wrong where
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+_CELLS: dict[str, _Cell] = {
+    **dict.fromkeys((*_OBJECTS, "tags"), _json_cell),
+    **dict.fromkeys(("input", "prompt", "ground_truth"), _text_or_list),
+    **dict.fromkeys(("id", "sample_id"), _number_or_text),
+}
 
 
 def _input(fields: dict[str, Any], tell: Tell) -> Any:
