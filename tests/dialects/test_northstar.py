@@ -91,6 +91,10 @@ def test_a_broken_trace_is_the_error_of_its_case_alone(tmp_path: Path) -> None:
     broken = {**GOOD, "id": "broken", "trace": {"run_id": "r", "runs": 5}}
     outcome = ran(written(tmp_path, broken, GOOD))
     assert cells(outcome) == {"error": 1, "pass": 1}
+    assert (outcome.exit_code, outcome.summary.gate and outcome.summary.gate.reason) == (
+        1,
+        "1 of 2 cases could not be judged",
+    )
 
 
 def test_a_record_that_json_cannot_hold_spoils_no_other(tmp_path: Path) -> None:

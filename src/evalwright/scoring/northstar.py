@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
-from evalwright.model.summary import RunSummary
+from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 
 __all__ = ["NorthstarAggregate", "totals"]
@@ -34,6 +34,16 @@ class NorthstarAggregate:
 
     def finish(self, summary: RunSummary) -> None:
         summary.native = totals(self._statuses, self._skipped)
+        if not summary.cells_missing:
+            summary.gate = _overall(self._statuses)
+
+
+def _overall(statuses: Mapping[str, int]) -> GateOutcome:
+    """A run fails when a case failed or could not be judged."""
+    short = {what: statuses.get(status, 0) for status, what in (("fail", "failed"), ("error", "could not be judged"))}
+    total = sum(statuses.values())
+    reason = ", ".join(f"{number} of {total} cases {what}" for what, number in short.items() if number)
+    return GateOutcome(not reason, reason=reason)
 
 
 def totals(statuses: Mapping[str, int], skipped_grades: int) -> dict[str, Any]:
