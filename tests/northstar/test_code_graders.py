@@ -1,6 +1,7 @@
 """Graders by pattern and by code, from Python and from a run configuration."""
 
 import json
+import re
 
 import pytest
 
@@ -50,6 +51,11 @@ def test_limits_of_time_are_checked(grader, timeout, error):
 def test_mistakes_of_patterns_are_value_errors(pattern, flags):
     with pytest.raises(ValueError, match="r: "):
         RegexGrader("r", pattern, flags=flags)
+
+
+def test_a_bad_pattern_is_an_error_of_re_as_well():
+    with pytest.raises(re.error, match="unterminated"):
+        RegexGrader("r", "(a")
 
 
 def test_attributes_are_as_given():

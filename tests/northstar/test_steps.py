@@ -210,22 +210,32 @@ class TestOtherChecks:
 class TestStricterRules:
     def test_a_failure_that_was_recovered_from_passes(self) -> None:
         exported = payload(span("t", 0, status="error"), event("m", 2, "reasoning"))
-        assert not graded("failure_origin", exported).passed
+        said = graded("failure_origin", exported)
+        assert (said.passed, said.detail["warning"]) == (
+            False,
+            "with strict it would pass: every failure was recovered from",
+        )
         assert graded("failure_origin", exported, strict=True).passed
 
     def test_what_failed_for_good_does_not_pass(self) -> None:
         assert not graded("failure_origin", payload(span("t", 0, status="error")), strict=True).passed
+        assert "warning" not in graded("failure_origin", payload(span("t", 0, status="error"))).detail
 
     def test_retrieving_nothing_is_a_recall_of_nothing(self) -> None:
         asked = {"relevant_retrieval_ids": ["d"], "min_retrieval_recall": 0.5}
-        assert graded("retrieval_precision_recall", payload(), **asked).skipped
+        said = graded("retrieval_precision_recall", payload(), **asked)
+        assert (said.skipped, said.detail["warning"]) == (
+            True,
+            "with strict it would fail: precision 1.00, recall 0.00",
+        )
         found = graded("retrieval_precision_recall", payload(), strict=True, **asked)
         assert (found.passed, found.score, found.skipped) == (False, 0.0, False)
 
     def test_positional_arguments_tell_calls_apart(self) -> None:
         events = [event(f"e{n}", n, "tool_arguments", span_id="t", content={"args": [n], "kwargs": {}}) for n in (0, 1)]
         exported = payload(span("t"), *events)
-        assert not graded("unnecessary_tool_loop", exported, max_repeated_tool_calls=1).passed
+        said = graded("unnecessary_tool_loop", exported, max_repeated_tool_calls=1)
+        assert (said.passed, said.detail["warning"][:25]) == (False, "with strict it would pass")
         assert graded("unnecessary_tool_loop", exported, strict=True, max_repeated_tool_calls=1).passed
 
 

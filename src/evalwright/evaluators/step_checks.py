@@ -54,6 +54,23 @@ def _asked(case: Case) -> TraceExpected:
     return expected_of(case).trace or TraceExpected()
 
 
+class _Lenient(msgspec.Struct, frozen=True):
+    """Judges by the original's rule, with `strict` by a better one; where that says otherwise, the detail tells."""
+
+    strict: bool = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        said = self._judged(case, trace, self.strict)
+        better = said if self.strict else self._judged(case, trace, True)
+        if (better.passed, better.skipped) != (said.passed, said.skipped):
+            verdict = "with strict it would " + ("pass" if better.passed else "fail")
+            said.detail = {**said.detail, "warning": ": ".join(part for part in (verdict, better.reason) if part)}
+        return said
+
+    def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
+        raise NotImplementedError
+
+
 class BadToolFailureRecovery(msgspec.Struct, frozen=True):
     """After each failed call of a tool the system says or reasons something; calling again alone is no recovery."""
 
@@ -84,15 +101,13 @@ def _after(event: StepEvent, span: Step) -> bool:
     return event.created_at > span.started_at
 
 
-class UnnecessaryToolLoop(msgspec.Struct, frozen=True):
+class UnnecessaryToolLoop(_Lenient, frozen=True):
     """No tool is called more often than allowed with the same arguments.
 
     With `strict` positional arguments count too, and a call that names its tool is a call of that tool.
     """
 
-    strict: bool = False
-
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
         steps = steps_of(trace)
         if steps is None:
             return _NO_STEPS
@@ -102,7 +117,7 @@ class UnnecessaryToolLoop(msgspec.Struct, frozen=True):
         limit = _asked(case).max_repeated_tool_calls or _REPEATS
         names = {span.id: span.name for span in steps.spans}
         known = [(names[event.span_id], event.content) for event in calls if event.span_id in names]
-        made = Counter(map(self._signature, known))
+        made = Counter(_signature(name, content, strict) for name, content in known)
         loops = [
             {"tool": tool, "arguments": arguments, "calls": count}
             for (tool, arguments), count in made.items()
@@ -112,13 +127,13 @@ class UnnecessaryToolLoop(msgspec.Struct, frozen=True):
         reason = f"called with the same arguments: {told}; at most {limit} times expected" if loops else ""
         return _graded(not loops, reason, {"max_repeated_tool_calls": limit, "loop_signatures": loops[:_MOST_SHOWN]})
 
-    def _signature(self, call: tuple[str, Any]) -> tuple[str, str]:
-        name, content = call
-        arguments = _arguments(content)
-        if self.strict and isinstance(content, dict):
-            name = str(content.get("name") or name)
-            arguments = [content.get("args"), arguments]
-        return name, json_text(arguments)
+
+def _signature(name: str, content: Any, strict: bool) -> tuple[str, str]:
+    arguments = _arguments(content)
+    if strict and isinstance(content, dict):
+        name = str(content.get("name") or name)
+        arguments = [content.get("args"), arguments]
+    return name, json_text(arguments)
 
 
 def _arguments(content: Any) -> Any:
@@ -160,15 +175,13 @@ def _state(event: StepEvent) -> str | None:
     return None
 
 
-class RetrievalPrecisionRecall(msgspec.Struct, frozen=True):
+class RetrievalPrecisionRecall(_Lenient, frozen=True):
     """Enough of what tools retrieved is relevant, and enough of what is relevant was retrieved.
 
     Where nothing was retrieved it is skipped; with `strict` nothing of what is relevant was.
     """
 
-    strict: bool = False
-
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
         steps, asked = steps_of(trace), _asked(case)
         limits = [limit for limit in (asked.min_retrieval_precision, asked.min_retrieval_recall) if limit is not None]
         if steps is None:
@@ -176,7 +189,7 @@ class RetrievalPrecisionRecall(msgspec.Struct, frozen=True):
         if asked.relevant_retrieval_ids is None or not limits:
             return _skipped("the case expects no retrieval (relevant_retrieval_ids with a least precision or recall)")
         retrieved = {name for event in steps.events if event.type == "tool_result" for name in _ids(event.content)}
-        if not retrieved and not self.strict:
+        if not retrieved and not strict:
             return _skipped("nothing was retrieved")
         relevant = set(asked.relevant_retrieval_ids)
         hits = retrieved & relevant
@@ -264,15 +277,13 @@ def _marked(event: StepEvent, key: str) -> bool:
     return bool(value)
 
 
-class FailureOrigin(msgspec.Struct, frozen=True):
+class FailureOrigin(_Lenient, frozen=True):
     """Nothing failed; otherwise this names the first step that did. Without any failure it is skipped.
 
     With `strict` it passes when the run ended well and every failed tool was recovered from.
     """
 
-    strict: bool = False
-
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
         steps = steps_of(trace)
         if steps is None:
             return _NO_STEPS
@@ -288,7 +299,7 @@ class FailureOrigin(msgspec.Struct, frozen=True):
             "failing_event_ids": [event.id for event in events[:_MOST_SHOWN]],
             "run_error": error,
         }
-        if self.strict and error is None and not events and all(_overcome(span, steps) for span in spans):
+        if strict and error is None and not events and all(_overcome(span, steps) for span in spans):
             return _graded(True, "every failure was recovered from", detail)
         where = "the run" if origin is None else f"{origin.kind} {origin.name}"
         return _graded(False, f"the first failure is that of {where}", detail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from evalwright.northstar.graders import Grader
@@ -9,13 +10,21 @@ from evalwright.northstar.graders import Grader
 __all__ = ["PythonCodeGrader", "RegexGrader", "TypeScriptCodeGrader"]
 
 
+class BadPatternError(re.error, ValueError):
+    """A pattern that is no regular expression: `re.error`, as in the original, and a ValueError."""
+
+
 class RegexGrader(Grader):
-    """A regular expression is found in the final response, or wherever `target` says."""
+    """A regular expression is found in the final response, or wherever `target` says. Raises BadPatternError."""
 
     def __init__(
         self, name: str, pattern: str, *, target: str = "final_response", flags: Sequence[str] | None = None
     ) -> None:
         self.pattern, self.target, self.flags = pattern, target, list(flags or ())
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise BadPatternError(f"{name}: {error.msg}", error.pattern, error.pos) from None
         super().__init__(name, "regex", {"pattern": pattern, "target": target, "flags": self.flags})
 
 
