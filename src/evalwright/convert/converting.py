@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ __all__ = ["Conversion", "convert"]
 
 _NATIVE = "evalh"
 _MOST_TOLD = 100
+_MOST_FOUND = 1000
 
 Write = Callable[[Suite, Path, Output], Written]
 """Writes a suite into a folder."""
@@ -88,7 +90,7 @@ def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Con
                 to_run=False,
                 options=written.options,
             )
-            losses += differences(original.suite, read)
+            losses += _first(differences(original.suite, read), allow_loss)
         except InputError as error:
             _refuse(losses, False)
             raise InputError(error.problems, f"the format {to} cannot hold this suite") from error
@@ -114,14 +116,21 @@ def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mappi
         if not lines or agentv_forms.holds_cases(source):
             original, written = (load_suite(path, "agentv", to_run=False, options=options) for path in (source, target))
             known = {(loss.file, loss.key) for loss in losses}
-            losses += [loss for loss in differences(original, written) if (loss.file, loss.key) not in known]
+            found = _first(differences(original, written), allow_loss)
+            losses += [loss for loss in found if (loss.file, loss.key) not in known]
         _refuse(losses, allow_loss)
     files = sorted(output.files, key=lambda path: path != target)
     return Conversion(files, losses=losses)
 
 
+def _first(losses: Iterator[Problem], allow_loss: bool) -> Iterator[Problem]:
+    """All of them when they are allowed, else enough to refuse."""
+    return losses if allow_loss else islice(losses, _MOST_FOUND)
+
+
 def _refuse(losses: list[Problem], allow_loss: bool) -> None:
     if losses and not allow_loss:
         shown = f", the first {_MOST_TOLD}" if len(losses) > _MOST_TOLD else ""
-        headline = f"{len(losses)} things would be lost{shown}; nothing is written without --allow-loss"
+        count = f"{len(losses)}{' or more' if len(losses) >= _MOST_FOUND else ''}"
+        headline = f"{count} things would be lost{shown}; nothing is written without --allow-loss"
         raise InputError(losses[:_MOST_TOLD], headline)

@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from evalwright.convert.brief import brief
 from evalwright.convert.meaning import meant_evaluator, meant_variant
 from evalwright.convert.references import shown
 from evalwright.errors import Problem
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
+from evalwright.model.trace import Trace
 from evalwright.run.planning import snapshot
 
 __all__ = ["differences"]
@@ -50,14 +52,16 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
 
 def _values(case: EvalCase | Case) -> dict[str, Any]:
     """The case as it is stored, its recorded trace without the times of its reading."""
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(snapshot(case)))
+    stored = snapshot(case)
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(stored))
+    recorded = msgspec.json.decode(bytes(stored.recorded), type=Trace | list[Trace] | None)
+    found["recorded"] = msgspec.json.decode(msgspec.json.encode(brief(recorded)))
     if found["evaluators"] is not None:
         found["evaluators"] = {spec["name"]: meant_evaluator(spec) for spec in found["evaluators"]}
     if found["expected"].get("conversation") is None:
         found["expected"].pop("conversation", None)
-    recorded = found["recorded"]
-    for trace in recorded if isinstance(recorded, list) else [recorded]:
-        if isinstance(trace, dict):
+    for trace in found["recorded"] if isinstance(recorded, list) else [found["recorded"]]:
+        if trace is not None:
             trace.pop("started_at", None)
             trace.pop("finished_at", None)
     return found

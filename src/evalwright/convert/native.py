@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.convert.brief import brief
 from evalwright.convert.gates import written_gate
 from evalwright.convert.output import Output
 from evalwright.convert.places import Places
@@ -18,17 +19,13 @@ from evalwright.files import yaml
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
+from evalwright.model.trace import Trace
 from evalwright.run.planning import snapshot
 
 __all__ = ["CASES", "SUITE", "write_native"]
 
 SUITE, CASES = "eval.yaml", "cases.jsonl"
-_CASE = msgspec.json.decode(msgspec.json.encode(Case("", None)))
-_EXPECTED = _CASE["expected"]
-_DEFAULTS: dict[type, dict[str, Any]] = {
-    Variant: msgspec.to_builtins(Variant("", "")),
-    EvaluatorSpec: msgspec.to_builtins(EvaluatorSpec("", "")),
-}
+_NOTHING = Case("", None).recorded
 
 
 def write_native(suite: Suite, folder: Path, output: Output) -> Written:
@@ -53,8 +50,7 @@ def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: Places) -> 
     yield "dataset", {"type": "cases", "path": f"{SUITE_FOLDER}/{CASES}", **own}
     yield "systems", [_system(variant, places) for variant in suite.variants]
     yield "evaluators", [_evaluator(spec, places) for spec in evaluators]
-    criteria = _told(suite.pass_criteria)
-    if criteria:
+    if criteria := brief(suite.pass_criteria):
         yield "pass_criteria", criteria
     if suite.gate is not None:
         yield "gate", written_gate(suite.gate)
@@ -65,56 +61,32 @@ def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: Places) -> 
 
 
 def _system(variant: Variant, places: Places) -> dict[str, Any]:
-    plain = msgspec.to_builtins(variant)
-    kept = {
-        key: value
-        for key, value in plain.items()
-        if key in ("name", "adapter") or (key != "config" and value != _DEFAULTS[Variant][key])
-    }
-    return {**kept, **places.of(plain["config"])}
+    return {**brief(msgspec.structs.replace(variant, config={})), **places.of(variant.config)}
 
 
 def _evaluator(spec: EvaluatorSpec, places: Places) -> dict[str, Any]:
-    plain = msgspec.to_builtins(spec)
-    kept = {
-        key: value for key, value in plain.items() if key in ("name", "type") or value != _DEFAULTS[EvaluatorSpec][key]
-    }
-    for key in ("config", "extractor"):
-        if key in kept:
-            kept[key] = places.of(kept[key])
-    return kept
-
-
-def _told(record: msgspec.Struct) -> dict[str, Any]:
-    """What a record says other than its defaults."""
-    plain, nothing = msgspec.to_builtins(record), msgspec.to_builtins(type(record)())
-    return {key: value for key, value in plain.items() if value != nothing[key]}
+    found: dict[str, Any] = brief(spec)
+    return {key: places.of(value) if key in ("config", "extractor") else value for key, value in found.items()}
 
 
 def _run(suite: Suite) -> dict[str, Any]:
-    run = _told(suite.run)
+    run: dict[str, Any] = brief(suite.run)
     pools = run.pop("pools", None)
-    if "retry" in run:
-        run["retry"] = _told(suite.run.retry)
     return run | ({"executor": {"pools": pools}} if pools else {})
 
 
 def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_case: bool) -> dict[str, Any]:
     """A line; evaluators that the suite has as well, or gets from the first case that has one, are only named."""
-    found: dict[str, Any] = {"id": case.id, "input": case.input}
-    expected = msgspec.to_builtins(case.expected)
-    expected = {key: value for key, value in expected.items() if value != _EXPECTED.get(key)}
-    for key in ("metadata", "tags", "group", "description", "note", "extra"):
-        if getattr(case, key) != _CASE[key]:
-            found[key] = getattr(case, key)
-    if "extra" in found and "input_files" in case.extra:
+    found: dict[str, Any] = brief(msgspec.structs.replace(case, recorded=_NOTHING, evaluators=None))
+    if case.expected.conversation is None:
+        found["expected"].pop("conversation")
+    if not found.get("expected", True):
+        del found["expected"]
+    if "input_files" in case.extra:
         found["extra"] = {**case.extra, "input_files": places.of(case.extra["input_files"])}
-    if expected:
-        found["expected"] = expected
-    if case.occurrence is not msgspec.UNSET:
-        found["occurrence"] = case.occurrence
-    if bytes(case.recorded) != b"null":
-        found["recorded"] = case.recorded
+    recorded = msgspec.json.decode(bytes(case.recorded), type=Trace | list[Trace] | None)
+    if recorded is not None:
+        found["recorded"] = brief(recorded)
     if by_case:
         found["evaluators"] = [_own(spec, shared, places) for spec in case.evaluators or ()]
     return found

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.convert.references import PLAIN, marked, shown
+from evalwright.convert.references import OWN_NAMES, marked, shown
 from evalwright.convert.unread import unread_keys
 from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
@@ -51,8 +51,8 @@ def read_original(source: Path, dialect: str | None, options: Mapping[str, Any])
     before = set(os.environ)
     first = load_suite(source, dialect, to_run=False, options=options)
     text = _text_with_names(first, options)
-    names = set(_NAME.findall(text)) - {PLAIN}
-    having = {match[0]: match[1] for match in _DEFAULT.finditer(text) if match[1] != PLAIN}
+    names = set(_NAME.findall(text)) - OWN_NAMES
+    having = {match[0]: match[1] for match in _DEFAULT.finditer(text) if match[1] not in OWN_NAMES}
     brought = sorted(names - before - set(having.values()))
     if not names:
         return Original(first, {}, brought, [])

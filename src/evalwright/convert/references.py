@@ -8,16 +8,16 @@ from typing import Any
 
 from evalwright.dialects.environment import SUITE_FOLDER
 
-__all__ = ["NAMED", "PLAIN", "marked", "shown", "written"]
+__all__ = ["NAMED", "OWN_NAMES", "marked", "shown", "written"]
 
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
 NAMED = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
 """A mark, with the name of its variable."""
 _LITERAL = re.compile(r"\$(?=\{[A-Z_][A-Z0-9_]*(?::-[^}]*)?\})")
-PLAIN = "__"
-"""A variable that nobody sets."""
-_DOLLAR = f"${{{PLAIN}:-$}}"
+_DOLLAR = "${__:-$}"
 """Reads as a dollar sign, so that what follows in braces is text and no reference."""
+OWN_NAMES = frozenset({"__", SUITE_FOLDER.strip("${}")})
+"""Names in converted files that are no variables of the user's."""
 
 
 def marked(names: Iterable[str]) -> dict[str, str]:
