@@ -129,3 +129,14 @@ def test_nothing_is_sent_anywhere_that_is_not_configured(called, tmp_path):
     done = called("evalwright", "pixie", "test", "d.json", without=names, PYTHONPATH=str(tmp_path))
     assert "[1.00, error, error, error]" in done.stdout
     assert not (tmp_path / "network").exists()
+
+
+@pytest.mark.parametrize(("expected", "code", "counted"), [(2, 0, "0/1 passed, 1 pending"), (3, 1, "0/1 passed")])
+def test_what_somebody_has_yet_to_judge_is_pending_unless_it_failed(called, tmp_path, expected, code, counted):
+    (tmp_path / "later.py").write_text("import pixie\ntone = pixie.create_agent_evaluator('tone', 'Is it kind?')\n")
+    (tmp_path / "d.json").write_text(dataset({**entry(1, expected), "evaluators": ["...", "later.py:tone"]}))
+    done = called("evalwright", "pixie", "test", "d.json")
+    (path,) = (tmp_path / "pixie_qa/results").glob("*/result.json")
+    said = json.loads(path.read_text())["datasets"][0]["entries"][0]["evaluations"][1]
+    assert (done.returncode, counted in done.stdout) == (code, True)
+    assert said == {"evaluator": "tone", "score": None, "reasoning": "pending: Is it kind?", "status": "pending"}

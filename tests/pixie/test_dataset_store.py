@@ -40,3 +40,11 @@ def test_a_file_of_entries_is_not_turned_into_one_of_items(tmp_path):
     with pytest.raises(ValueError, match="list of items"):
         DatasetStore(tmp_path).append("d", Evaluable(eval_input="q"))
     assert (tmp_path / "d.json").read_text() == text
+
+
+def test_datasets_of_every_spelling_are_listed_and_broken_ones_left_out(tmp_path):
+    entries = [{"input_data": {"x": 1}, "description": "d"}]
+    files = {"a": {"entries": entries}, "b": {"name": "B", "items": []}, "c": {"items": {}}, "d": [], "e": {}}
+    for name, content in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    assert [(row["name"], row["row_count"]) for row in DatasetStore(tmp_path).list_details()] == [("a", 1), ("B", 0)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.files.durable import replace_file
-from evalwright.model.result import EvaluationResult
+from evalwright.model.result import EvaluationResult, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.pixie.config import get_config
@@ -16,7 +16,7 @@ from evalwright.pixie.evaluation import Evaluation
 from evalwright.pixie.scorecard import DatasetEntryResult, DatasetScorecard, save_dataset_scorecard
 from evalwright.pixie.target import collapsed
 
-__all__ = ["Entry", "save_results", "save_scorecard"]
+__all__ = ["Entry", "is_pending", "save_results", "save_scorecard"]
 
 
 class Entry(NamedTuple):
@@ -25,7 +25,16 @@ class Entry(NamedTuple):
     case: Case
     trace: Trace
     results: list[EvaluationResult]
-    passed: bool
+    status: Status
+
+    @property
+    def pending(self) -> bool:
+        """Whether somebody has yet to judge it, and nothing failed."""
+        return self.status in ("pass", "skip") and any(is_pending(row) for row in self.results)
+
+    @property
+    def passed(self) -> bool:
+        return self.status == "pass" and not self.pending
 
     @property
     def input(self) -> Any:
@@ -36,6 +45,11 @@ class Entry(NamedTuple):
     def output(self) -> Any:
         """What was captured, collapsed."""
         return (self.trace.extra.get("observed") or {}).get("output")
+
+
+def is_pending(row: EvaluationResult) -> bool:
+    """Whether an evaluator left its judgement to somebody else."""
+    return row.skipped and bool(row.detail.get("pending"))
 
 
 def save_results(datasets: list[tuple[str, list[Entry]]], command: str, started: datetime) -> Path:
@@ -68,6 +82,7 @@ def _exported(entry: Entry) -> dict[str, Any]:
                 "evaluator": row.evaluator,
                 "score": row.score,
                 "reasoning": row.reason if row.error is None else row.error.message,
+                **({"status": "pending"} if is_pending(row) else {}),
             }
             for row in entry.results
         ],
@@ -85,12 +100,12 @@ def save_scorecard(name: str, entries: list[Entry], command: str, started: datet
 
 
 def _shown(entry: Entry) -> DatasetEntryResult:
-    values = {
-        "input": entry.input,
-        "expected": entry.case.extra.get("expectation"),
-        "actual": entry.output,
-        "metadata": entry.case.extra.get("eval_metadata"),
-    }
+    given = entry.case.extra
+    values = {"input": entry.input, "actual": entry.output}
+    if "expectation" in given:
+        values["expected"] = given["expectation"]
+    if given.get("eval_metadata") is not None:
+        values["metadata"] = given["eval_metadata"]
     return DatasetEntryResult(
         evaluator_names=tuple(row.evaluator for row in entry.results),
         evaluations=tuple(_evaluation(row) for row in entry.results),

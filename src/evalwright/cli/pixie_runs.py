@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from evalwright.cli.pixie_results import Entry, save_results, save_scorecard
+from evalwright.cli.pixie_results import Entry, is_pending, save_results, save_scorecard
 from evalwright.cli.screen import say, warn
 from evalwright.dialects import load_suite
 from evalwright.errors import EvalwrightError, InputError
@@ -36,12 +36,17 @@ class _Ran(NamedTuple):
     def passed(self) -> int:
         return sum(entry.passed for entry in self.entries)
 
+    @property
+    def pending(self) -> int:
+        return sum(entry.pending for entry in self.entries)
+
 
 def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool, trusted: bool) -> int:
     """Run each dataset and write what is left of it.
 
-    0 when every entry of every one passed, 130 when that was interrupted, else 1. With `shown` the scorecard of a
-    single dataset is opened in the browser; with `trusted` objects of the project's classes are made again.
+    0 when every entry of every one passed or is pending, 130 when that was interrupted, else 1. With `shown` the
+    scorecard of a single dataset is opened in the browser; with `trusted` objects of the project's classes are made
+    again.
     """
     started = datetime.now(UTC)
     datasets: list[_Ran] = []
@@ -56,7 +61,8 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
             continue
         say(["", f" {harmless(ran.name)} ".center(120, "=")])
         say([line for n, entry in enumerate(ran.entries, 1) for line in _lines(n, entry, verbose)])
-        say([f"  {ran.passed}/{len(ran.entries)} passed"])
+        left = f", {ran.pending} pending" if ran.pending else ""
+        say([f"  {ran.passed}/{len(ran.entries)} passed{left}"])
         datasets.append(ran)
         if ran.interrupted:
             break
@@ -64,7 +70,8 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
         _save(datasets, command, started, shown=shown)
     if datasets and datasets[-1].interrupted:
         return 130
-    return 0 if len(datasets) == len(files) and all(ran.passed == len(ran.entries) for ran in datasets) else 1
+    sound = all(ran.passed + ran.pending == len(ran.entries) for ran in datasets)
+    return 0 if sound and len(datasets) == len(files) else 1
 
 
 def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool) -> None:
@@ -97,7 +104,7 @@ def _ran(file: Path, trusted: bool) -> _Ran:
             if not (row.skipped and row.evaluator_type == "wrap_check"):
                 results[row.case_id].append(row)
         entries = [
-            Entry(case, traces[case.id], results[case.id], verdicts[case.id].status == "pass")
+            Entry(case, traces[case.id], results[case.id], verdicts[case.id].status)
             for case in reader.cases()
             if case.id in verdicts
         ]
@@ -108,8 +115,8 @@ def _lines(number: int, entry: Entry, verbose: bool) -> Iterator[str]:
     title = entry.case.description or entry.case.id
     title = title if len(title) <= _WIDEST else title[:_WIDEST] + "…"
     labels = ", ".join(row.evaluator for row in entry.results)
-    scores = ", ".join("error" if row.error else _number(row.score) for row in entry.results)
-    yield harmless(f"  [{number}] {title} ({labels}) [{scores}] {'✓' if entry.passed else '✗'}")
+    scores = ", ".join(_score(row) for row in entry.results)
+    yield harmless(f"  [{number}] {title} ({labels}) [{scores}] {_mark(entry)}")
     if not verbose:
         return
     failure = entry.trace.error
@@ -122,5 +129,15 @@ def _lines(number: int, entry: Entry, verbose: bool) -> Iterator[str]:
             yield f"      {one_line(f'{row.evaluator}: {row.reason}')}"
 
 
-def _number(score: float | None) -> str:
-    return "-" if score is None else f"{score:.2f}"
+def _mark(entry: Entry) -> str:
+    if entry.pending:
+        return "…"
+    return "✓" if entry.passed else "✗"
+
+
+def _score(row: EvaluationResult) -> str:
+    if row.error is not None:
+        return "error"
+    if is_pending(row):
+        return "pending"
+    return "-" if row.score is None else f"{row.score:.2f}"

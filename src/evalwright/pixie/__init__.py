@@ -21,6 +21,7 @@ _PLACES = {
         "WrapRegistryMissError", "WrapTypeMismatchError", "clear_eval_input", "clear_eval_output", "get_eval_input",
         "get_eval_output", "init_eval_output", "set_eval_input", "wrap",
     ),
+    "pixie.agent_evaluator": ("create_agent_evaluator",),
     "pixie.config": ("PixieConfig", "RateLimitConfig", "get_config"),
     "pixie.dataset_store": ("Dataset", "DatasetStore"),
     "pixie.evals": (

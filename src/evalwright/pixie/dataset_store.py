@@ -67,14 +67,17 @@ class DatasetStore:
         rows = []
         for path in sorted(self._folder.glob("*.json")):
             try:
-                dataset, stat = _read(path), path.stat()
-            except (OSError, ValueError, TypeError, KeyError, AttributeError):
+                document, stat = json.loads(path.read_text("utf-8")), path.stat()
+                items = document["items"] if "items" in document else document["entries"]
+            except (OSError, ValueError, TypeError, KeyError, RecursionError):
+                continue
+            if not isinstance(items, builtins.list):
                 continue
             created = getattr(stat, "st_birthtime", stat.st_ctime)
             rows.append(
                 {
-                    "name": dataset.name,
-                    "row_count": len(dataset.items),
+                    "name": str(document.get("name") or path.stem),
+                    "row_count": len(items),
                     "created_at": datetime.fromtimestamp(created, UTC),
                     "updated_at": datetime.fromtimestamp(stat.st_mtime, UTC),
                 }

@@ -33,7 +33,7 @@ _STYLE = (
     "header p{margin:.2rem 0;color:#555}section{border:1px solid #d5d9de;border-radius:8px;margin:1rem 0;padding:1rem}"
     "h1,h2,td{overflow-wrap:anywhere}h2{font-size:1.1rem;margin:.2rem 0 .6rem}"
     "table{border-collapse:collapse;table-layout:fixed;width:100%}th:first-child{width:11rem}"
-    "thead th:nth-child(2){width:4rem}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0}"
+    "thead th:nth-child(2){width:5rem}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0}"
     "pre{background:#f4f5f7;border-radius:6px;margin:.2rem 0;overflow:auto;padding:.5rem;white-space:pre-wrap;"
     "overflow-wrap:anywhere}.pass{color:#0b6b35}.fail,.error{color:#b3261e}"
     "@media(prefers-color-scheme:dark){body{background:#16181b;color:#e6e8ea}header p{color:#a5abb2}"
@@ -53,8 +53,18 @@ class DatasetEntryResult:
     @property
     def passed(self) -> bool:
         """Whether every score is at least one half; what was skipped does not count beside others."""
-        counted = [one for one in self.evaluations if _mark(one) != "skip"] or self.evaluations
-        return all(_mark(one) == "pass" for one in counted)
+        return self.status == "pass"
+
+    @property
+    def status(self) -> str:
+        """`pass`, `fail`, or `pending` where nothing failed and somebody has yet to judge."""
+        marks = [_mark(one) for one in self.evaluations]
+        counted = [mark for mark in marks if mark not in ("skip", "pending")]
+        if any(mark != "pass" for mark in counted):
+            return "fail"
+        if "pending" in marks:
+            return "pending"
+        return "pass" if counted or not marks else "fail"
 
 
 @dataclass
@@ -68,8 +78,10 @@ class DatasetScorecard:
 
 def generate_dataset_scorecard_html(scorecard: DatasetScorecard, command_args: str) -> str:
     """The whole page as text."""
-    passed, total = sum(entry.passed for entry in scorecard.entries), len(scorecard.entries)
-    status = "PASS" if passed == total else "FAIL"
+    statuses = [entry.status for entry in scorecard.entries]
+    passed, pending, total = statuses.count("pass"), statuses.count("pending"), len(statuses)
+    status = "FAIL" if "fail" in statuses else "PENDING" if pending else "PASS"
+    left = f", {pending} pending" if pending else ""
     name = _text(scorecard.dataset_name)
     entries = "\n".join(_entry(number, entry) for number, entry in enumerate(scorecard.entries, 1))
     return (
@@ -77,13 +89,13 @@ def generate_dataset_scorecard_html(scorecard: DatasetScorecard, command_args: s
         f"{_META}<style>{_STYLE}</style></head><body>\n"
         f"<header><h1>{name}</h1><p><code>{_text(command_args)}</code></p>"
         f"<p>{scorecard.timestamp.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC</p>"
-        f'<p class="{status.lower()}"><strong>{status}</strong> {passed}/{total} entries passed</p></header>\n'
+        f'<p class="{status.lower()}"><strong>{status}</strong> {passed}/{total} entries passed{left}</p></header>\n'
         f"<main>{entries}</main>\n</body></html>\n"
     )
 
 
 def _entry(number: int, entry: DatasetEntryResult) -> str:
-    mark, opened = ("pass", "") if entry.passed else ("fail", " open")
+    mark, opened = entry.status, " open" if entry.status == "fail" else ""
     rows = "".join(
         f'<tr><td>{_text(name)}</td><td class="{_mark(one)}">{_score(one)}</td>'
         f"<td>{_text(one.reasoning)}{_details(one.details)}</td></tr>"
@@ -103,14 +115,17 @@ def _entry(number: int, entry: DatasetEntryResult) -> str:
 def _mark(one: Evaluation) -> str:
     if could_not_judge(one):
         return "error"
-    if (one.details or {}).get("skipped"):
+    details = one.details or {}
+    if details.get("pending"):
+        return "pending"
+    if details.get("skipped"):
         return "skip"
     return "pass" if one.score >= PASSES else "fail"
 
 
 def _score(one: Evaluation) -> str:
     mark = _mark(one)
-    return mark if mark in ("error", "skip") else f"{one.score:.2f}"
+    return mark if mark in ("error", "pending", "skip") else f"{one.score:.2f}"
 
 
 def _text(value: str) -> str:

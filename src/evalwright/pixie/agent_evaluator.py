@@ -1,0 +1,27 @@
+"""An evaluator that leaves its judgement to somebody who looks at the run afterwards (specification pixie, 3.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from evalwright.pixie.evaluation import Evaluation
+
+__all__ = ["create_agent_evaluator"]
+
+
+class _AgentEvaluator:
+    def __init__(self, name: str, criteria: str) -> None:
+        self.name, self._criteria = name, criteria
+
+    def __call__(self, evaluable: Any) -> Evaluation:
+        details = {"evaluator": self.name, "criteria": self._criteria, "pending": True, "skipped": True}
+        return Evaluation(0.0, f"pending: {self._criteria}", details)
+
+
+def create_agent_evaluator(name: str, criteria: str) -> Callable[[Any], Evaluation]:
+    """An evaluator that never scores: its result is pending, with the criteria for whoever grades it.
+
+    In a run it is skipped: it makes no entry pass or fail.
+    """
+    return _AgentEvaluator(name, criteria)
