@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from evalwright.agentv.providers import MODELS, Asked, Provider, model_of, provider_of
+from evalwright.agentv.providers import MODELS, Provider, model_of, provider_of
+from evalwright.agentv.saying import Asked
 from evalwright.errors import EvaluatorError, Problem, TargetError
 from evalwright.evaluators.banded import banded
 from evalwright.evaluators.calls import messages_of

@@ -6,7 +6,10 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from evalwright.agentv.providers import Asked, Model, Provider, Said, provider_of
+from evalwright.agentv.batches import Batch
+from evalwright.agentv.commands import Command
+from evalwright.agentv.providers import Model, Provider, provider_of
+from evalwright.agentv.saying import Asked, Said
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
@@ -18,7 +21,10 @@ __all__ = ["AgentvTarget"]
 
 
 class AgentvTarget:
-    """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds` and `retries`."""
+    """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds`, `retries`, `files`.
+
+    `files` are those of all cases, for targets that are run once for all.
+    """
 
     def __init__(self, variant: Variant) -> None:
         config = variant.config
@@ -33,6 +39,11 @@ class AgentvTarget:
             except InputError as error:
                 problems = [Problem("", p.message, key=f"targets.{name}.{p.key}") for p in error.problems]
                 raise InputError(problems) from error
+        self._batches = {
+            name: Batch(provider, config.get("files") or (), self._timeout)
+            for name, provider in self._providers.items()
+            if isinstance(provider, Command) and config["targets"][name].get("provider_batching") is True
+        }
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         provider = self._providers.get(case.extra.get("target") or self._default)
@@ -47,7 +58,16 @@ class AgentvTarget:
     async def run(self, case: Case, trial: int) -> Answer:
         if (wrong := case.extra.get("load_error")) is not None:
             raise TargetError(wrong, "load_error")
-        provider = self._providers[case.extra.get("target") or self._default]
+        name = case.extra.get("target") or self._default
+        batch = self._batches.get(name)
+        if batch is not None and (said := await batch.said(case.id, trial)) is not None:
+            return _answer(said)
+        answer = await self._asked_alone(self._providers[name], case)
+        if batch is not None:
+            answer.extra["batch_error"] = batch.why[trial]
+        return answer
+
+    async def _asked_alone(self, provider: Provider, case: Case) -> Answer:
         limit = float(case.extra.get("timeout_seconds") or self._timeout)
         for attempt in range(self._retries + 1):
             try:

@@ -68,19 +68,14 @@ class Agentv:
         defaults = Defaults(file, files, target, known, limit)
         judges = _judges(known, chosen, folder)
         cases = Cases(file, defaults, Evaluators(files, folder, judges, agent_timeout))
-        variant = Variant(
-            chosen,
-            "agentv",
-            {
-                "targets": {} if known is None else known.all(),
-                "default": chosen,
-                "folder": folder,
-                "try_seconds": file.timeout_seconds or limit,
-                "retries": _RETRIES if max_retries is None else max_retries,
-                **({"missing": missing} if missing else {}),
-            },
-            timeout_seconds=_longest(cases, limit, _RETRIES if max_retries is None else max_retries),
-        )
+        config = {
+            "default": chosen,
+            "folder": folder,
+            "try_seconds": file.timeout_seconds or limit,
+            "retries": _RETRIES if max_retries is None else max_retries,
+            **({"missing": missing} if missing else {}),
+        }
+        variant = _variant(config, {} if known is None else known.all(), cases, limit)
         if to_run:
             _build(path, variant, folder)
         own = known.get(chosen).get("workers") if known is not None else None
@@ -150,6 +145,19 @@ def _longest(cases: Cases, limit: float, retries: int) -> int:
     """The runner's own limit lies above all tries of the slowest case, which the target bounds by itself."""
     slowest = max([limit, *(float(case.extra.get("timeout_seconds") or 0) for case in cases)])
     return math.ceil((slowest + 5) * (retries + 1))
+
+
+def _variant(config: dict[str, Any], targets: dict[str, dict[str, Any]], cases: Cases, limit: float) -> Variant:
+    """The chosen target, which the others are known to: a case may name one of them."""
+    batched = any(target.get("provider_batching") is True for target in targets.values())
+    files = {"files": _files(cases)} if batched else {}
+    seconds = _longest(cases, limit, config["retries"] + batched)
+    return Variant(config["default"], "agentv", {"targets": targets, **config, **files}, timeout_seconds=seconds)
+
+
+def _files(cases: Cases) -> list[str]:
+    """The input files of all cases, each once."""
+    return list(dict.fromkeys(file for case in cases for file in case.extra.get("input_files", ())))
 
 
 def _build(path: Path, variant: Variant, folder: str) -> None:

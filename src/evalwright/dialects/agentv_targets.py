@@ -18,11 +18,9 @@ _PROVIDERS = (
     "vscode",
 )  # fmt: skip
 _KEYS = {
-    "name", "provider", "judge_target", "workers", "provider_batching", "max_retries", "retry_initial_delay_ms",
-    "retry_max_delay_ms", "retry_backoff_factor", "retry_status_codes", "temperature", "max_output_tokens", "config",
-    "response", "responses", "command_template", "command", "files_format", "cwd", "timeout_seconds", "healthcheck",
-    "keep_temp_files", "verbose", "model", "base_url", "endpoint", "api_key", "deployment", "api_version", "version",
-    "callable",
+    "name", "provider", "judge_target", "workers", "provider_batching", "temperature", "max_output_tokens", "response",
+    "responses", "command_template", "command", "files_format", "cwd", "timeout_seconds", "healthcheck", "model",
+    "base_url", "endpoint", "api_key", "deployment", "callable",
 }  # fmt: skip
 _AGENTS = ("codex", "claude-code", "copilot-cli", "pi", "vscode")
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\Z")

@@ -1,0 +1,117 @@
+"""Commands as targets of `targets.yaml` (specification agentv, 6)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.agentv.health import Health, refused
+from evalwright.agentv.saying import Asked, Said, read_said, said_of
+from evalwright.errors import TargetError
+from evalwright.processes import Finished, run_command
+
+__all__ = ["Command"]
+
+_PLACEHOLDER = re.compile(r"\{([A-Z_]+)\}")
+_PLACEHOLDERS = ("PROMPT", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
+_LAST = 2000
+"""Characters of stderr that are told."""
+
+
+class Command:
+    """A command that answers in a file, or on stdout when it names none."""
+
+    def __init__(self, target: Mapping[str, Any], folder: str) -> None:
+        name = target.get("name")
+        template, listed = target.get("command_template"), target.get("command")
+        if not template and not listed:
+            raise refused("command_template", f"target {name!r} needs a 'command_template'")
+        words = [template] if template else list(listed or ())
+        unknown = [found for word in words for found in _PLACEHOLDER.findall(str(word)) if found not in _PLACEHOLDERS]
+        if unknown:
+            known = ", ".join(_PLACEHOLDERS)
+            raise refused("command_template", f"target {name!r}: unknown placeholder {{{unknown[0]}}} (known: {known})")
+        self._template, self._listed = template, listed
+        self._files_format = str(target.get("files_format") or "{path}")
+        self._health = Health.of(target)
+        cwd = target.get("cwd")
+        self._cwd = str(Path(folder) / cwd) if cwd else folder
+        self._timeout = target.get("timeout_seconds")
+
+    async def ask(self, asked: Asked, purpose: str) -> Said:
+        return read_said(await self._output(asked))
+
+    async def ask_all(self, files: Sequence[str]) -> dict[str, Said]:
+        """One run for all cases, which tells them apart by `id` in the lines of its output. Raises TargetError."""
+        found: dict[str, Said] = {}
+        output = await self._output(Asked("", case_id="batch", files=files))
+        for number, line in enumerate(output.split("\n"), 1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise TargetError(f"line {number} of its output is no JSON: {error}") from None
+            case_id = record.get("id") if isinstance(record, dict) else None
+            if not isinstance(case_id, str):
+                raise TargetError(f"line {number} of its output has no 'id'")
+            if case_id in found:
+                raise TargetError(f"line {number} of its output has the id {case_id!r} for the second time")
+            found[case_id] = said_of(record, line)
+        return found
+
+    async def _output(self, asked: Asked) -> str:
+        if self._health is not None:
+            await self._health.looked_at(self._cwd)
+        with tempfile.TemporaryDirectory(prefix="evalwright-") as folder:
+            output = Path(folder) / "output.json"
+            values = {
+                "PROMPT": asked.bare_prompt or asked.prompt,
+                "GUIDELINES": asked.guidelines,
+                "EVAL_ID": asked.case_id,
+                "ATTEMPT": str(asked.attempt),
+                "OUTPUT_FILE": str(output),
+            }
+            finished = await self._run(values, asked.files)
+            return self._text(finished, output)
+
+    async def _run(self, values: dict[str, str], files: Sequence[str]) -> Finished:
+        command, stdin = self._words(values, files)
+        try:
+            async with asyncio.timeout(self._timeout):
+                finished = await run_command(command, env=dict(os.environ), cwd=self._cwd, stdin=stdin.encode())
+        except TimeoutError:
+            raise TargetError(f"timed out after {self._timeout:g} seconds", "timeout") from None
+        except OSError as error:
+            raise TargetError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
+        if finished.exit_code != 0:
+            said = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()
+            raise TargetError(f"{said} ({finished.how()})".strip())
+        return finished
+
+    def _words(self, values: dict[str, str], files: Sequence[str]) -> tuple[list[str], str]:
+        named = [self._files_format.format(path=path, basename=Path(path).name) for path in files]
+        if self._template:
+            quoted = {key: shlex.quote(value) for key, value in values.items()}
+            quoted["FILES"] = " ".join(map(shlex.quote, named))
+            return ["sh", "-c", _PLACEHOLDER.sub(lambda match: quoted[match[1]], self._template)], ""
+        bare = {**values, "FILES": " ".join(named)}
+        words = [_PLACEHOLDER.sub(lambda match: bare[match[1]], str(word)) for word in self._listed or ()]
+        placed = any(_PLACEHOLDER.search(str(word)) for word in self._listed or ())
+        return words, "" if placed else values["PROMPT"]
+
+    def _text(self, finished: Finished, output: Path) -> str:
+        asks_for_file = "{OUTPUT_FILE}" in (self._template or " ".join(map(str, self._listed or ())))
+        if not asks_for_file:
+            return finished.stdout.kept.decode(errors="replace").rstrip("\r\n")
+        try:
+            return output.read_bytes().decode(errors="replace")
+        except OSError as error:
+            raise TargetError(f"the command wrote no output file: {error.strerror}") from None

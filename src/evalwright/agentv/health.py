@@ -1,0 +1,74 @@
+"""A look at a system before the first question to it (`healthcheck`; specification agentv, 6)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.request import Request, urlopen
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.processes import run_command
+
+__all__ = ["Health", "refused"]
+
+_PATIENCE = 30.0
+"""Seconds that a healthcheck may take."""
+_NEEDED = {"http": "url", "command": "command_template"}
+_SNAKE = {"commandTemplate": "command_template", "timeoutSeconds": "timeout_seconds"}
+
+
+def refused(key: str, message: str) -> InputError:
+    """What is wrong with a key of a target."""
+    return InputError(Problem("", message, key=key))
+
+
+class Health:
+    """`{type: http, url}` or `{type: command, command_template}`, with `timeout_seconds`."""
+
+    def __init__(self, kind: str, what: str, limit: float) -> None:
+        self._kind, self._what, self._limit = kind, what, limit
+        self._looking: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(cls, target: Mapping[str, Any]) -> Health | None:
+        """The healthcheck of a target, None where there is none. Raises InputError."""
+        raw = target.get("healthcheck")
+        if raw is None:
+            return None
+        given = {_SNAKE.get(key, key): value for key, value in raw.items()} if isinstance(raw, dict) else {}
+        what = given.get(_NEEDED.get(str(given.get("type")), ""))
+        limit = given.get("timeout_seconds", _PATIENCE)
+        if not isinstance(what, str) or not what or not isinstance(limit, (int, float)) or limit <= 0:
+            expected = "{type: http, url} or {type: command, command_template}, with timeout_seconds above 0"
+            raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: expected {expected}, found {raw!r}")
+        if given["type"] == "http" and not what.startswith(("http://", "https://")):
+            raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: {what!r} is no address of HTTP")
+        return cls(given["type"], what, float(limit))
+
+    async def looked_at(self, folder: str) -> None:
+        """Looks once, whoever asks first. Raises TargetError each time when the system is not well."""
+        if self._looking is None:
+            self._looking = asyncio.create_task(self._look(folder))
+        await asyncio.shield(self._looking)
+
+    async def _look(self, folder: str) -> None:
+        try:
+            async with asyncio.timeout(self._limit):
+                if self._kind == "http":
+                    await asyncio.to_thread(_reached, self._what, self._limit)
+                    return
+                finished = await run_command(["sh", "-c", self._what], env=dict(os.environ), cwd=folder, stdin=b"")
+        except TimeoutError:
+            raise TargetError(f"the healthcheck took longer than {self._limit:g}s", "unhealthy") from None
+        except OSError as error:  # also what urllib raises
+            raise TargetError(f"the healthcheck failed: {error}", "unhealthy") from None
+        if finished.exit_code != 0:
+            raise TargetError(f"the healthcheck ended with {finished.how()}", "unhealthy")
+
+
+def _reached(url: str, limit: float) -> None:
+    """Raises OSError without an answer that has the status of a success."""
+    with urlopen(Request(url), timeout=limit):
+        return

@@ -1,0 +1,86 @@
+"""What a target of `targets.yaml` is asked, and what it says (specification agentv, 6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Asked", "Said", "read_said", "said_of"]
+
+
+class Asked(NamedTuple):
+    """One question: `prompt` with the files' content, `bare_prompt` only naming them, `chat` as messages."""
+
+    prompt: str
+    bare_prompt: str = ""
+    chat: Sequence[dict[str, str]] = ()
+    system: str | None = None
+    case_id: str = ""
+    attempt: int = 0
+    files: Sequence[str] = ()
+    guidelines: str = ""
+    settings: Mapping[str, Any] = {}
+
+
+class Said(NamedTuple):
+    """The answer: `messages` where the provider gave some, and what it reported to have used."""
+
+    text: str
+    messages: Sequence[dict[str, Any]] = ()
+    token_usage: dict[str, Any] | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+
+
+def read_said(text: str) -> Said:
+    """The answer in an output: JSON with `output_messages` or `text`, else the whole text."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return Said(text)
+    return said_of(found, text) if isinstance(found, dict) else Said(text)
+
+
+def said_of(found: dict[str, Any], text: str) -> Said:
+    """The answer in an object; one whose parts do not fit is a text as a whole."""
+    if not _fits(found):
+        return Said(text)
+    usage = found.get("token_usage")
+    reported = (
+        usage if isinstance(usage, dict) else None,
+        _number(found.get("cost_usd")),
+        _number(found.get("duration_ms")),
+    )
+    messages = found.get("output_messages", found.get("outputMessages"))
+    if isinstance(messages, list) and messages:
+        listed = [message for message in messages if isinstance(message, dict)]
+        return Said(_answer(listed), listed, *reported)
+    said = found.get("text", text)
+    return Said(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), (), *reported)
+
+
+def _fits(found: dict[str, Any]) -> bool:
+    """Whether what an output reports beside its text is of the right shape; if not, it is a text as a whole."""
+    usage = found.get("token_usage")
+    counts = [usage.get("input"), usage.get("output")] if isinstance(usage, dict) else []
+    numbers = [found.get("cost_usd"), found.get("duration_ms"), *counts]
+    sound = all(n is None or (isinstance(n, (int, float)) and not isinstance(n, bool)) for n in numbers)
+    return sound and (usage is None or isinstance(usage, dict))
+
+
+def _answer(messages: Sequence[dict[str, Any]]) -> str:
+    """The content of the last message of the assistant that has any."""
+    for message in reversed(messages):
+        content = message.get("content")
+        if message.get("role") == "assistant" and content not in (None, ""):
+            return (
+                content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+            )
+    return ""
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        return None
+    return float(value)
