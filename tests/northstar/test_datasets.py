@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.northstar import Dataset, EvalCase, EvalExpected, TraceExpected
+from evalwright.northstar import Dataset, EvalCase, EvalExpected, EvalSuite, TraceExpected
 
 CASE = {"id": "a", "messages": []}
 
@@ -33,6 +33,13 @@ def test_json_has_three_shapes(tmp_path: Path, content: Any) -> None:
     assert (len(dataset), [case.id for case in dataset]) == (1, ["a"])
 
 
+def test_ids_that_come_again_are_warned_of_and_graded_row_by_row() -> None:
+    said = {**CASE, "messages": [{"role": "assistant", "content": "x"}], "expected": {"contains": ["x"]}}
+    with pytest.warns(UserWarning, match="records: ids that are empty or come more than once: 'a'"):
+        dataset = Dataset.from_records([CASE, said])
+    assert [result.status for result in EvalSuite().run(dataset).case_results] == ["not_evaluated", "passed"]
+
+
 @pytest.mark.parametrize("content", [{"cases": None}, {"cases": {}}])
 def test_cases_must_be_a_list(tmp_path: Path, content: Any) -> None:
     assert "'cases' must be a list" in refusal(written(tmp_path, content))
@@ -42,7 +49,7 @@ def test_blank_lines_count_but_are_no_cases(tmp_path: Path) -> None:
     line = json.dumps(CASE).encode()
     path = written(tmp_path, line + b"\r\n\n  \n{oops\n", "d.jsonl")
     assert "Invalid JSONL at line 4" in refusal(path)
-    path.write_bytes(b"\xef\xbb\xbf" + line + b"\n\n" + line)
+    path.write_bytes(b"\xef\xbb\xbf" + line + b"\n\n" + line.replace(b"a", b"b", 1))
     assert len(Dataset.from_path(path)) == 2
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from evalwright.dialects.northstar_records import EvalCase, Record, checked, is_lines, records_of
 from evalwright.errors import InputError
+from evalwright.evaluators.wording import listed
 
 __all__ = ["Dataset"]
 
@@ -68,4 +71,12 @@ def _cases(records: Iterable[Record], file: str) -> list[EvalCase]:
         problems += error.problems
     if problems:
         raise ValueError("\n".join(map(str, problems)))
+    _warn_of_ids(cases, file)
     return cases
+
+
+def _warn_of_ids(cases: Iterable[EvalCase], file: str) -> None:
+    """Results are one for each row all the same."""
+    odd = [case_id for case_id, number in Counter(case.id for case in cases).items() if number > 1 or not case_id]
+    if odd:
+        warnings.warn(f"{file}: ids that are empty or come more than once: {listed(odd)}", stacklevel=4)

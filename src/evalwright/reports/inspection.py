@@ -36,8 +36,15 @@ def cell_lines(
         lines += _field("error", f"{trace.error.type}: {trace.error.message}", paint, limit, "error")
         if limit is None:
             lines += _field("stack", trace.error.stack, paint, limit)
+    lines += _labelled("warnings", [one_line(str(told), 200) for told in _warnings(trace)], paint)
     lines += _labelled("checks", [_check(result, paint, limit) for result in results], paint)
     return lines
+
+
+def _warnings(trace: Trace) -> list[Any]:
+    """What whoever read a recording noted about it."""
+    noted = trace.extra.get("warnings")
+    return noted if isinstance(noted, list) else []
 
 
 def file_lines(artifact: FilesystemArtifact, paint: Paint, limit: int | None) -> list[str]:

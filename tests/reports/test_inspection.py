@@ -1,0 +1,20 @@
+"""One cell in full."""
+
+from __future__ import annotations
+
+from evalwright.reports.inspection import cell_lines
+from evalwright.reports.text import Paint
+from evalwright.testing import a_trace
+
+
+def shown(**trace: object) -> str:
+    return "\n".join(cell_lines(a_trace(**trace), [], "pass", Paint(), 200))
+
+
+def test_what_a_reader_noted_about_a_recording_is_shown_and_cannot_act_on_the_terminal() -> None:
+    assert "warnings    nothing reads the key 'x\\x1b'" in shown(extra={"warnings": ["nothing reads the key 'x\x1b'"]})
+
+
+def test_a_latency_that_nobody_measured_is_not_shown() -> None:
+    assert "ms" in shown(latency_ms=0)
+    assert "ms" not in shown(latency_ms=None)
