@@ -11,7 +11,7 @@ import click
 
 from evalwright import __version__
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "main", "start"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evalwright.cli.run:command", "Run a suite: every case with every variant."),
@@ -80,9 +80,17 @@ def _evalwright() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
+    start(_evalwright, "evalwright", arguments)
+
+
+def start(
+    command: click.Command, program: str, arguments: Sequence[str] | None = None, *, refused: int = 2
+) -> NoReturn:
+    """Run a command line and exit with its code, with `refused` for input that cannot be used."""
     from evalwright.cli.endings import exit_code_of
 
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
-    sys.exit(exit_code_of(_evalwright, list(sys.argv[1:] if arguments is None else arguments)))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(exit_code_of(command, given, program, refused))

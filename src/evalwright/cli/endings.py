@@ -26,10 +26,12 @@ _NOTHING_DONE = {
 }
 
 
-def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
-    """Run a command; its return value is the exit code, and so is whatever it raises."""
+def exit_code_of(
+    command: click.Command, arguments: Sequence[str], program: str = "evalwright", refused: int = 2
+) -> int:
+    """Run a command; its return value is the exit code, and so is whatever it raises: `refused` for an InputError."""
     try:
-        code = command.main(list(arguments), prog_name="evalwright", standalone_mode=False)
+        code = command.main(list(arguments), prog_name=program, standalone_mode=False)
         return code or 0
     except click.exceptions.Exit as ending:
         return ending.exit_code
@@ -41,7 +43,7 @@ def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
         return _INTERRUPTED
     except InputError as error:
         _say(input_error_lines(error, _NOTHING_DONE.get(arguments[0], "") if arguments else ""))
-        return error.exit_code
+        return refused
     except Exception as error:
         return _failed(error)
 

@@ -35,7 +35,7 @@ _SPOILING = ["extraction_error", "grader_error"]
 class Letta:
     """Reads a Letta suite."""
 
-    options = ("target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output")
+    options = ("target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output", "model_handle")
 
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
         return "dataset" in head and ("graders" in head or "grader" in head)

@@ -43,6 +43,7 @@ class Target:
             tell(("target",), "target: it is missing" if raw is None else f"target: expected a mapping, found {raw!r}")
             raw = {}
         self._raw: dict[str, Any] = raw
+        self._handle: str | None = options.get("model_handle")
         self._kind = self._known_kind()
         self._backend, self.cached = self._answering(options, environment)
         self._cache: Cache | None = None
@@ -136,7 +137,7 @@ class Target:
         for i, name in enumerate(given if configs else ()):
             if not any((self._folder / place / f"{name}.json").is_file() for place in ("", "llm_model_configs")):
                 self._tell(("target", key, i), f"{key}: no model configuration {name!r}: there is no {name}.json")
-        return list(dict.fromkeys(given)) or [None]
+        return [self._handle] if self._handle else list(dict.fromkeys(given)) or [None]
 
     def _variant(self, model: str | None, position: int) -> Variant:
         raw = self._raw

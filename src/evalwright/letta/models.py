@@ -31,7 +31,8 @@ class Sample(_Open):
     """One sample of a dataset; fields that it does not have are None."""
 
     id: int | str = 0
-    input: str | list[str] = ""
+    input: Any = ""
+    """Text, or a text for each message; of a case in another format whatever its input is."""
     ground_truth: str | list[str] | None = None
     tags: list[str] | None = None
     agent_args: dict[str, Any] | None = None

@@ -1,0 +1,131 @@
+"""`letta-evals`: the original's command line for its suites (specification letta, 7.1 and 7.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from evalwright import __version__
+from evalwright.cli import start
+from evalwright.errors import InputError
+
+if TYPE_CHECKING:
+    from evalwright.run.api import Outcome
+
+__all__ = ["main"]
+
+_DISPLAYS = ("rich", "simple", "none")
+_FOLDER = click.Path(path_type=Path)
+
+
+def main() -> NoReturn:
+    """Run the command line: 0 the gate passed, 1 it did not or the suite cannot be run, 2 usage, 130 interrupted."""
+    start(_letta_evals, "letta-evals", refused=1)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="letta-evals", message="%(prog)s (evalwright) %(version)s")
+def _letta_evals() -> None:
+    """Run and check suites of Letta Evals with evalwright. `evalwright run` can do more with them."""
+
+
+def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    return click.option(name, expose_value=False, help="Accepted; no Letta server is asked.")
+
+
+@_letta_evals.command("run")
+@click.argument("suite", type=_FOLDER)
+@click.option("--output", "-o", type=_FOLDER, metavar="DIR", help="Where the result files go.")
+@click.option("--quiet", "-q", is_flag=True, help="Print the verdict only.")
+@click.option("--display", default="rich", metavar="STYLE", help=f"One of {', '.join(_DISPLAYS)}.")
+@click.option("--max-concurrent", type=click.IntRange(min=1), metavar="N", help="Samples at the same time.")
+@click.option("--cached", "-c", type=_FOLDER, metavar="DIR", help="Replay recorded results.")
+@click.option("--num-runs", type=click.IntRange(min=1), metavar="N", help="Run the suite N times.")
+@click.option("--model-handle", metavar="MODEL", help="This model instead of those of the suite.")
+@click.option("--target", metavar="SPEC", help="What answers: file.py:function, a URL, openai:MODEL.")
+@_ignored("--api-key")
+@_ignored("--base-url")
+@_ignored("--project-id")
+def _run(
+    suite: Path,
+    output: Path | None,
+    quiet: bool,
+    display: str,
+    max_concurrent: int | None,
+    cached: Path | None,
+    num_runs: int | None,
+    model_handle: str | None,
+    target: str | None,
+) -> int:
+    """Run SUITE and say whether its gate passed."""
+    from evalwright.cli.outcome import present, watch_of
+    from evalwright.cli.screen import say, warn
+    from evalwright.dialects import load_suite
+    from evalwright.run.api import RunOptions, run_suite
+
+    if display not in _DISPLAYS:
+        raise InputError(f"--display: expected one of {', '.join(_DISPLAYS)}, found {display!r}")
+    options = {"output": output, "cached": cached, "target": target, "model_handle": model_handle}
+    loaded = load_suite(suite, "letta", options=options)
+    warn(loaded.warnings)
+    silent = quiet or display == "none"
+    watch = watch_of(silent, loaded.secrets)
+    outcome = run_suite(loaded, RunOptions(trials=num_runs, concurrency=max_concurrent), watch)
+    if not silent:
+        present(outcome, as_json=False, quiet=False, secrets=loaded.secrets)
+    if display != "none" or quiet:
+        say(["✓ PASSED" if outcome.exit_code == 0 else "✗ FAILED"])
+    return _code(outcome)
+
+
+def _code(outcome: Outcome) -> int:
+    return outcome.exit_code if outcome.interrupted else min(outcome.exit_code, 1)
+
+
+@_letta_evals.command("validate")
+@click.argument("suite", type=_FOLDER)
+def _validate(suite: Path) -> int:
+    """Check SUITE and its dataset without running anything."""
+    from evalwright.cli.screen import say, warn
+    from evalwright.dialects import load_suite
+
+    loaded = load_suite(suite, "letta")
+    samples = sum(1 for _ in loaded.cases)
+    warn(loaded.warnings)
+    shown = loaded.document
+    graders = shown.get("graders") or {"default": shown.get("grader", {})}
+    named = ", ".join(f"{raw.get('display_name') or key}: {raw.get('kind')}" for key, raw in graders.items())
+    rule = shown.get("gate") or shown.get("reward") or {}
+    say(
+        [
+            f"{loaded.name}: valid",
+            f"  dataset  {shown['dataset']}, {samples:,} samples",
+            f"  target   {shown['target'].get('kind')}",
+            f"  graders  {named}",
+            f"  {'gate' if 'gate' in shown else 'reward':8} {', '.join(f'{k} {v}' for k, v in rule.items())}",
+        ]
+    )
+    return 0
+
+
+@_letta_evals.command("list-extractors")
+def _list_extractors() -> int:
+    """List the extractors."""
+    from evalwright.cli.screen import say
+    from evalwright.registry import names
+
+    say(name for name in names("extractors") if name != "python_extractor")
+    return 0
+
+
+@_letta_evals.command("list-graders")
+def _list_graders() -> int:
+    """List the functions of graders of the kind tool."""
+    from evalwright.cli.screen import say
+    from evalwright.dialects.letta_graders import TOOL_GRADERS
+
+    say(TOOL_GRADERS)
+    return 0

@@ -1,0 +1,60 @@
+"""`letta-evals`: the original's flags, words and exit codes."""
+
+import subprocess
+import sys
+
+import pytest
+
+SUITE = """\
+name: support
+dataset: data.jsonl
+target: {kind: letta_agent, agent_id: agent-1, backend: "agent.py:answers"}
+graders:
+  right: {kind: tool, function: contains, display_name: Right answer}
+gate: {kind: simple, metric_key: right, op: gte, value: 0.5}
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "agent.py").write_text('def answers(message, ctx):\n    return f"Paris {ctx.model} {ctx.run}"\n')
+    (tmp_path / "data.jsonl").write_text('{"input": "capital of France?", "ground_truth": "Paris"}\n')
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    (tmp_path / "strict.yaml").write_text(SUITE.replace("value: 0.5", "value: 2"))
+    return tmp_path
+
+
+def letta_evals(project, *words):
+    program = "from evalwright.cli.letta_evals import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *words], cwd=project, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["run", "suite.yaml", "--quiet"], 0, "✓ PASSED\n"),
+        (["run", "strict.yaml", "-q", "--api-key", "k", "--base-url", "http://x"], 1, "✗ FAILED\n"),
+        (["run", "suite.yaml", "--display", "none"], 0, ""),
+        (["run", "nowhere.yaml"], 1, ""),
+        (["run", "suite.yaml", "--display", "blink"], 1, ""),
+        (["run"], 2, ""),
+        (["validate", "nowhere.yaml"], 1, ""),
+        (["list-graders"], 0, "ascii_printable_only\ncontains\nexact_match\nregex_match\n"),
+    ],
+)
+def test_words_and_exit_codes_are_the_originals(project, words, code, said):
+    done = letta_evals(project, *words)
+    assert (done.returncode, done.stdout) == (code, said)
+
+
+def test_a_suite_is_run_as_its_flags_want(project):
+    letta_evals(project, "run", "suite.yaml", "-q", "-o", "out", "--num-runs", "2", "--model-handle", "m/1")
+    assert '"Paris m/1 2"' in (project / "out" / "run_2" / "results.jsonl").read_text()
+
+
+def test_a_valid_suite_is_described(project):
+    said = letta_evals(project, "validate", "suite.yaml").stdout
+    assert "data.jsonl, 1 samples" in said
+    assert "Right answer: tool" in said
