@@ -235,12 +235,28 @@ def test_text_that_looks_like_a_reference_stays_text(project):
     )
 
 
-def test_a_key_that_nothing_reads_is_a_loss(project):
+def test_keys_without_effect_are_listed(project):
     source = made(project, "letta")
-    source.write_text(LETTA + "colour: red\n")
-    with pytest.raises(InputError, match="suite  colour  nothing reads this key"):
-        convert(source, "native")
-    assert not (project / "suite-native").exists()
+    source.write_text(LETTA.replace("letta_code,", "letta_code, base_url: http://x,") + "colour: red\n")
+    done = convert(source, "native")
+    assert {key.key for key in done.left_out} == {"colour", "target.base_url"}
+
+
+def test_variables_need_no_values(project):
+    source = made(project, "agentv")
+    targets = "targets: [{name: default, provider: azure, model: m, endpoint: '${{ NOT_SET_ANYWHERE }}'}]"
+    (project / "targets.yaml").write_text(targets)
+    assert "${NOT_SET_ANYWHERE}" in convert(source, "native").files[0].read_text()
+
+
+def test_files_of_a_folder_above_are_found_again(project):
+    (project / "sub").mkdir()
+    source = made(project / "sub", "agentv")
+    (project / "data.txt").write_text("text")
+    block = "[{role: user, content: [{type: file, value: ../data.txt}]}]"
+    source.write_text(AGENTV.replace("input: hi", f"input: {block}"))
+    case = next(iter(load_suite(convert(source, "native").files[0]).cases))
+    assert case.extra["input_files"] == [str(project / "data.txt")]
 
 
 def test_native_to_native_is_refused(project):
@@ -302,13 +318,6 @@ def test_references_are_spelt_as_the_format_spells_them(project, monkeypatch):
         == "${{ MY_ENDPOINT }}"
     )
     assert "hidden" not in "".join(file.read_text() for file in back)
-
-
-def test_what_reading_passes_over_is_a_loss(project):
-    source = made(project, "letta")
-    source.write_text(LETTA.replace("kind: letta_code", "kind: letta_code, base_url: http://x"))
-    with pytest.raises(InputError, match=r"suite  target\.base_url  is not written"):
-        convert(source, "native")
 
 
 def test_cases_that_were_not_chosen_are_noted(project):

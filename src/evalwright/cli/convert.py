@@ -33,7 +33,8 @@ def command(
 ) -> int:
     """Write the suite at PATH anew in another format, or AgentEvals cases as JSON Lines or YAML.
 
-    What the new files would not say is listed, one line each, and then nothing is written without --allow-loss.
+    What the new files would not say is listed, one line each, and then nothing is written without --allow-loss; keys
+    without effect are listed and left out.
     No file is ever written over.
     """
     from evalwright.cli.screen import say, tell
@@ -42,6 +43,7 @@ def command(
 
     done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options={"target": target, **of_format})
     tell(f"lost: {loss}" for loss in done.losses)
+    tell(f"left out: {key}" for key in done.left_out)
     tell(f"note: {note}" for note in done.notes)
     say(f"wrote {harmless(str(file))}" for file in done.files)
     return 0

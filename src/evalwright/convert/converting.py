@@ -17,6 +17,7 @@ from evalwright.convert.northstar import write_northstar
 from evalwright.convert.output import Output
 from evalwright.convert.pixie import write_pixie
 from evalwright.convert.reading import Original, read_original
+from evalwright.convert.unread import unread_keys
 from evalwright.convert.written import Written
 from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
@@ -45,6 +46,8 @@ class Conversion:
 
     files: list[Path]
     """What is to be run first."""
+    left_out: list[Problem] = field(default_factory=list)
+    """Keys of the original without effect in evalwright."""
     notes: list[str] = field(default_factory=list)
     """What is to be done before the new files are run."""
     losses: list[Problem] = field(default_factory=list)
@@ -62,8 +65,8 @@ def convert(
 ) -> Conversion:
     """Write the suite in `source` anew. Raises InputError, and then nothing is written; StorageError.
 
-    Unless `allow_loss`, anything that the new files would not say is such an error. Without `to`, files of agentv get
-    their other form, and all others become native.
+    Unless `allow_loss`, anything that the new files would not say is such an error, but for keys without effect.
+    Without `to`, files of agentv get their other form, and all others become native.
     """
     if dialect is None and agentv_forms.is_lines(source) and source.is_file() and not agentv_forms.holds_cases(source):
         return _other_form(source, out, allow_loss, {})
@@ -77,7 +80,7 @@ def convert(
 
 
 def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Conversion:
-    losses = list(original.unread())
+    losses = original.losses()
     with Output() as output:
         written = _WRITERS[to](original.suite, folder, output)
         output.finish()
@@ -96,7 +99,8 @@ def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Con
             raise InputError(error.problems, f"the format {to} cannot hold this suite") from error
         _refuse(losses, allow_loss)
     files = [written.file, *(path for path in output.files if path != written.file)]
-    return Conversion(files, [*original.notes(), *written.notes], losses)
+    left_out = list(unread_keys(original.suite))
+    return Conversion(files, left_out, [*original.notes(), *written.notes], losses)
 
 
 def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any]) -> Conversion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
 from itertools import zip_longest
 from typing import Any
@@ -58,6 +59,8 @@ def _values(case: EvalCase | Case) -> dict[str, Any]:
     found["recorded"] = msgspec.json.decode(msgspec.json.encode(brief(recorded)))
     if found["evaluators"] is not None:
         found["evaluators"] = {spec["name"]: meant_evaluator(spec) for spec in found["evaluators"]}
+    if isinstance(named := found.get("extra", {}).get("input_files"), list):
+        found["extra"]["input_files"] = [os.path.normpath(name) for name in named]
     if found["expected"].get("conversation") is None:
         found["expected"].pop("conversation", None)
     for trace in found["recorded"] if isinstance(recorded, list) else [found["recorded"]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.convert.references import OWN_NAMES, marked, shown
-from evalwright.convert.unread import unread_keys
 from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
 from evalwright.model.suite import Suite
@@ -39,40 +38,32 @@ class Original(NamedTuple):
         chosen = [key for key in keys if isinstance(part, dict) and part.get(key)]
         return notes + ([f"only the cases that {' and '.join(chosen)} choose are written"] if chosen else [])
 
-    def unread(self) -> Iterator[Problem]:
-        """What of the original is nowhere in the suite."""
-        yield from unread_keys(self.suite)
-        for reference in self.defaults:
-            yield Problem("suite", f"the default in {reference} is not written", key="")
+    def losses(self) -> list[Problem]:
+        """What no reading of the suite shows."""
+        return [Problem("suite", f"the default in {reference} is not written") for reference in self.defaults]
 
 
 def read_original(source: Path, dialect: str | None, options: Mapping[str, Any]) -> Original:
-    """Raises InputError with every problem of the suite."""
-    before = set(os.environ)
-    first = load_suite(source, dialect, to_run=False, options=options)
-    text = _text_with_names(first, options)
-    names = set(_NAME.findall(text)) - OWN_NAMES
+    """Raises InputError with every problem of the suite; variables need no values."""
+    text = _text_with_names(source, options)
     having = {match[0]: match[1] for match in _DEFAULT.finditer(text) if match[1] not in OWN_NAMES}
-    brought = sorted(names - before - set(having.values()))
-    if not names:
-        return Original(first, {}, brought, [])
-    references = marked(names)
+    references = marked(set(_NAME.findall(text)) - OWN_NAMES)
+    before = set(os.environ)
     try:
-        suite = load_suite(source, first.dialect, references, to_run=False, options=options)
+        suite = load_suite(source, dialect, references, to_run=False, options=options)
     except InputError as error:
         problems = [Problem(p.file, shown(p.message), p.line, p.key) for p in error.problems]
-        raise InputError(problems, "a variable stands for something else than text, which cannot be written") from error
-    return Original(suite, references, brought, sorted(having))
+        raise InputError(problems, shown(error.headline)) from error
+    brought = sorted(references.keys() & (set(os.environ) - before))
+    return Original(suite, references, brought, sorted(having) if suite.dialect == "evalh" else [])
 
 
-def _text_with_names(suite: Suite, options: Mapping[str, Any]) -> str:
-    """The file of a suite in which variables are named."""
+def _text_with_names(source: Path, options: Mapping[str, Any]) -> str:
+    """The files of a suite in which variables are named: `eval.yaml`, or the targets of agentv."""
     from evalwright.dialects.agentv_messages import Files
     from evalwright.dialects.agentv_targets import targets_file
 
-    if suite.dialect == "evalh":
-        return suite.source.read_text("utf-8", errors="replace")
-    if suite.dialect != "agentv":
-        return ""
-    place = targets_file(options.get("targets"), Files(suite.source.resolve().parent).roots)
-    return "" if place is None else place.read_text("utf-8", errors="replace")
+    places = [targets_file(options.get("targets"), Files(source.resolve().parent).roots)]
+    if source.suffix in (".yaml", ".yml"):
+        places.append(source)
+    return "\n".join(place.read_text("utf-8", errors="replace") for place in places if place and place.is_file())

@@ -44,7 +44,7 @@ def unread_keys(suite: Suite) -> Iterator[Problem]:
     finder = {"agentv": _agentv, "evalh": _evalh, "letta": _letta, "pixie": _pixie}.get(suite.dialect)
     for key in finder(suite.document) if finder is not None else ():
         if key not in told:
-            yield Problem("suite", "is not written", key=key)
+            yield Problem("suite", "has no effect here", key=key)
 
 
 def _strangers(value: Any, known: set[str], place: str) -> Iterator[str]:
