@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalwright.pixie as pixie
+from evalwright.cli.pixie_results import save_results
 
 HOSTILE = (
     "</script><script>alert(1)</script>", "</title></style></pre>", "<img src=http://x.example/ onerror=alert(1)>",
@@ -106,3 +107,9 @@ def test_a_run_leaves_one_for_each_dataset(tmp_path):
     page = path.read_text()
     assert (done.returncode, str(path.name).encode() in done.stdout) == (1, True)
     assert all(said in page for said in ("1/3 entries passed", "by 2", "ZeroDivisionError", "pixie test d.json"))
+
+
+def test_runs_of_the_same_second_keep_their_results_apart(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIXIE_ROOT", str(tmp_path))
+    paths = [save_results([], "pixie test", datetime(2026, 1, 2, tzinfo=UTC)) for _ in range(2)]
+    assert [path.parent.name for path in paths] == ["20260102-000000", "20260102-000000-2"]

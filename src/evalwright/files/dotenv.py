@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalwright.errors import InputError, Problem
+
 __all__ = ["load_dotenv", "nearest_dotenv"]
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
@@ -17,13 +19,14 @@ _OF_FILES: dict[str, str] = {}
 def load_dotenv(folders: Sequence[Path]) -> dict[str, str]:
     """The variables of the `.env` files in folders, the first one wins, beside the environment, which wins over all.
 
-    They are put into the environment, too: commands inherit them, and a resumed run finds its keys.
+    They are put into the environment, too: commands inherit them, and a resumed run finds its keys. Raises InputError
+    for a file that cannot be read.
     """
     found: dict[str, str] = {}
     for folder in reversed(folders):
         path = folder / ".env"
         if path.is_file():
-            for line in path.read_text("utf-8", errors="replace").splitlines():
+            for line in _lines(path):
                 match = _LINE.match(line)
                 if match and not line.lstrip().startswith("#"):
                     found[match[1]] = _unquoted(match[2])
@@ -31,6 +34,14 @@ def load_dotenv(folders: Sequence[Path]) -> dict[str, str]:
     _OF_FILES.update(found)
     os.environ.update({**found, **real})
     return {**found, **real}
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text("utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+    return text.replace("\0", "").splitlines()  # an environment cannot hold NUL
 
 
 def nearest_dotenv(start: Path) -> list[Path]:

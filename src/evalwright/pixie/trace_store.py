@@ -41,8 +41,8 @@ class TraceFile:
         line = self._masker.mask_text(json.dumps(stored(record), ensure_ascii=False))
         with self._lock:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(line + "\n")
+            with self._path.open("ab", buffering=0) as file:  # whole lines, also where processes record at once
+                file.write(f"{line}\n".encode("utf-8", "backslashreplace"))
 
 
 _enabled: set[Path] = set()
