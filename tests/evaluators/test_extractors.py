@@ -1,5 +1,7 @@
 """Extractors over conversations of every origin, and evaluators behind them."""
 
+import asyncio
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build, build_extractor
 from evalwright.evaluators.turns import blocks_of, turns_of
+from evalwright.llm.current import in_use
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
@@ -163,3 +166,36 @@ def test_answers_beside_a_ground_truth(kind, answer, truth, passed):
     case = Case("c", "q", extra={} if truth is None else {"ground_truth": truth})
     result = build(EvaluatorSpec("e", kind)).evaluate(case, answered)
     assert (result.passed, result.score) == (passed, float(passed))
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        ("contains_text", {"all_of": ["12"]}),
+        ("text_check", {"check": "equals", "value": "12"}),
+        ("regex", {"pattern": "^12$"}),
+        ("ground_truth_equals", {}),
+        ("composite", {"evaluators": [{"name": "in", "type": "contains_text", "config": {"all_of": ["12"]}}]}),
+    ],
+)
+def test_evaluators_of_every_format_judge_the_extracted_text_and_keep_it(kind, config):
+    extractor = Plugin("pattern", {"pattern": r"Total: (\d+)", "group": 1})
+    spec = EvaluatorSpec("e", kind, config, extractor=extractor)
+    judged = build(spec).evaluate(Case("c", "q", extra={"ground_truth": "12"}), trace(TURNS))
+    judged = asyncio.run(judged) if isinstance(judged, Awaitable) else judged
+    assert (judged.passed, judged.detail["submission"]) == (True, "12")
+
+
+def test_a_text_that_could_not_be_judged_is_kept_too():
+    spec = EvaluatorSpec("e", "semantic_similarity", SIMILAR, extractor=Plugin("last_assistant"))
+    with in_use(Unreachable()), pytest.raises(EvaluatorError) as raised:
+        asyncio.run(build(spec).evaluate(Case("c", "q"), trace(TURNS)))
+    assert raised.value.detail["submission"] == "Total: 12 EUR. Total: 30"
+
+
+SIMILAR = {"embedder_name": "openai-text-embedding-3-small", "reference_text": "x"}
+
+
+class Unreachable:
+    async def embed(self, *_asked):
+        raise EvaluatorError("nobody answers", "connection")

@@ -223,6 +223,8 @@ def test_a_setup_that_fails_stops_the_run(project):
         ("data.jsonl", "gone.jsonl", "dataset"),
         ("letta_agent", "robot", "target.kind"),
         (", agent_id: agent-1", "", "target"),
+        ("kind: letta_agent, agent_id: agent-1", "kind: http", "target"),
+        ("kind: letta_agent, agent_id: agent-1", "kind: replay, path: 3", "target"),
         ("function: contains", "function: fuzzy", "graders.right.function"),
         ("function: contains", "function: agent.py:raises", "graders.right.function"),
         ("function: contains", "function: contains, extractor: middle", "graders.right.extractor"),

@@ -57,7 +57,7 @@ def _recordings(path: Path) -> Iterator[Recording]:
     if path.is_file():
         return _in_file(path, path.parent)
     if not path.is_dir():
-        raise InputError(Problem(str(path), "there is no such folder of recorded results"))
+        raise InputError(Problem(str(path), "there is no such file or folder of recorded results"))
     if (path / "plan.json").is_file():
         return _ours(path)
     if (path / "results.jsonl").is_file():

@@ -301,7 +301,8 @@ def _input(fields: dict[str, Any], tell: Tell) -> Any:
         tell("input", "'input' is missing")
     elif isinstance(asked, list):
         if not asked or not all(isinstance(item, str) for item in asked):
-            tell("input", "expected text or a list of texts with at least one")
+            found = _kind(asked) if asked else "an empty list"
+            tell("input", f"expected text or a list of texts with at least one, found {found}")
     elif not isinstance(asked, str):
         tell("input", f"expected text or a list of texts, found {_kind(asked)}")
     return asked
@@ -351,6 +352,9 @@ def _id(fields: dict[str, Any], number: int, tell: Tell) -> int | str:
 def _kind(value: Any) -> str:
     if value is None:
         return "null"
-    if isinstance(value, (list, dict)):
-        return "a list" if isinstance(value, list) else "an object"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        wrong = [item for item in value if not isinstance(item, str)]
+        return f"a list with {_kind(wrong[0])}" if wrong else "a list"
     return f"{type(value).__name__} {str(value)[:60]!r}"

@@ -21,6 +21,8 @@ _KINDS = {
     "letta_agent": "agent", "agent": "agent", "letta_code": "code", "python": "backend", "http": "backend",
     "openai": "backend", "replay": "replay",
 }  # fmt: skip
+_NAMED_BY = {"python": ("callable", "function"), "http": ("endpoint", "url"), "openai": ("model",), "replay": ("path",)}
+"""The keys of which one says what answers, by the kinds that are backends themselves."""
 _SOURCES = ("agent_id", "agent_file", "agent_script")
 _TIMEOUT = 300.0
 _SECRET = "api_key"
@@ -119,6 +121,9 @@ class Target:
         if self._kind == "agent" and len(given) != 1:
             found = " and ".join(given) or "none"
             self._tell(("target",), f"target: expected exactly one of {', '.join(_SOURCES)}, found {found}")
+        keys = _NAMED_BY.get(str(self._raw.get("kind")), ())
+        if keys and not any(isinstance(self._raw.get(key), str) and self._raw[key] for key in keys):
+            self._tell(("target",), f"target: a target of this kind needs {' or '.join(map(repr, keys))}, a text")
         named = self._raw.get("agent_file")
         if named is not None and not str(named).endswith(".af"):
             self._tell(("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {named!r}")

@@ -42,8 +42,8 @@ async def run_suite(
 ) -> RunnerResult:
     """Run a suite and give back its results; with `output_path` they lie there too, in the original's files.
 
-    Addresses and keys of a Letta server are accepted and not needed. Raises InputError, and ValueError for a
-    progress callback beside a style.
+    Addresses and keys of a Letta server are accepted and not needed; progress callbacks are not called. Raises
+    InputError, and ValueError for a progress callback beside a style.
     """
     if _letta.get("custom_progress_callback") is not None and _letta.get("progress_style", "none") != "none":
         raise ValueError("expected a progress callback or a progress style, found both")
