@@ -3,6 +3,7 @@
 from contextlib import closing
 
 import pytest
+import yaml  # noqa: F401 - pytester forgets what its tests import first, and libyaml must not be imported twice
 
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
