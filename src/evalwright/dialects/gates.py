@@ -52,7 +52,7 @@ class _Reading:
 
     def gate(self, raw: Mapping[str, Any], place: Place, *, rewards: bool) -> dict[str, Any] | None:
         if rewards and raw.get("kind") == "reward":
-            gate: dict[str, Any] = {"kind": "reward", "metric_key": self._metric(raw, place)}
+            gate: dict[str, Any] = {"kind": "reward", "metric_key": str(raw.get("metric_key"))}
         else:
             gate = self._of_kind(raw, place, nested=False)
         if rewards and raw.get("max_error_rate") is not None:
