@@ -16,7 +16,7 @@ __all__ = ["EvalCase", "ExpectedBehavior", "ForeignCase"]
 class ExpectedBehavior(BaseModel):
     """What the author expects of an answer; every part is optional."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     must_call_tools: list[StrictStr] = Field(default_factory=list)
     """Names of tools that must each be called at least once."""
@@ -33,7 +33,7 @@ class ExpectedBehavior(BaseModel):
 class EvalCase(BaseModel):
     """One case: an input for the system and what is expected of the answer."""
 
-    model_config = ConfigDict(extra="ignore", ser_json_inf_nan="strings")  # NaN must not become null unseen
+    model_config = ConfigDict(extra="ignore", ser_json_inf_nan="strings", defer_build=True)  # NaN must not become null unseen
 
     id: StrictStr
     input: Any

@@ -41,7 +41,7 @@ _Share = Annotated[float, AfterValidator(_share)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants")
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants", defer_build=True)
 
 
 class ExpectedToolArguments(_Strict):
