@@ -56,9 +56,15 @@ def _understood(dialect: str, known: Collection[str], options: Mapping[str, Any]
 def fitting(path: Path) -> list[str]:
     """The dialects that a file's keys show."""
     from evalwright import registry
+    from evalwright.dialects.detection import DETECTORS
 
     head = _head(path)
-    return [name for name in registry.names("dialects") if registry.load("dialects", name)().detects(path, head)]
+
+    def fits(name: str) -> bool:
+        detects = DETECTORS.get(name) or registry.load("dialects", name)().detects
+        return bool(detects(path, head))
+
+    return list(filter(fits, registry.names("dialects")))
 
 
 def _detected(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from evalwright.dialects.agentv_cases import Cases, Defaults
 from evalwright.dialects.agentv_config import read_config
 from evalwright.dialects.agentv_evaluators import Evaluators
-from evalwright.dialects.agentv_file import first_line, is_case, read_file
+from evalwright.dialects.agentv_file import read_file
 from evalwright.dialects.agentv_messages import Files
 from evalwright.dialects.agentv_targets import Targets, targets_file
 from evalwright.errors import InputError, Problem
@@ -32,14 +32,6 @@ class Agentv:
     """Reads an EVAL.yaml, or JSON Lines with a sidecar."""
 
     options = ("target", "targets", "agent_timeout", "max_retries", "workers")
-
-    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        if path.suffix.lower() == ".jsonl":
-            return is_case(first_line(path))
-        named = any(isinstance(head.get(key), list) for key in ("evalcases", "eval_cases", "tests"))
-        named = named or "evalcases" in head or str(head.get("$schema")).startswith("agentv-")
-        beside = _place(path) == "config" or (_place(path) == "targets" and "targets" in head)
-        return (named or beside) and "eval" not in head
 
     def load(
         self,

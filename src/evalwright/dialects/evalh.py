@@ -34,9 +34,6 @@ _NEED_PATH = {"local_files", "sqlite"}
 class Evalh:
     """Reads `eval.yaml`."""
 
-    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        return "eval" in head or {"dataset", "systems"} <= head.keys()
-
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
         document = yaml.load(path, "native")
         return _Reading(path, document, {**os.environ, **variables}).suite(to_run)

@@ -37,9 +37,6 @@ class Letta:
 
     options = ("target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output", "model_handle")
 
-    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        return "dataset" in head and ("graders" in head or "grader" in head)
-
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
         document = yaml.load(path, "native")
         return _Reading(path, document, options, variables).suite(to_run)

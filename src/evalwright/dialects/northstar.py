@@ -15,18 +15,13 @@ from evalwright.files.jsonl import lines_of
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.suite import Suite
 
-__all__ = ["Northstar"]
+__all__ = ["Northstar", "first_record", "is_case"]
 
 
 class Northstar:
     """Reads a file of recorded conversations."""
 
     options = ("plan", "graders", "judge_model", "strict")
-
-    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        if path.suffix.lower() not in (".json", ".jsonl"):
-            return False
-        return _is_case(_first(path, head))
 
     def load(
         self,
@@ -71,7 +66,7 @@ def _graders(plan: str | None, graders: Path | None, judge_model: str | None) ->
     return label, plan_of(label, judge_model)
 
 
-def _first(path: Path, head: Mapping[str, Any]) -> Any:
+def first_record(path: Path, head: Mapping[str, Any]) -> Any:
     """The first record of a file, as far as it can be read."""
     if path.suffix.lower() == ".jsonl":
         return next((_json(line) for _, line in lines_of(path)), None)
@@ -88,6 +83,6 @@ def _json(content: bytes) -> Any:
         return None
 
 
-def _is_case(record: Any) -> bool:
+def is_case(record: Any) -> bool:
     """Whether a record has the keys of a case; one with mistakes in them is told those."""
     return isinstance(record, Mapping) and {"id", "messages"} <= record.keys() <= EvalCase.model_fields.keys()

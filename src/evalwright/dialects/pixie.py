@@ -24,9 +24,6 @@ class Pixie:
     reads_folders = True
     options = ("trust_pickled_types",)
 
-    def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        return path.suffix == ".json" and "runnable" in head and ("entries" in head or "items" in head)
-
     def load(
         self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust_pickled_types: bool = False
     ) -> Suite:

@@ -33,7 +33,9 @@ class ExpectedBehavior(BaseModel):
 class EvalCase(BaseModel):
     """One case: an input for the system and what is expected of the answer."""
 
-    model_config = ConfigDict(extra="ignore", ser_json_inf_nan="strings", defer_build=True)  # NaN must not become null unseen
+    model_config = ConfigDict(
+        extra="ignore", ser_json_inf_nan="strings", defer_build=True
+    )  # NaN must not become null unseen
 
     id: StrictStr
     input: Any

@@ -47,7 +47,10 @@ class Dialect(Protocol):
     """
 
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        """Whether `path`, whose top-level mapping is `head` (empty if it is none), is of this format."""
+        """Whether `path`, whose top-level mapping is `head` (empty if it is none), is of this format.
+
+        Ours leave this to `dialects.detection`, which needs not load them.
+        """
 
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
         """The suite in `path`, with `variables` before the environment. Raises InputError with every problem.
