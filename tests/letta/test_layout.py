@@ -200,3 +200,12 @@ def test_cells_that_are_run_again_replace_their_results(project):
     outcome = run(project, target="agent.py:recovers")
     retry(outcome.run_dir)
     assert [row.get("error") for row in results(project / "out")] == [None] * 4
+
+
+@pytest.mark.parametrize("output", ["data.jsonl", "mine"])
+def test_a_folder_that_cannot_get_the_results_is_refused_before_the_run(project, output):
+    (project / "mine").mkdir()
+    (project / "mine" / "results.jsonl").write_text(DATA)
+    with pytest.raises(InputError, match="output: "):
+        run(project, SUITE.replace("dataset: data.jsonl", "dataset: mine/results.jsonl"), output)
+    assert (project / "mine" / "results.jsonl").read_text() == DATA

@@ -220,8 +220,14 @@ class _Reading:
         if own is not None and not isinstance(own, str):
             self.tell(("output",), f"output: expected a folder, found {own!r}")
         folder = Path(named).absolute() if named else self._folder / own if isinstance(own, str) and own else None
+        if folder is None:
+            return []
+        if folder.exists() and not folder.is_dir():
+            self.tell(("output",), f"output: expected a folder, found the file {str(folder)!r}")
+        if (self._folder / str(self._raw.get("dataset"))).resolve() == (folder / "results.jsonl").resolve():
+            self.tell(("output",), "output: results.jsonl there is the dataset, expected another folder")
         shown = {key: document[key] for key in ("target", "gate", "reward", "graders") if key in document}
-        return [] if folder is None else [Plugin("letta_results", {"path": str(folder), "config": shown})]
+        return [Plugin("letta_results", {"path": str(folder), "config": shown})]
 
     def _settings(self, runs: int, target: Target) -> RunSettings:
         return RunSettings(
