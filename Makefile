@@ -36,6 +36,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/code_checks.py
 	$(BIN)/python benchmarks/capturing.py
 	$(BIN)/python benchmarks/letta.py
+	$(BIN)/python benchmarks/agentv.py
 
 clean:
 	rm -rf .venv

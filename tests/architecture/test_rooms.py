@@ -31,7 +31,7 @@ ROOMS = {
     "enrichers": {"errors", "model", "files", "registry", "targets", "sandbox"},
     "dialects": {
         "errors", "model", "files", "registry", "evaluators", "targets", "workspaces", "mirrors", "enrichers", "stores",
-        "scoring", "llm", "sandbox",
+        "scoring", "llm", "collector", "sandbox",
     },
     "run": {
         "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm",

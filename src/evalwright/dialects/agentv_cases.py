@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from evalwright.collector import collector_paused
 from evalwright.dialects.agentv_evaluators import Evaluators, Spec, unique
 from evalwright.dialects.agentv_file import OUTCOMES, EvalFile
 from evalwright.dialects.agentv_messages import (
@@ -59,7 +60,8 @@ class Cases:
 
     def __iter__(self) -> Iterator[ForeignCase]:
         if self._read is None:
-            self._read = [self._case(raw, i) for i, raw in enumerate(self._file.cases)]
+            with collector_paused():
+                self._read = [self._case(raw, i) for i, raw in enumerate(self._file.cases)]
             self._refuse_duplicates()
         return iter(self._read)
 

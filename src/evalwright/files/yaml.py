@@ -35,6 +35,8 @@ _MAX_TOLD = 200
 _MOST_PROBLEMS = 100
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Plain: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+"""Takes every scalar for text, which is all that finding places needs."""
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _TAG = "tag:yaml.org,2002:"
 _NUMBERS = (_TAG + "int", _TAG + "float")
@@ -100,7 +102,8 @@ class Document:
         """The 1-based line of the value at a key path, or of the deepest part of the path that is there."""
         if self._root is None:
             # Only a mistake asks for a line: keeping every node for it would cost more than reading again.
-            self._root = yaml.compose(self._data, Loader=_Loader)
+            with collector_paused():
+                self._root = yaml.compose(self._data, Loader=_Plain)
         node, line = self._root, None
         for step in place:
             child = None if node is None else _child(node, step)
