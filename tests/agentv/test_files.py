@@ -154,6 +154,13 @@ def test_keys_that_nothing_reads_are_warnings(project):
     assert "idd" in found
 
 
+def test_evaluators_of_one_name_and_their_unknown_keys_are_warnings(project):
+    check = {"name": "l", "type": "latency", "threshold": 1}
+    found = warnings(project, execution={"evaluators": [{**check, "treshold": 2}, check]})
+    assert 'did you mean "threshold"' in found["execution.evaluators[0].treshold"]
+    assert "2 evaluators have the name 'l'" in found["execution.evaluators"]
+
+
 def test_expected_files_are_resolved(project):
     (project / "answer.txt").write_text("42")
     block = {"type": "file", "value": "answer.txt"}

@@ -70,6 +70,9 @@ class Evaluators:
                     specs.append(spec)
             elif named or not isinstance(item, str):
                 tell(f"{place}[{i}]", f"expected a mapping, found {type(item).__name__}")
+        for name, count in Counter(spec["name"] for spec in specs).items():
+            if count > 1:
+                tell.warn(place, f"{count} evaluators have the name {name!r}; all of them judge")
         return specs
 
     def of_rubrics(self, raw: Any, place: str, tell: Notes) -> Spec | None:
@@ -121,6 +124,7 @@ class Evaluators:
         if kind in PREMADE:
             return {"name": name, "type": kind, "config": config}
         known = _KEYS[kind]
+        tell.unknown_keys(place, config, known)
         if kind == "field_accuracy" and config.get("aggregation", _AGGREGATIONS[0]) not in _AGGREGATIONS:
             said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {_AGGREGATIONS[0]} is taken"
             tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(_AGGREGATIONS)})")
