@@ -6,10 +6,11 @@ import threading
 
 import pytest
 
+from evalwright import registry
 from evalwright.errors import InputError
-from evalwright.model.plan import RetryRule
+from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Answer, Output, Trace
 from evalwright.run.api import open_run, re_evaluate, resume, run_suite
 from run.suites import SAYS_LAST, suite
 
@@ -18,6 +19,23 @@ from run.suites import SAYS_LAST, suite
 def test_set_up_that_exits_or_hangs_is_the_users_mistake(tmp_path, target, told):
     with pytest.raises(InputError, match=told):
         run_suite(suite(tmp_path, [1], target, config={"init_kwargs": {}}, timeout=0.5))
+
+
+class Unclosable:
+    def __init__(self, variant):
+        pass
+
+    async def run(self, case, trial):
+        return Answer(Output(final_answer="done"))
+
+    async def close(self):
+        raise RuntimeError("still busy")
+
+
+def test_a_target_that_cannot_be_closed_is_told_of_and_spoils_no_verdict(tmp_path, monkeypatch, caplog):
+    monkeypatch.setitem(registry.KINDS["targets"], "unclosable", f"{__name__}:Unclosable")
+    outcome = run_suite(suite(tmp_path, [1], variants=[Variant("main", "unclosable", {})]))
+    assert (outcome.exit_code, caplog.messages) == (0, ["closing 'main' raised RuntimeError: still busy"])
 
 
 def test_interrupting_a_pause_before_a_retry_leaves_the_cell_for_later(tmp_path, agents):

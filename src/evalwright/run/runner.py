@@ -8,9 +8,9 @@ what is there. Workers are as many as the concurrency allows; nothing else is ma
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterator, Set
-from contextlib import suppress
 
 from evalwright.errors import InputError, Interrupted, StorageError
 from evalwright.model.artifact import Artifact
@@ -36,6 +36,8 @@ from evalwright.targets.failures import target_failure
 from evalwright.targets.threads import Threads
 
 __all__ = ["Runner"]
+
+_log = logging.getLogger(__name__)
 
 _TICK = 0.05
 _SYNC_PERIOD = 0.25
@@ -346,10 +348,14 @@ class Runner:
                 raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error
 
     async def _close_targets(self) -> None:
-        for target in self._targets.values():
+        for name, target in self._targets.items():
             if closing := getattr(target, "close", None):
-                with suppress(Exception):
+                try:
                     await asyncio.wait_for(closing(), GRACE)
+                except TimeoutError:
+                    _log.warning("%r was not closed within %g seconds", name, GRACE)
+                except Exception as error:
+                    _log.warning("closing %r raised %s: %s", name, type(error).__name__, error)
 
 
 def _label(cell: Cell) -> str:
