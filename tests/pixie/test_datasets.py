@@ -127,6 +127,17 @@ def test_every_application_is_torn_down_though_another_ones_teardown_fails(tmp_p
     assert caplog.text.count("raised RuntimeError: still busy") == 2
 
 
+def test_the_environment_says_how_many_entries_run_at_once(written, monkeypatch):
+    monkeypatch.setenv("PIXIE_RUNNABLE_CONCURRENCY", "7")
+    assert load_suite(written(entry()), "pixie").run.max_concurrency == 7
+
+
+def test_a_number_of_entries_that_is_none_is_refused(written, monkeypatch):
+    monkeypatch.setenv("PIXIE_RUNNABLE_CONCURRENCY", "many")
+    with pytest.raises(InputError, match="PIXIE_RUNNABLE_CONCURRENCY: expected a number above 0, found 'many'"):
+        load_suite(written(entry()), "pixie")
+
+
 def test_an_input_that_the_entry_lacks_is_told(written, tmp_path):
     path = written(entry(eval_input=[{"name": "other", "value": 1}]))
     _, verdicts, results, _ = ran(path, tmp_path)

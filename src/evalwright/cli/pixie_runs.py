@@ -83,7 +83,6 @@ def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool)
 
 
 def _ran(file: Path, trusted: bool) -> _Ran:
-    config = get_config()
     suite = load_suite(file, "pixie", options={"trust_pickled_types": trusted})
     warn(suite.warnings)
     states: list[RunState] = []
@@ -93,8 +92,7 @@ def _ran(file: Path, trusted: bool) -> _Ran:
         states.append(state)
         yield
 
-    options = RunOptions(Path(config.root) / "runs", concurrency=config.runnable_concurrency)
-    outcome = run_suite(suite, options, watch)
+    outcome = run_suite(suite, RunOptions(Path(get_config().root) / "runs"), watch)
     reader, _ = open_run(outcome.run_dir)
     with closing(reader):
         traces = {trace.case_id: trace for trace in reader.traces(Trace)}

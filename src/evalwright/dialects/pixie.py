@@ -9,6 +9,7 @@ from typing import Any
 from evalwright.dialects.pixie_datasets import Dataset, read_dataset
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import load_dotenv, nearest_dotenv
+from evalwright.files.settings import positive_number
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 
@@ -63,6 +64,10 @@ def datasets_in(folder: Path) -> list[Path]:
     return found
 
 
+def _concurrency() -> int:
+    return max(1, int(positive_number("PIXIE_RUNNABLE_CONCURRENCY", _CONCURRENT)))
+
+
 def _suite(path: Path, datasets: list[Dataset], trusted: bool) -> Suite:
     folders = list(dict.fromkeys(folder for dataset in datasets for folder in dataset.folders))
     runnables = {dataset.key: dataset.runnable for dataset in datasets if dataset.runnable is not None}
@@ -84,7 +89,7 @@ def _suite(path: Path, datasets: list[Dataset], trusted: bool) -> Suite:
         evaluators=[],
         evaluators_by_case=True,
         pass_criteria=PassCriteria(errored_evaluators="error"),
-        run=RunSettings(max_concurrency=_CONCURRENT, evaluator_timeout_seconds=_TIMEOUT),
+        run=RunSettings(max_concurrency=_concurrency(), evaluator_timeout_seconds=_TIMEOUT),
         warnings=[
             *(warning for dataset in datasets for warning in dataset.warnings),
             *(object_ for dataset in datasets if not trusted for object_ in dataset.objects),

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalwright.errors import InputError
 from evalwright.files.dotenv import load_dotenv, nearest_dotenv
+from evalwright.files.settings import SettingError, positive_number
 
 __all__ = ["PixieConfig", "RateLimitConfig", "SettingError", "get_config"]
 
 _LIMITS = {"rps": 4.0, "rpm": 50.0, "tps": 10_000.0, "tpm": 500_000.0}
 _TRUE = ("1", "true", "yes", "on")
-
-
-class SettingError(InputError, ValueError):
-    """A variable that holds no number where one is needed; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,7 @@ def get_config() -> PixieConfig:
         root=root,
         dataset_dir=os.environ.get("PIXIE_DATASET_DIR") or str(Path(root) / "datasets"),
         rate_limits=_rate_limits(),
-        runnable_concurrency=max(1, int(_number("PIXIE_RUNNABLE_CONCURRENCY", 4))),
+        runnable_concurrency=max(1, int(positive_number("PIXIE_RUNNABLE_CONCURRENCY", 4))),
         analyze_model=os.environ.get("PIXIE_ANALYZE_MODEL") or "gpt-4o-mini",
     )
 
@@ -60,17 +55,6 @@ def _rate_limits() -> RateLimitConfig | None:
         return None
     if said is None and not any(f"PIXIE_RATE_LIMIT_{key.upper()}" in os.environ for key in _LIMITS):
         return None
-    return RateLimitConfig(**{key: _number(f"PIXIE_RATE_LIMIT_{key.upper()}", value) for key, value in _LIMITS.items()})
-
-
-def _number(variable: str, default: float) -> float:
-    text = os.environ.get(variable)
-    if text is None or not text.strip():
-        return default
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise SettingError(f"{variable}: expected a number above 0, found {text!r}")
-    return number
+    return RateLimitConfig(
+        **{key: positive_number(f"PIXIE_RATE_LIMIT_{key.upper()}", value) for key, value in _LIMITS.items()}
+    )
