@@ -71,6 +71,11 @@ def test_what_fits_no_format_is_named(both: Project) -> None:
     assert "notes.yaml is passed over" in both.evalwright("validate", ".").err
 
 
+def test_copies_of_suites_in_stored_runs_are_no_suites(both: Project) -> None:
+    both.evalwright("run", "one")
+    assert "runs" not in both.evalwright("validate", ".").out
+
+
 def test_folders_are_checked(both: Project) -> None:
     (both.folder / "deep" / "two" / "eval.yaml").write_text("eval: {name: shop}\nsystms: []\n")
     ended = both.evalwright("validate", "one", "deep")

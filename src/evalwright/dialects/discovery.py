@@ -17,6 +17,8 @@ __all__ = ["Found", "suite_files"]
 _YAML = (".yaml", ".yml")
 _SUFFIXES = (*_YAML, ".jsonl")
 _IGNORED = "node_modules"
+_OF_RUN = "config_hash.txt"
+"""A folder with this file holds a run, and a copy of its suite (specification evalh: run folder)."""
 
 
 class Found(NamedTuple):
@@ -29,8 +31,8 @@ class Found(NamedTuple):
 def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
     """The suites of files, folders and globs; of the latter two those that fit a format, or the given dialect.
 
-    Folders are gone through to the bottom, apart from hidden ones and `node_modules`. Raises InputError for a glob or
-    folder that leads to no suite; what a file holds is not looked at.
+    Folders are gone through to the bottom, apart from hidden ones, `node_modules` and stored runs. Raises InputError
+    for a glob or folder that leads to no suite; what a file holds is not looked at.
     """
     found = Found([], [])
     problems = []
@@ -58,6 +60,9 @@ def _meant(path: Path, dialect: str | None) -> Found:
 
 def _below(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):
+        if _OF_RUN in names:
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != _IGNORED)
         yield from (Path(place, n) for n in sorted(names) if n.endswith(_SUFFIXES) and not n.startswith("."))
 
