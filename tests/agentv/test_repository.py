@@ -158,6 +158,20 @@ def test_keys_of_providers_are_refused_in_files(repository):
     assert "s3cret" not in str(raised.value)
 
 
+def test_variables_of_targets_that_are_not_used_need_no_value(repository):
+    targets = [{"name": "default", "provider": "mock"}, {"name": "far", "provider": "mock", "response": "${{ UNSET }}"}]
+    (repository / "targets.yaml").write_text(json.dumps({"targets": targets}))
+    assert run_suite(suite(repository)).exit_code == 0
+
+
+def test_variables_of_targets_of_cases_need_a_value(repository):
+    targets = [{"name": "default", "provider": "mock"}, {"name": "far", "provider": "mock", "response": "${{ UNSET }}"}]
+    (repository / "targets.yaml").write_text(json.dumps({"targets": targets}))
+    outcome = run_suite(suite(repository, execution={"target": "far", "evaluators": [CHECK]}))
+    (trace,) = open_run(outcome.run_dir)[0].traces(Trace)
+    assert "variable UNSET of target 'far' is not set" in trace.error.message
+
+
 def test_another_files_env_is_no_environment(repository):
     """A suite that is looked at after another one does not get the other's variables."""
     near = repository / "evals" / "deep" / ".env"

@@ -110,7 +110,8 @@ def _schema(path: Path) -> str:
 def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
     """A file beside suites, to be checked: it has no cases."""
     if kind == "targets":
-        warnings = Targets.read(path, environment).warnings
+        found = Targets.read(path, environment)
+        warnings = [*found.warnings, *(problem for unset in found.unset.values() for problem in unset)]
     else:
         warnings = list(read_config(path).warnings)
     nothing: dict[str, Any] = {"cases": (), "variants": [], "evaluators": []}

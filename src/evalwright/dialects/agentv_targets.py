@@ -29,10 +29,15 @@ _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 
 
 class Targets:
-    """The targets of one file, by name; a mistake in one that is not used is told all the same."""
+    """The targets of one file, by name; a mistake in one that is not used is told all the same.
 
-    def __init__(self, path: Path, targets: dict[str, dict[str, Any]], warnings: list[Problem]) -> None:
-        self.path, self._targets, self.warnings = path, targets, warnings
+    Variables need values in targets that are used only: files name the systems of a whole team.
+    """
+
+    def __init__(
+        self, path: Path, targets: dict[str, dict[str, Any]], unset: dict[str, list[Problem]], warnings: list[Problem]
+    ) -> None:
+        self.path, self._targets, self.unset, self.warnings = path, targets, unset, warnings
 
     @classmethod
     def read(cls, path: Path, environment: Mapping[str, str]) -> Targets:
@@ -40,10 +45,12 @@ class Targets:
         return cls(path, *_read(path, environment))
 
     def chosen(self, name: str) -> str:
-        """The name itself. Raises InputError when there is no such target."""
+        """The name itself. Raises InputError when there is no such target, or a variable of it is not set."""
+        if name in self.unset:
+            raise InputError(self.unset[name])
         if name not in self._targets:
-            known = ", ".join(self._targets)
-            near = did_you_mean(name, self._targets)
+            named = [*self._targets, *self.unset]
+            known, near = ", ".join(named), did_you_mean(name, named)
             raise InputError(Problem(str(self.path), f"there is no target {name!r}{near} (there are: {known})"))
         return name
 
@@ -67,7 +74,9 @@ def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _read(path: Path, environment: Mapping[str, str]) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
+def _read(
+    path: Path, environment: Mapping[str, str]
+) -> tuple[dict[str, dict[str, Any]], dict[str, list[Problem]], list[Problem]]:
     document = yaml.load(path, "yaml12")
     listed = document.value.get("targets") if isinstance(document.value, dict) else None
     if not isinstance(listed, list):
@@ -78,6 +87,7 @@ def _read(path: Path, environment: Mapping[str, str]) -> tuple[dict[str, dict[st
     problems: list[Problem] = []
     warnings = []
     targets = {}
+    waiting: dict[str, list[Problem]] = {}
     for i, raw in enumerate(listed):
         for key, message in _mistakes(raw):
             problems.append(Problem(str(path), message, document.line(("targets", i)), f"targets[{i}]{key}"))
@@ -85,13 +95,15 @@ def _read(path: Path, environment: Mapping[str, str]) -> tuple[dict[str, dict[st
             resolved, unset = _resolved(raw, environment)
             for key, name in unset:
                 message = f"{key}: the environment variable {name} of target {raw['name']!r} is not set"
-                problems.append(Problem(str(path), message, document.line(("targets", i, key)), f"targets[{i}].{key}"))
-            targets[raw["name"]] = resolved
+                problem = Problem(str(path), message, document.line(("targets", i, key)), f"targets[{i}].{key}")
+                waiting.setdefault(raw["name"], []).append(problem)
+            if not unset:
+                targets[raw["name"]] = resolved
             for key, message in _doubts(raw):
                 warnings.append(Problem(str(path), message, document.line(("targets", i, key)), f"targets[{i}].{key}"))
     if problems:
         raise InputError(problems)
-    return targets, warnings
+    return targets, waiting, warnings
 
 
 def _mistakes(raw: Any) -> Iterator[tuple[str, str]]:
