@@ -61,7 +61,12 @@ def test_members_of_composites_are_results_in_theirs(lines):
 def test_an_answer_that_did_not_come_is_told_as_a_miss(lines):
     (line,) = lines(case("a", [judge("good")], target="broken"))
     assert (line["score"], line["verdict"], line["misses"]) == (0, "fail", ["Error: no (exit code 3)"])
-    assert line["error"] == "no (exit code 3)"
+    assert (line["error"], line["target"]) == ("no (exit code 3)", "broken")
+
+
+def test_a_line_names_the_conversation_of_its_case(lines):
+    first, second = lines({**case("a", [judge("good")]), "conversation_id": "talk"}, case("b", [judge("good")]))
+    assert (first["conversation_id"], "conversation_id" in second) == ("talk", False)
 
 
 def test_lines_have_the_order_of_the_cases(lines):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from evalwright.evaluators.code_judge import trace_summary
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import EvaluationResult, band
+from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.reports.cells import Choice, FullCell, chosen_cells
 from evalwright.scoring.verdict import names_needed
@@ -27,21 +28,33 @@ class AgentvResults:
         plan = reader.plan
         if plan is None:
             return ""
-        weights: dict[int, dict[str, float]] = {}
-        if plan.evaluators_by_case:
-            for index, case in enumerate(reader.cases()):
-                weights[index] = {spec.name: spec.weight for spec in case.evaluators or ()}
+        cases = dict(enumerate(map(_About.of, reader.cases()))) if plan.evaluators_by_case else {}
         cells = chosen_cells(reader, plan, names_needed(reader, plan), Choice())
         ordered = sorted(
             cells, key=lambda cell: (cell.trace.case_index or 0, cell.trace.variant_name, cell.trace.trial)
         )
+        unknown = _About({}, None, None)
         lines = [
-            _ENCODER.encode(_line(plan.name, cell, weights.get(cell.trace.case_index or 0, {}))) for cell in ordered
+            _ENCODER.encode(_line(plan.name, cell, cases.get(cell.trace.case_index or 0, unknown))) for cell in ordered
         ]
         return "".join(line.decode() + "\n" for line in lines)
 
 
-def _line(dataset: str, cell: FullCell, weights: dict[str, float]) -> dict[str, Any]:
+class _About(NamedTuple):
+    """What a line says of its case."""
+
+    weights: dict[str, float]
+    conversation: str | None
+    target: str | None
+    """The case's own target, where it names one."""
+
+    @classmethod
+    def of(cls, case: Case) -> _About:
+        weights = {spec.name: spec.weight for spec in case.evaluators or ()}
+        return cls(weights, case.group, case.extra.get("target"))
+
+
+def _line(dataset: str, cell: FullCell, case: _About) -> dict[str, Any]:
     trace, verdict = cell.trace, cell.verdict
     wrong = trace.error.message if trace.error is not None else None
     line: dict[str, Any] = {
@@ -49,14 +62,15 @@ def _line(dataset: str, cell: FullCell, weights: dict[str, float]) -> dict[str, 
         "eval_id": trace.case_id,
         "test_id": trace.case_id,
         "dataset": dataset,
+        **({} if case.conversation is None else {"conversation_id": case.conversation}),
         "score": verdict.score or 0.0,
         "verdict": "fail" if verdict.status == "error" else verdict.status,
         "hits": [text for row in cell.results for text in row.hits],
         "misses": [f"Error: {wrong}"] if wrong else [text for row in cell.results for text in _misses(row)],
         "candidate_answer": trace.output.final_answer or "",
-        "target": trace.variant_name,
+        "target": case.target or trace.variant_name,
         "reasoning": " | ".join(f"{row.evaluator}: {row.reason}" for row in cell.results if row.reason) or None,
-        "evaluator_results": [_result(row, weights.get(row.evaluator, 1.0)) for row in cell.results],
+        "evaluator_results": [_result(row, case.weights.get(row.evaluator, 1.0)) for row in cell.results],
         "trace_summary": trace_summary(trace),
     }
     return line | ({"error": wrong} if wrong else {})
