@@ -127,6 +127,19 @@ def test_every_application_is_torn_down_though_another_ones_teardown_fails(tmp_p
     assert caplog.text.count("raised RuntimeError: still busy") == 2
 
 
+def test_broken_json_is_told_as_such_without_naming_the_format(tmp_path):
+    path = tmp_path / "dataset.json"
+    path.write_text('{"runnable": "app.py:Echo",\n "entries": [}')
+    with pytest.raises(InputError, match="broken JSON: Expecting value: line 2 column 14"):
+        load_suite(path)
+
+
+def test_a_misplaced_ellipsis_hides_no_other_mistake_of_the_list(written):
+    with pytest.raises(InputError) as caught:
+        load_suite(written(entry(), evaluators=["...", "ExactMtach"]), "pixie")
+    assert [problem.key for problem in caught.value.problems] == ["evaluators", "evaluators"]
+
+
 def test_the_environment_says_how_many_entries_run_at_once(written, monkeypatch):
     monkeypatch.setenv("PIXIE_RUNNABLE_CONCURRENCY", "7")
     assert load_suite(written(entry()), "pixie").run.max_concurrency == 7

@@ -73,8 +73,19 @@ def _detected(path: Path) -> str:
     found = fitting(path)
     if len(found) == 1:
         return found[0]
+    if not found and path.suffix == ".json":
+        _must_be_json(path)
     said = f"fits several formats ({', '.join(found)})" if found else "fits no known format"
     raise InputError(Problem(str(path), f"{said}: name one with --dialect, of {', '.join(registry.names('dialects'))}"))
+
+
+def _must_be_json(path: Path) -> None:
+    import json
+
+    try:
+        json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(Problem(str(path), f"broken JSON: {error}", getattr(error, "lineno", None))) from error
 
 
 def _head(path: Path) -> Mapping[str, Any]:

@@ -84,7 +84,7 @@ class _Reading:
         shared = self._evaluators(raw.get("evaluators"), "evaluators", "")
         if "..." in shared:
             self._tell("evaluators", "evaluators: '...' is only allowed in row-level evaluators")
-            shared = []
+            shared = [one for one in shared if one != "..."]
         title = name if isinstance(name, str) and name else self._path.stem
         dataset = Dataset(title, title, runnable, self._folders, raw)
         self._check(shared, "evaluators", "")

@@ -80,8 +80,8 @@ def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
     except (KeyboardInterrupt, InputError):
         raise
     except BaseException as error:
-        at = f" ({error.filename}, line {error.lineno})" if isinstance(error, SyntaxError) else ""
-        raise InputError(f"Invalid {role} {place!r}: {type(error).__name__}: {error}{at}") from error
+        said = f"{error.msg} ({error.filename}, line {error.lineno})" if isinstance(error, SyntaxError) else error
+        raise InputError(f"Invalid {role} {place!r}: {type(error).__name__}: {said}") from error
     return found
 
 
