@@ -22,8 +22,8 @@ _MODULES = {
     "pixie.harness": "evalwright.pixie.runnable",
     "pixie.harness.runnable": "evalwright.pixie.runnable",
     "pixie.instrumentation": "evalwright.pixie.instrumentation",
-    "pixie.storage": "evalwright.pixie.evaluable",
-    "pixie.storage.evaluable": "evalwright.pixie.evaluable",
+    "pixie.storage": "evalwright.pixie",
+    "pixie.storage.evaluable": "evalwright.pixie",
 }
 
 _SCORERS = {
@@ -38,7 +38,10 @@ _SCORERS = {
 def serve() -> None:
     """Bind the names under which users' files reach the surface. Two registries of `wrap` would never meet."""
     for name, ours in _MODULES.items():
-        sys.modules[name] = importlib.import_module(ours)
+        sys.modules[name] = module = importlib.import_module(ours)
+        above, _, last = name.rpartition(".")
+        if above:
+            setattr(sys.modules[above], last, module)
     if "autoevals" not in sys.modules and importlib.util.find_spec("autoevals") is None:
         _serve_scorers()
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 __all__ = ["run_with"]
 
@@ -14,12 +17,28 @@ def run_with(serve: Callable[[], None], package: str) -> None:
     """Bind the names and run the script or the `-m MODULE` of the command line, with the rest as its arguments."""
     arguments = sys.argv[1:]
     if not arguments or arguments == ["-m"]:
-        sys.exit(f"usage: python -m {package} FILE ... | -m MODULE ...")
+        _refuse(f"usage: python -m {package} FILE ... | -m MODULE ...")
+    if arguments[0] != "-m" and not os.path.exists(arguments[0]):  # noqa: PTH110 - a name may be too long for Path
+        _refuse(f"there is no file {arguments[0]!r}")
     serve()
     if arguments[0] == "-m":
+        if not _is_module(arguments[1]):
+            _refuse(f"there is no module {arguments[1]!r}")
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return
     sys.argv = arguments
     sys.path[0] = str(Path(arguments[0]).resolve().parent)
     runpy.run_path(arguments[0], run_name="__main__")
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):
+        return False
+
+
+def _refuse(message: str) -> NoReturn:
+    print(message, file=sys.stderr)
+    sys.exit(2)
