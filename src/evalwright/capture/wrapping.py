@@ -24,6 +24,7 @@ __all__ = [
     "get_eval_output",
     "init_eval_output",
     "set_eval_input",
+    "watch_all_wraps",
     "watch_wraps",
     "wrap",
 ]
@@ -45,12 +46,21 @@ class Wrapped:
     description: str | None
 
 
-_watcher: ContextVar[Callable[[Wrapped], None] | None] = ContextVar("evalwright_watcher", default=None)
+Watcher = Callable[[Wrapped], None]
+
+_watcher: ContextVar[Watcher | None] = ContextVar("evalwright_watcher", default=None)
+_watcher_of_all: Watcher | None = None
 
 
-def watch_wraps(watcher: Callable[[Wrapped], None] | None) -> None:
+def watch_wraps(watcher: Watcher) -> None:
     """Tell `watcher` of what passes the marked points in this context, inputs that are not served included."""
     _watcher.set(watcher)
+
+
+def watch_all_wraps(watcher: Watcher) -> None:
+    """Tell `watcher` of what passes the marked points of the process, but where a context has a watcher of its own."""
+    global _watcher_of_all
+    _watcher_of_all = watcher
 
 
 class WrapRegistryMissError(KeyError):
@@ -137,7 +147,7 @@ def _observing(function: Callable[..., Any], purpose: str, name: str, descriptio
 
 
 def _capture(value: Any, purpose: str, name: str, description: str | None) -> None:
-    captured, watcher = _outputs.get(), _watcher.get()
+    captured, watcher = _outputs.get(), _watcher.get() or _watcher_of_all
     if watcher is not None:
         watcher(Wrapped(name, purpose, stored(value), description))
     if captured is not None and purpose != "input":

@@ -10,7 +10,7 @@ from typing import Any
 
 _PLACES = {
     "capture.recording": (
-        "InstrumentationHandler", "add_handler", "flush", "init", "observe", "remove_handler", "start_observation",
+        "InstrumentationHandler", "add_handler", "flush", "observe", "remove_handler", "start_observation",
     ),
     "capture.spans": (
         "AssistantMessage", "ImageContent", "LLMSpan", "ObserveSpan", "SystemMessage", "TextContent", "ToolCall",
@@ -33,7 +33,7 @@ _PLACES = {
     ),
     "pixie.evaluable": ("UNSET", "Evaluable", "NamedData", "TestCase", "collapse_named_data"),
     "pixie.evaluation": ("Evaluation", "Evaluator", "evaluate"),
-    "pixie.instrumentation": ("enable_llm_tracing",),
+    "pixie.instrumentation": ("enable_llm_tracing", "init"),
     "pixie.rates": ("configure_rate_limits",),
     "pixie.runnable": ("Runnable",),
     "pixie.scorecard": (

@@ -34,6 +34,8 @@ class PixieConfig:
     rate_limits: RateLimitConfig | None
     runnable_concurrency: int
     analyze_model: str
+    tracing_enabled: bool
+    trace_output: str | None
 
 
 def get_config() -> PixieConfig:
@@ -46,12 +48,18 @@ def get_config() -> PixieConfig:
         rate_limits=_rate_limits(),
         runnable_concurrency=max(1, int(positive_number("PIXIE_RUNNABLE_CONCURRENCY", 4))),
         analyze_model=os.environ.get("PIXIE_ANALYZE_MODEL") or "gpt-4o-mini",
+        tracing_enabled=_is_on(os.environ.get("PIXIE_TRACING", "")),
+        trace_output=os.environ.get("PIXIE_TRACE_OUTPUT") or None,
     )
+
+
+def _is_on(said: str) -> bool:
+    return said.strip().lower() in _TRUE
 
 
 def _rate_limits() -> RateLimitConfig | None:
     said = os.environ.get("PIXIE_RATE_LIMIT_ENABLED")
-    if said is not None and said.strip().lower() not in _TRUE:
+    if said is not None and not _is_on(said):
         return None
     if said is None and not any(f"PIXIE_RATE_LIMIT_{key.upper()}" in os.environ for key in _LIMITS):
         return None

@@ -1,11 +1,13 @@
 """What an application is marked and recorded with."""
 
+from pathlib import Path
+
+from evalwright.capture import recording
 from evalwright.capture.recording import (
     InstrumentationHandler,
     Observation,
     add_handler,
     flush,
-    init,
     observe,
     remove_handler,
     start_observation,
@@ -35,9 +37,8 @@ from evalwright.capture.wrapping import (
     set_eval_input,
     wrap,
 )
+from evalwright.pixie.config import get_config
 from evalwright.pixie.trace_store import enable_storage
-
-enable_llm_tracing = init
 
 __all__ = [
     "AssistantMessage",
@@ -72,3 +73,20 @@ __all__ = [
     "start_observation",
     "wrap",
 ]
+
+
+def init(capture_content: bool = True, queue_size: int = 1000) -> None:
+    """Begin to record; a second call changes nothing.
+
+    Attaches to the application's tracer provider if it has one, and sets one where it has none. Where PIXIE_TRACING is
+    on, what passes `wrap` and which models are asked is appended to the file PIXIE_TRACE_OUTPUT.
+    """
+    recording.init(capture_content, queue_size)
+    config = get_config()
+    if config.tracing_enabled and config.trace_output:
+        from evalwright.pixie.tracing import log_into
+
+        log_into(Path(config.trace_output))
+
+
+enable_llm_tracing = init

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import threading
 from dataclasses import asdict
@@ -19,17 +20,38 @@ from evalwright.pixie.config import get_config
 if TYPE_CHECKING:
     from evalwright.pixie.evaluable import Evaluable
 
-__all__ = ["TraceFile", "enable_storage", "newest_item"]
+__all__ = ["LineFile", "TraceFile", "enable_storage", "newest_item"]
+
+_log = logging.getLogger(__name__)
 
 Span = dict[str, Any]
 
 
-class TraceFile:
-    """Appends every finished span, without the secrets of the environment."""
+class LineFile:
+    """Appends records as lines of JSON, without the secrets of the environment; a file that cannot be written is told
+    of and harms no application."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
         self._masker = Masker.of({}, os.environ)
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write one line."""
+        line = self._masker.mask_text(json.dumps(record, ensure_ascii=False))
+        try:
+            with self._lock:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                with self._path.open("ab", buffering=0) as file:  # whole lines, also where processes record at once
+                    file.write(f"{line}\n".encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            _log.warning("%s cannot be written: %s", self._path, error.strerror)
+
+
+class TraceFile:
+    """Appends every finished span to a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = LineFile(path)
 
     def collect(self, span: Any) -> None:
         """Write one span as a line."""
@@ -38,11 +60,7 @@ class TraceFile:
         record = asdict(span) | {"kind": "llm" if isinstance(span, LLMSpan) else "observe"}
         record["evaluable"] = as_evaluable(span).model_dump(mode="json")
         record |= {key: record[key].isoformat() for key in ("started_at", "ended_at")}
-        line = self._masker.mask_text(json.dumps(stored(record), ensure_ascii=False))
-        with self._lock:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("ab", buffering=0) as file:  # whole lines, also where processes record at once
-                file.write(f"{line}\n".encode("utf-8", "backslashreplace"))
+        self._lines.append(stored(record))
 
 
 _enabled: set[Path] = set()

@@ -1,4 +1,4 @@
-"""One run of an application as JSON Lines, and such a file as an entry of a dataset."""
+"""What an application does as JSON Lines, and a file of one such run as an entry of a dataset."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright.capture.recording import current_span, init, listening
+from evalwright.capture.recording import add_handler, current_span, init, listening
 from evalwright.capture.spans import LLMSpan
-from evalwright.capture.wrapping import Wrapped, watch_wraps
+from evalwright.capture.wrapping import Wrapped, watch_all_wraps, watch_wraps
 from evalwright.files.durable import replace_file
 from evalwright.files.masking import Masker
 from evalwright.pixie.loading import runnable_at
 from evalwright.pixie.target import Application
+from evalwright.pixie.trace_store import LineFile
 from evalwright.targets.threads import Threads
 
-__all__ = ["entry_of", "record", "save_entry"]
+__all__ = ["entry_of", "log_into", "record", "save_entry"]
 
 RESERVED = "input_data"
 _RESERVED = (RESERVED, "app_input")
@@ -33,6 +34,28 @@ _OF_CALL = (
 """What of a model call is expected again: nothing that differs from run to run."""
 
 Record = dict[str, Any]
+
+_logs: dict[Path, _Log] = {}
+
+
+class _Log:
+    """Writes model calls and what passes marked points when it happens."""
+
+    def __init__(self, path: Path) -> None:
+        self._lines = LineFile(path)
+        watch_all_wraps(lambda one: self._lines.append(_of_wrap(one)))
+        add_handler(self)
+
+    def collect(self, span: Any) -> None:
+        if isinstance(span, LLMSpan):
+            self._lines.append(_of_call(span))
+
+
+def log_into(path: Path) -> None:
+    """Append to this file, from now on, what the process does; a second call changes nothing."""
+    path = path.resolve()
+    if path not in _logs:
+        _logs[path] = _Log(path)
 
 
 async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseException | None:
@@ -60,9 +83,7 @@ async def _driven(
     application: Application, arguments: dict[str, Any], seen: list[tuple[datetime, Record]]
 ) -> BaseException | None:
     def wrapped(one: Wrapped) -> None:
-        trace_id, span_id = current_span() or (None, None)
-        about = {"name": one.name, "purpose": one.purpose, "data": one.value, "description": one.description}
-        seen.append((datetime.now(UTC), {"type": "wrap", **about, "trace_id": trace_id, "span_id": span_id}))
+        seen.append((datetime.now(UTC), _of_wrap(one)))
 
     init()
     with listening() as heard:
@@ -76,13 +97,18 @@ async def _driven(
     finally:
         await application.tear_down()
         calls = [span for span in heard.spans if isinstance(span, LLMSpan)]
-        seen += [(span.ended_at, {"type": "llm_span", **_plain(span)}) for span in calls]
+        seen += [(span.ended_at, _of_call(span)) for span in calls]
     return None
 
 
-def _plain(span: LLMSpan) -> Record:
-    plain: Record = json.loads(json.dumps(asdict(span), default=_text))
-    return plain
+def _of_wrap(one: Wrapped) -> Record:
+    trace_id, span_id = current_span() or (None, None)
+    about = {"name": one.name, "purpose": one.purpose, "data": one.value, "description": one.description}
+    return {"type": "wrap", **about, "trace_id": trace_id, "span_id": span_id}
+
+
+def _of_call(span: LLMSpan) -> Record:
+    return {"type": "llm_span", **json.loads(json.dumps(asdict(span), default=_text))}
 
 
 def _text(value: Any) -> str:
