@@ -29,3 +29,21 @@ def test_calls_are_counted_and_nothing_is_run(tmp_path):
 def test_without_judges_there_is_nothing_to_pay(tmp_path):
     ended = project(tmp_path, {"a": "thanks"}).evalwright("run", "eval.yaml", "--dry-run")
     assert ended.out == "1 call of systems, no calls of judges; nothing was run\n"
+
+
+def test_members_that_ask_nobody_cost_nothing_together(tmp_path):
+    together = """  - name: both
+    type: composite
+    config: {evaluators: [{name: a, type: contains_text, config: {all_of: [thanks]}}]}
+output:"""
+    made = project(tmp_path, {"a": "thanks"}, EVAL.replace("output:", together))
+    assert made.evalwright("run", "eval.yaml", "--dry-run").out.startswith("1 call of systems, no calls of judges")
+
+
+def test_a_judge_among_members_is_counted(tmp_path):
+    together = """  - name: both
+    type: composite
+    config: {evaluators: [{name: a, type: llm_judge, config: {model: gpt-x, nl_assertions: [x]}}]}
+output:"""
+    made = project(tmp_path, {"a": "thanks"}, EVAL.replace("output:", together))
+    assert made.evalwright("run", "eval.yaml", "--dry-run").out.startswith("1 call of systems, 1 call of judges")

@@ -13,6 +13,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem
 from evalwright.evaluators.banded import banded
 from evalwright.evaluators.build import build, build_evaluator
 from evalwright.evaluators.code_judge import asked, script_of
+from evalwright.evaluators.needs import calls_models
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec
@@ -70,7 +71,11 @@ class Composite:
     Raises InputError for a member that cannot be built and an aggregator that does not fit them.
     """
 
-    calls_models = True
+    @staticmethod
+    def calls_models(config: Mapping[str, Any]) -> bool:
+        """Whether a member or the aggregator does."""
+        members = [(str(member.get("type")), member.get("config") or {}) for member in config["evaluators"]]
+        return (config.get("aggregator") or {}).get("type") == "llm_judge" or any(calls_models(*m) for m in members)
 
     def __init__(
         self, evaluators: Sequence[Mapping[str, Any]], aggregator: Mapping[str, Any] | None = None, folder: str = "."

@@ -84,11 +84,12 @@ class Evaluator(Protocol):
     `config_problems(values) -> list[Problem]` for rules across them; any other class gets its configuration as
     keyword arguments and refuses a bad one with ValueError or TypeError. An attribute `uses_case = False` says that
     `case` is never looked at, which spares reading it when stored traces are judged again. With `calls_models = True`
-    it waits for models, with `uses_artifact = True` it gets an `Artifact | None` as a third argument (what the cell
-    did to the files of its workspace), with `uses_results = True` it is called last and gets the results of all others
-    as a third argument. `imports_code = True` says that making it runs the user's code, which is then not done for
-    suites that are only read. A method `asks(case)` gives the questions to models that judging a case will come to,
-    without their text, so that a missing key is told before anything runs. One that is asynchronous may bound itself by
+    (or a static method of that name which says so of a configuration) it waits for models, with `uses_artifact = True`
+    it gets an `Artifact | None` as a third argument (what the cell did to the files of its workspace), with
+    `uses_results = True` it is called last and gets the results of all others as a third argument.
+    `imports_code = True` says that making it runs the user's code, which is then not done for suites that are only
+    read. A method `asks(case)` gives the questions to models that judging a case will come to, without their text, so
+    that a missing key is told before anything runs. One that is asynchronous may bound itself by
     an attribute `timeout_seconds`.
     """
 

@@ -9,6 +9,7 @@ from evalwright.dialects.northstar_plans import DETERMINISTIC
 from evalwright.dialects.northstar_records import EvalCase
 from evalwright.errors import InputError
 from evalwright.evaluators.build import build_evaluator
+from evalwright.evaluators.needs import calls_models
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -42,7 +43,7 @@ class Grader:
             self.evaluator = build_evaluator(type, config or {})
         except InputError as error:
             raise ValueError(f"{name}: {error}") from error
-        self.requires_feedback = bool(getattr(self.evaluator, "calls_models", False))
+        self.requires_feedback = calls_models(type, config or {})
 
     def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
         """Grade one run. Raises whatever the evaluator raises when it cannot judge."""

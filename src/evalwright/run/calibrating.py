@@ -14,13 +14,13 @@ import msgspec
 
 from evalwright.dialects.labels import read_labels
 from evalwright.errors import InputError, Problem
+from evalwright.evaluators.needs import calls_models
 from evalwright.files.durable import replace_file
 from evalwright.files.jsonl import lines_of
 from evalwright.model.calibration import CalibrationReport, JudgeCalibration, Label
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
-from evalwright.registry import load
 from evalwright.run.labelling import labels_of
 from evalwright.run.origin import plan_of_run
 from evalwright.run.places import find_run
@@ -111,7 +111,7 @@ def _stored_labels(reader: RunReader) -> list[Label]:
 
 def _asks_models(spec: EvaluatorSpec) -> bool:
     try:
-        return bool(getattr(load("evaluators", spec.type), "calls_models", False))
+        return calls_models(spec.type, spec.config)
     except InputError:
         return False  # of a plug-in that is not installed here
 

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.evaluators.needs import calls_models
 from evalwright.model.plan import EvaluatorSpec, Plan, Price
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
-from evalwright.registry import load
 from evalwright.run.options import RunOptions
 from evalwright.run.planning import chosen_cases, plan_of
 
@@ -40,7 +40,7 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
     for case in chosen_cases(suite, options):
         cases += 1
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
-            if getattr(load("evaluators", spec.type), "calls_models", False):
+            if calls_models(spec.type, spec.config):
                 models = _models(spec)
                 calls += per_case * len(models)
                 each = [_cost(plan, model, spec, case) for model in models]

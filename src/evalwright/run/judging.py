@@ -11,13 +11,13 @@ from typing import Any
 
 from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
 from evalwright.evaluators.build import build
+from evalwright.evaluators.needs import calls_models
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import Evaluator
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
-from evalwright.registry import load
 from evalwright.run.clock import Clock
 from evalwright.run.failures import evaluator_failure, timed_out
 from evalwright.run.limits import Watchdog
@@ -175,7 +175,7 @@ class Judge:
 
 def ask_models(plan: Plan) -> bool:
     """Whether an evaluator of the plan asks models, so that judging waits more than it computes."""
-    return any(getattr(load("evaluators", spec.type), "calls_models", False) for spec in plan.evaluators)
+    return any(calls_models(spec.type, spec.config) for spec in plan.evaluators)
 
 
 def is_unspent(trace: Trace) -> bool:
