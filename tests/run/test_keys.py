@@ -1,9 +1,13 @@
 """Keys of models that are missing are told before anything runs, all at once."""
 
+from contextlib import closing
+
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
+from evalwright.model.chat import ChatReply
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.run.api import RunOptions, open_run, re_evaluate, resume, run_suite
 from run.suites import SAYS_DONE, suite
@@ -21,7 +25,8 @@ SIMULATED = {
 
 
 @pytest.fixture(autouse=True)
-def no_keys(monkeypatch):
+def no_keys(monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     for name in ("OPENAI", "ANTHROPIC", "GROQ"):
         monkeypatch.delenv(f"{name}_API_KEY", raising=False)
         monkeypatch.delenv(f"{name}_BASE_URL", raising=False)
@@ -106,6 +111,19 @@ def test_judging_again_needs_the_keys_of_judges_only(tmp_path, monkeypatch):
     assert re_evaluate(outcome.run_dir).summary.cells_total == 1
     with pytest.raises(InputError, match="OPENAI_API_KEY"):
         re_evaluate(outcome.run_dir, suite=suite(tmp_path, ["hello"], evaluators=[JUDGE]))
+
+
+def test_judging_again_needs_no_key_where_the_users_cache_holds_replies(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["hello"]))
+    with closing(Cache(default_path())) as cache:
+        cache.keep("a question", ChatReply(model="gpt-x", text="{}"))
+    again = re_evaluate(outcome.run_dir, suite=suite(tmp_path, ["hello"], evaluators=[JUDGE]))
+    assert again.summary.cells_total == 1
+
+
+def test_a_run_names_the_cache_as_the_way_to_judge_without_a_key(tmp_path):
+    with pytest.raises(InputError, match="needs a key, or --cache FILE with its replies"):
+        run_suite(suite(tmp_path, ["hello"], evaluators=[JUDGE]))
 
 
 def test_a_finished_run_is_resumed_without_keys(tmp_path, monkeypatch):

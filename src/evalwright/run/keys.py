@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import build_evaluator
+from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.routes import missing_key
 from evalwright.model.plan import EvaluatorSpec, Plan
@@ -30,8 +32,11 @@ def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) ->
 def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *, judging: str | None = None) -> None:
     """Raise InputError as `with_keys` does, for a stored run.
 
-    With `judging` only its evaluators are going to ask: that of this name, or all of them for "".
+    With `judging` only its evaluators are going to ask: that of this name, or all of them for "". Replies to what they
+    ask may then be in the cache from the run itself.
     """
+    if judging is not None and _holds_replies(models or ModelChoices()):
+        return
     targets = _targets(plan) if judging is None else []
     specs = [spec for spec in plan.evaluators if not judging or spec.name == judging]
     if targets or plan.evaluators_by_case or any(map(_asks, specs)):
@@ -48,22 +53,30 @@ def _checked(
         return
     judged = models.cache is None or models.no_cache
     asking = [*targets, *(_evaluators(specs) if judged else ())]
-    missing: dict[tuple[str, str, str], None] = {}
+    missing: dict[tuple[str, str], None] = {}
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
         for name, asker in (*asking, *own):
             for request in asker.asks(case):
                 if (variable := missing_key(request)) is not None:
-                    missing[name, request.model, variable] = None
+                    wanted = "a key, or --cache FILE with its replies" if hasattr(asker, "evaluate") else "a key"
+                    missing[name, f"{variable} is not set: {request.model!r} needs {wanted}"] = None
         yield case
     if missing:
         raise InputError([_problem(plan, *found) for found in missing])
 
 
-def _problem(plan: Plan, name: str, model: str, variable: str) -> Problem:
+def _holds_replies(models: ModelChoices) -> bool:
+    if models.no_cache or not default_path().is_file():
+        return False
+    with closing(Cache(default_path())) as cache:
+        return bool(cache.counts())
+
+
+def _problem(plan: Plan, name: str, message: str) -> Problem:
     file = Path(plan.config_path)
     shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    return Problem(str(shown), f"{variable} is not set: {model!r} needs a key", key=name)
+    return Problem(str(shown), message, key=name)
 
 
 def _targets(plan: Plan) -> list[_Asking]:
