@@ -185,3 +185,7 @@ class TestPlans:
         said = r"(?s)graders\[0\].*more than once.*found 'x'.*temperature"
         with pytest.raises(ValueError, match=said):
             suite_from_config({"graders": wrong})
+
+    def test_an_unknown_key_of_a_configuration_is_told(self) -> None:
+        with pytest.raises(ValueError, match='grader  unknown key; did you mean "graders"'):
+            suite_from_config({"grader": []})

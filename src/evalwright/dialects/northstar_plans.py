@@ -42,6 +42,7 @@ TRACE = (
     "planning_action_mismatch_judge",
 )
 _JUDGES = TRACE[-2:]
+_KEYS = ("graders", "judges", "judge")
 PLANS = ("deterministic", "quality", "agentic", "trace")
 
 
@@ -93,6 +94,9 @@ def configured(configuration: Any, file: str, judge_model: str | None = None) ->
 def _listed(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(configuration, Mapping):
         raise InputError(Problem(file, "expected an object with 'graders'"))
+    for key in configuration:
+        if key not in _KEYS:
+            raise InputError(Problem(file, f"unknown key{did_you_mean(str(key), _KEYS)}", key=str(key)))
     for key in ("graders", "judges"):
         entries = configuration.get(key)
         if entries or (entries is not None and not isinstance(entries, list)):
