@@ -40,6 +40,11 @@ def test_ids_that_come_again_are_warned_of_and_graded_row_by_row() -> None:
     assert [result.status for result in EvalSuite().run(dataset).case_results] == ["not_evaluated", "passed"]
 
 
+def test_ids_that_come_again_are_refused_when_asked(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="come more than once: 'a'"):
+        Dataset.from_path(written(tmp_path, [CASE, CASE]), strict=True)
+
+
 @pytest.mark.parametrize("content", [{"cases": None}, {"cases": {}}])
 def test_cases_must_be_a_list(tmp_path: Path, content: Any) -> None:
     assert "'cases' must be a list" in refusal(written(tmp_path, content))

@@ -12,6 +12,7 @@ from evalwright.northstar import (
     EvalSuite,
     GradeResult,
     GradeStatus,
+    RegexGrader,
     ToolOutputReferenced,
     default_graders,
     normalize_messages,
@@ -157,6 +158,20 @@ class TestCasesAndTotals:
     def test_a_grader_can_be_called_alone_on_a_run(self) -> None:
         run = normalize_messages([says("other words")])
         assert Contains().grade(case(says("words"), expected={"contains": "other"}), run).passed
+
+    def test_what_cannot_be_judged_is_a_failed_grade_of_a_grader_called_alone_too(self) -> None:
+        messages = [says("a" * 40 + "b")]
+        said = RegexGrader("r", "(a+)+$").grade(case(*messages), normalize_messages(messages))
+        assert (said.status, said.metadata["error_type"]) == (GradeStatus.FAILED, "timeout")
+
+    @pytest.mark.parametrize("wrong", [Contains, object(), "contains"])
+    def test_what_is_no_grader_is_refused(self, wrong: Any) -> None:
+        with pytest.raises(TypeError, match="expected a grader"):
+            EvalSuite([wrong])
+
+    def test_what_is_no_case_is_refused(self) -> None:
+        with pytest.raises(TypeError, match="expected an EvalCase, found dict"):
+            EvalSuite().run([{"id": "a"}])  # type: ignore[list-item]
 
     def test_results_become_json(self) -> None:
         result = EvalSuite().run([case(says("x"), expected={"contains": "x"})])

@@ -14,7 +14,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.northstar.asking import settled
-from evalwright.northstar.results import GradeResult, grade_of
+from evalwright.northstar.results import GradeResult, failed_grade, grade_of
 from evalwright.northstar.runs import EvalRun, canonical
 
 __all__ = [
@@ -46,9 +46,12 @@ class Grader:
         self.requires_feedback = calls_models(type, config or {})
 
     def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
-        """Grade one run. Raises whatever the evaluator raises when it cannot judge."""
-        said = self.evaluate(*canonical(case, run))
-        return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
+        """Grade one run; what cannot be judged is a failed grade whose `metadata.error_type` says why."""
+        try:
+            said = self.evaluate(*canonical(case, run))
+            return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
+        except Exception as error:
+            return failed_grade(self.name, error)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         """What the evaluator says of a canonical case."""

@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from evalwright.errors import EvaluatorError
 from evalwright.model.result import Evaluation, status_of
 
-__all__ = ["CaseResult", "CaseStatus", "EvalResult", "GradeResult", "GradeStatus", "grade_of"]
+__all__ = ["CaseResult", "CaseStatus", "EvalResult", "GradeResult", "GradeStatus", "failed_grade", "grade_of"]
 
 
 class GradeStatus(StrEnum):
@@ -85,3 +86,21 @@ def grade_of(name: str, said: Evaluation) -> GradeResult:
         own = {"threshold": 1.0, "label": "pass" if said.passed else "fail", **own}
     metadata = {key: value for key, value in said.detail.items() if key not in _OWN}
     return GradeResult(name=name, status=status, reason=said.reason, score=said.score, metadata=metadata, **own)
+
+
+def failed_grade(name: str, error: Exception) -> GradeResult:
+    """What a grader raised, as its failed grade; `error_type` tells it apart from a bad answer."""
+    known = isinstance(error, EvaluatorError)
+    kind = error.type if isinstance(error, EvaluatorError) else type(error).__name__
+    detail = error.detail if isinstance(error, EvaluatorError) else {}
+    reason = f"{kind}: {error}" if not known else str(error)
+    return GradeResult(
+        name=name,
+        status=GradeStatus.FAILED,
+        reason=reason,
+        feedback=f"The grader could not judge: {reason}",
+        score=0.0,
+        threshold=1.0,
+        label="fail",
+        metadata={**detail, "error_type": kind, "error_message": str(error)},
+    )

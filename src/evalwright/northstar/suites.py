@@ -10,13 +10,20 @@ from typing import Any
 
 from evalwright.dialects.northstar_cases import case_of, trace_of_case
 from evalwright.dialects.northstar_records import EvalCase
-from evalwright.errors import EvaluatorError
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.northstar.asking import settled
 from evalwright.northstar.graders import Grader
 from evalwright.northstar.plans import grader_plan
-from evalwright.northstar.results import CaseResult, CaseStatus, EvalResult, GradeResult, GradeStatus, grade_of
+from evalwright.northstar.results import (
+    CaseResult,
+    CaseStatus,
+    EvalResult,
+    GradeResult,
+    GradeStatus,
+    failed_grade,
+    grade_of,
+)
 from evalwright.northstar.runs import run_of
 from evalwright.scoring.northstar import totals
 
@@ -28,7 +35,7 @@ _STATUSES = {"passed": "pass", "failed": "fail", "not_evaluated": "skip", "error
 
 
 class EvalSuite:
-    """A list of graders: of a plan, or any objects with `name` and `grade(case, run)`."""
+    """A list of graders: of a plan, or any objects with `name` and `grade(case, run)`. Raises TypeError for others."""
 
     def __init__(
         self,
@@ -37,14 +44,17 @@ class EvalSuite:
         plan: str = "deterministic",
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        self.graders: list[Any] = grader_plan(plan) if graders is None else list(graders)
+        self.graders: list[Any] = grader_plan(plan) if graders is None else [_grader(given) for given in graders]
         self.plan = plan
         self.metadata = dict(metadata or {})
 
     def run(self, cases: Iterable[EvalCase]) -> EvalResult:
-        """Grade every case with every grader; what one of them raises is its failed grade."""
+        """Grade every case with every grader; what one of them raises is its failed grade.
+
+        Raises TypeError for what is no EvalCase.
+        """
         started = datetime.now(UTC)
-        results = settled(self._all(list(cases)))
+        results = settled(self._all([_case(given) for given in cases]))
         statuses = Counter(_STATUSES[result.status] for result in results)
         skipped = sum(grade.status == GradeStatus.SKIPPED for result in results for grade in result.grades)
         names = [grader.name for grader in self.graders]
@@ -80,35 +90,30 @@ class EvalSuite:
                 return asyncio.ensure_future(_awaited(grader.name, said))
             return grade_of(grader.name, said)
         except Exception as error:
-            return _failed(grader.name, error)
+            return failed_grade(grader.name, error)
+
+
+def _grader(given: Any) -> Any:
+    if isinstance(given, type) or not hasattr(given, "name") or not callable(getattr(given, "grade", None)):
+        found = f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+        raise TypeError(f"expected a grader, an object with `name` and `grade(case, run)`, found {found}")
+    return given
+
+
+def _case(given: Any) -> EvalCase:
+    if not isinstance(given, EvalCase):
+        raise TypeError(f"expected an EvalCase, found {type(given).__name__}; Dataset.from_records makes them of data")
+    return given
 
 
 async def _awaited(name: str, said: Awaitable[Any]) -> GradeResult:
     try:
         return grade_of(name, await said)
     except Exception as error:
-        return _failed(name, error)
+        return failed_grade(name, error)
 
 
 def _checked(grade: Any) -> GradeResult:
     if not isinstance(grade, GradeResult):
         raise TypeError(f"a grader must give a GradeResult, found {type(grade).__name__}")
     return grade
-
-
-def _failed(name: str, error: Exception) -> GradeResult:
-    """What a grader raised, as its failed grade; `error_type` tells it apart from a bad answer."""
-    known = isinstance(error, EvaluatorError)
-    kind = error.type if isinstance(error, EvaluatorError) else type(error).__name__
-    detail = error.detail if isinstance(error, EvaluatorError) else {}
-    reason = f"{kind}: {error}" if not known else str(error)
-    return GradeResult(
-        name=name,
-        status=GradeStatus.FAILED,
-        reason=reason,
-        feedback=f"The grader could not judge: {reason}",
-        score=0.0,
-        threshold=1.0,
-        label="fail",
-        metadata={**detail, "error_type": kind, "error_message": str(error)},
-    )
