@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,14 @@ def test_a_file_of_conversations_is_found_out_and_graded(tmp_path: Path, name: s
     assert outcome.plan.dialect == "northstar"
     assert (native["total_cases"], native["evaluated_cases"], native["pass_rate"]) == (3, 2, 0.5)
     assert (native["skipped_grades"], outcome.exit_code) == (31, 1)
+
+
+def test_numbers_that_are_none_are_kept_as_text_and_noted(tmp_path: Path) -> None:
+    outcome = ran(written(tmp_path, {**GOOD, "input": {"x": float("nan")}}))
+    reader, _ = open_run(outcome.run_dir)
+    with closing(reader):
+        [trace], [case] = reader.traces(Trace), reader.cases()
+    assert (case.input, trace.extra["replaced"]) == ({"x": "nan"}, ["case.input.x: nan has no JSON form, kept as text"])
 
 
 def test_other_records_are_not_taken_for_conversations(tmp_path: Path) -> None:

@@ -15,6 +15,10 @@ def test_what_a_reader_noted_about_a_recording_is_shown_and_cannot_act_on_the_te
     assert "warnings    nothing reads the key 'x\\x1b'" in shown(extra={"warnings": ["nothing reads the key 'x\x1b'"]})
 
 
+def test_what_was_replaced_is_shown() -> None:
+    assert "warnings    case.input.x: nan replaced" in shown(extra={"replaced": ["case.input.x: nan replaced"]})
+
+
 def test_a_latency_that_nobody_measured_is_not_shown() -> None:
     assert "ms" in shown(latency_ms=0)
     assert "ms" not in shown(latency_ms=None)

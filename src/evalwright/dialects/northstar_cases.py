@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from collections.abc import Iterator
@@ -89,7 +90,7 @@ class Cases:
                 if found is None:
                     continue
                 if not problems:
-                    case = _case(found, read_at)
+                    case = _case(found, read_at) if line is not None else _parsed_case(found, read_at)
                     case.occurrence = occurrences.of(found.id)
                     yield case
         except InputError as error:
@@ -98,7 +99,8 @@ class Cases:
         if self._strict:
             problems += self.oddities()
         if problems:
-            raise InputError(problems, f"{max(count, len(problems))} problems in {self._path}:")
+            count = max(count, len(problems))
+            raise InputError(problems, f"{count} problem{'s' * (count != 1)} in {self._path}:")
 
     def _read(self) -> Iterator[tuple[Record, _Line | None]]:
         """Records of JSON Lines that are clean come as they are, all others as plain data."""
@@ -128,7 +130,7 @@ class Cases:
 
 def case_of(case: EvalCase) -> Case:
     """The canonical case of an authored one."""
-    return _case(_line_of(case), datetime.now(UTC))
+    return _parsed_case(_line_of(case), datetime.now(UTC))
 
 
 def trace_of_case(case: Case) -> Trace:
@@ -168,6 +170,19 @@ def _case(line: _Line, read_at: datetime) -> Case:
         return case
     except (TypeError, ValueError, OverflowError, RecursionError):
         return _cleaned(line, read_at)
+
+
+def _parsed_case(line: _Line, read_at: datetime) -> Case:
+    """The case of a record in Python's own dialect of JSON, which has NaN and infinities."""
+    return _case(line, read_at) if _is_json(line) else _cleaned(line, read_at)
+
+
+def _is_json(line: _Line) -> bool:
+    try:
+        json.dumps((line.messages, line.input, line.metadata, line.trace), allow_nan=False)
+        return True
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def _cleaned(line: _Line, read_at: datetime) -> Case:

@@ -42,9 +42,9 @@ def cell_lines(
 
 
 def _warnings(trace: Trace) -> list[Any]:
-    """What whoever read a recording noted about it."""
-    noted = trace.extra.get("warnings")
-    return noted if isinstance(noted, list) else []
+    """What whoever read a recording noted about it, and what could not be stored as it was."""
+    noted = [trace.extra.get(key) for key in ("warnings", "replaced")]
+    return [told for notes in noted if isinstance(notes, list) for told in notes]
 
 
 def file_lines(artifact: FilesystemArtifact, paint: Paint, limit: int | None) -> list[str]:
