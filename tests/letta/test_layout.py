@@ -53,6 +53,11 @@ def picky(sample, submission):
 @reward_composer
 def both(ctx):
     return RewardOutput(score=0.5 * ctx.grades["right"].score)
+
+
+@reward_composer
+def worst(ctx):
+    return min(grade.score for grade in ctx.grades.values())
 """
 
 
@@ -182,6 +187,11 @@ def test_suites_with_a_reward_have_the_newer_files(project):
     ]  # fmt: skip
     rows = lines(project / "out" / "a-1.jsonl")
     assert [(row["sample_id"], row["reward"]) for row in rows] == [("fr", 0.5), (7, None), (2, 0.0), (3, 0.25)]
+
+
+def test_a_reward_is_made_of_the_grades_of_the_graders_only(project):
+    run(project, REWARDED.replace("agent.py:both", "agent.py:worst"))
+    assert lines(project / "out" / "default.jsonl")[0]["reward"] == 1.0
 
 
 def test_the_newer_files_give_the_same_rewards_again(project):

@@ -27,7 +27,7 @@ from evalwright.targets.plain import plain
 
 __all__ = ["Judge", "append", "ask_models", "is_unspent"]
 
-_Pending = tuple[int, Awaitable[Evaluation] | Callable[[], Any], float]
+_Pending = tuple[int, Awaitable[Evaluation] | Callable[..., Any], float]
 """A position in the results, what is awaited or called once all others are there, and the seconds it has."""
 _GRACE = 10.0
 """Seconds beyond a time limit of its own that an evaluator has to say that it was reached."""
@@ -87,7 +87,7 @@ class Judge:
             outcome: Any
             error = failed = None
             if getattr(evaluator, "uses_results", False):
-                last = partial(evaluator.evaluate, case, trace, results)  # type: ignore[call-arg]
+                last = partial(evaluator.evaluate, case, trace)
                 pending.append((len(results), last, limit))
                 results.append(_result(spec, trace, None, None, date, date, 0))
                 continue
@@ -133,16 +133,15 @@ class Judge:
         self,
         results: list[EvaluationResult],
         position: int,
-        awaited: Awaitable[Evaluation] | Callable[[], Any],
+        awaited: Awaitable[Evaluation] | Callable[..., Any],
         limit: float,
     ) -> None:
         row = results[position]
         start = time.monotonic()
         try:
             async with asyncio.timeout(limit):
-                outcome = await awaited if isinstance(awaited, Awaitable) else awaited()
-                if isinstance(outcome, Awaitable):
-                    outcome = await outcome
+                given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
+                outcome = await given if isinstance(given, Awaitable) else given
             if not isinstance(outcome, Evaluation):
                 row.error = _no_evaluation(outcome)
             else:
