@@ -57,7 +57,7 @@ def _recordings(path: Path) -> Iterator[Recording]:
     if path.is_file():
         return _in_file(path, path.parent)
     if not path.is_dir():
-        raise InputError(Problem(str(path), "there is no such file or folder of recorded results"))
+        raise InputError(Problem(str(path), f"there is no file or folder of recorded results {str(path)!r}"))
     if (path / "plan.json").is_file():
         return _ours(path)
     if (path / "results.jsonl").is_file():
@@ -66,7 +66,7 @@ def _recordings(path: Path) -> Iterator[Recording]:
     runs = sorted({part for file in files for part in file.relative_to(path).parts if _RUN.match(part)})
     if len(runs) > 1:
         named = ", ".join(name.removesuffix(".jsonl") for name in runs)
-        raise InputError(Problem(str(path), f"holds several runs, expected one of them: {named}"))
+        raise InputError(Problem(str(path), f"{str(path)!r} holds several runs, expected one of them: {named}"))
     if not files:
         raise InputError(
             Problem(str(path), "holds no recorded results: expected results.jsonl, or suite.json with *.jsonl")
@@ -145,7 +145,7 @@ def _ours(folder: Path) -> Iterator[Recording]:
         trace = _object(folder / "traces.jsonl", number, line)
         extra = trace.get("extra") or {}
         if trace.get("trial"):
-            raise InputError(Problem(str(folder), "holds several runs of each sample, expected one"))
+            raise InputError(Problem(str(folder), f"{str(folder)!r} holds several runs of each sample, expected one"))
         yield {
             "sample_id": trace.get("case_id"),
             "input": trace.get("input"),
