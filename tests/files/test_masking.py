@@ -190,3 +190,7 @@ def test_unresolved_placeholders_are_named() -> None:
         "b": "${LITERAL}",
     }
     assert list(unresolved) == ["MISSING_KEY"]
+
+
+def test_the_evaluator_that_a_gate_names_is_no_secret():
+    assert Masker({}).mask_document({"metric_key": "polite"}) == {"metric_key": "polite"}

@@ -10,7 +10,7 @@ from urllib.parse import unquote, unquote_plus
 __all__ = ["credentials", "in_address", "is_credential"]
 
 _KEY = re.compile(
-    r"(?i).*_KEY|.*_TOKEN|.*_SECRET|password|api_key|dsn"
+    r"(?i)(?!metric_key\Z).*_KEY|.*_TOKEN|.*_SECRET|password|api_key|dsn"
     r"|(proxy-|x-)?authorization|(set-)?cookie|(x-)?api-key|x-[a-z0-9-]*(token|secret|api-key|auth)"
 )
 _PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]*:([^\s/?#]+)@")
@@ -22,7 +22,10 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
 
 
 def is_credential(key: object, value: object) -> bool:
-    """Whether a key of an authored document holds a credential (specification evalh, b.9, and such headers)."""
+    """Whether a key of an authored document holds a credential (specification evalh, b.9, and such headers).
+
+    A gate's `metric_key` names an evaluator.
+    """
     return value is not None and isinstance(key, str) and _KEY.fullmatch(key) is not None
 
 
