@@ -132,7 +132,10 @@ def _from_stdin() -> Any:
     text = sys.stdin.read()
     if not text.strip():
         raise ValueError("--expected-output needs JSON on the standard input, found nothing")
-    return json.loads(text)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the standard input holds broken JSON: {error}") from error
 
 
 @dataset.command("validate", short_help="Check datasets without running anything.")
