@@ -114,6 +114,12 @@ def judged(name, config, case, answer="cat", replies=(), error=None):
     return asyncio.run(ask())
 
 
+def test_a_schema_that_is_none_is_refused_before_anything_runs():
+    with pytest.raises(InputError) as caught:
+        build_evaluator("ValidJSON", {"schema": {"type": "objct"}})
+    assert [problem.key for problem in caught.value.problems] == ["schema.type"]
+
+
 def test_judges_ask_the_model_that_is_configured_and_see_the_criteria_of_the_case():
     case = Case("a", "which?", metadata={"criteria": "is an animal"})
     said, server = judged("ClosedQA", {"model": "m"}, case, replies=[openai('{"reasons": "so", "choice": "Y"}')])

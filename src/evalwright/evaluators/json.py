@@ -19,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.sandbox.patterns import search
 
-__all__ = ["ExactMatch", "FieldCheck", "SchemaMatch"]
+__all__ = ["ExactMatch", "FieldCheck", "SchemaMatch", "schema_problems"]
 
 _MOST_ERRORS = 50
 """Errors of one document that are kept; the reason tells how many there were."""
@@ -59,6 +59,19 @@ class ExactMatch(msgspec.Struct, frozen=True):
         return Evaluation(False, 0.0, f"{self.field} is {shown(found)}, expected {shown(expected)}")
 
 
+def schema_problems(schema: dict[str, Any], validator: Any) -> list[Problem]:
+    """What is wrong with a JSON Schema, to the `jsonschema` validator of its draft."""
+    from jsonschema import SchemaError
+
+    try:
+        validator.check_schema(schema)
+    except SchemaError as error:
+        place = error.json_path.removeprefix("$")
+        message = f"'schema' must be a JSON Schema, found: {shorten(error.message)}"
+        return [Problem("", message, key=f"schema{place}")]
+    return []
+
+
 class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
     """A field that satisfies a JSON Schema (draft 2020-12; `format` is not asserted; nothing is fetched)."""
 
@@ -68,17 +81,10 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
-        from jsonschema import Draft202012Validator, SchemaError
+        from jsonschema import Draft202012Validator
 
-        if not isinstance(values.get("schema"), dict):
-            return []
-        try:
-            Draft202012Validator.check_schema(values["schema"])
-        except SchemaError as error:
-            place = error.json_path.removeprefix("$")
-            message = f"'schema' must be a JSON Schema, found: {shorten(error.message)}"
-            return [Problem("", message, key=f"schema{place}")]
-        return []
+        schema = values.get("schema")
+        return schema_problems(schema, Draft202012Validator) if isinstance(schema, dict) else []
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         detail: dict[str, Any] = {"schema_id": self.schema.get("$id"), "errors": []}

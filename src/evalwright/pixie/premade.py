@@ -6,13 +6,15 @@ trace the value at `field`. A score of at least one half passes. What could not 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.json import schema_problems
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -91,6 +93,16 @@ class ValidJSON(_Premade, frozen=True, kw_only=True):
 
     sees_truth: ClassVar[bool] = False
     schema: dict[str, Any] | bool | None = None
+
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        from jsonschema import Draft202012Validator
+        from jsonschema.validators import validator_for
+
+        schema = values.get("schema")
+        if not isinstance(schema, dict):
+            return []
+        return schema_problems(schema, validator_for(schema, default=Draft202012Validator))
 
 
 class ListContains(_Premade, frozen=True, kw_only=True):
