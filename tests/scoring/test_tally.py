@@ -14,6 +14,7 @@ from evalwright.model.trace import Metrics, TraceError
 from evalwright.scoring.newest import newest_cells
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
+from evalwright.statistics.proportions import wilson
 from evalwright.testing import a_result, a_trace, a_verdict
 from scoring.histories import MOMENT, Record, histories, plan, plans, stored
 
@@ -55,6 +56,17 @@ def test_memory_holds_no_case_when_each_runs_once_in_one_variant() -> None:
     variant = tally.summary(of, MOMENT).variants[0]
     assert tally.variants["v0"].cases is None
     assert (variant.cases_total, variant.cases_passed, variant.pass_rate, variant.pass_rate_n) == (3, 1, 0.5, 2)
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_group_of_cases_counts_as_one_in_intervals(trials: int) -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=5, run=RunSettings(trials=trials))
+    talk = [cell for case in ("c0", "c1", "c2") for cell in repeated(case, *["pass"] * trials)]
+    grouped, alone = counted(talk, of, group="talk"), counted(repeated("c3", *["fail"] * trials), of)
+    grouped.merge(alone)
+    (variant,) = grouped.summary(of, MOMENT).variants
+    assert (variant.pass_rate, variant.pass_rate_n) == (0.75, 4)
+    assert variant.pass_rate_ci95 == wilson(1.5, 2)
 
 
 @pytest.mark.parametrize("trials", [1, 3])

@@ -1,7 +1,8 @@
 """What a system did with one case: the trace and its parts (produced records).
 
 Field names and defaults are those of the evalh format, section b.2; readers accept every 1.x file,
-ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`, `case_index`, `spans`, `occurrence`.
+ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`, `case_index`, `spans`, `occurrence`,
+`group`.
 """
 
 from __future__ import annotations
@@ -142,6 +143,7 @@ class Trace(OfCase, msgspec.Struct, gc=False):
     `attempt` counts finished attempts at the cell, from 1; the newest one wins in every reader.
     `latency_ms` is null only for a recording whose time nobody measured.
     `case_index` is the position of the case in the run's `cases.jsonl`, null in folders of other programs.
+    `group` is that of the case, and not written where it has none.
     """
 
     case_id: str
@@ -163,3 +165,4 @@ class Trace(OfCase, msgspec.Struct, gc=False):
     case_index: int | None = None
     spans: list[Span] = []
     schema_version: str = SCHEMA_VERSION
+    group: str | msgspec.UnsetType = msgspec.UNSET

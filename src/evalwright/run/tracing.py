@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import msgspec
+
 from evalwright.model.trace import Answer, Output, ToolCall, ToolResult, Trace, TraceError
 from evalwright.run.cells import Cell
 from evalwright.targets.plain import plain
@@ -48,6 +50,7 @@ def _trace(
         cell.case_index,
         answer.spans,
         occurrence=cell.case.occurrence,
+        group=msgspec.UNSET if cell.case.group is None else cell.case.group,
     )
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
+import msgspec
+
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
 from evalwright.scoring.facts import ResultLike, TraceLike
@@ -63,8 +65,8 @@ class EvaluatorCount:
     def rate(self, repeats: float) -> EvaluatorRate:
         """Passed without error among the results that were not skipped.
 
-        `repeats` is the mean number of trials of a case: its results are not independent, so that the interval is
-        that of as many cases.
+        `repeats` is the mean number of results of a case, or of a group of cases: they are not independent, so that
+        the interval is that of as many cases as there are such.
         """
         judged = self.n - self.skipped
         cases = round(judged / repeats)
@@ -99,12 +101,24 @@ class CaseCounts(NamedTuple):
     """Mean over judged cases of the share of passed trials: repeats are averaged inside their case."""
     judged: int
     """Cases with a trial that was not skipped; the n of `pass_rate`."""
+    independent: int
+    """Of those the ones of no group, and the groups: the n of the interval."""
 
 
 class VariantCount:
     """Everything counted about one variant; per case only with `by_case`."""
 
-    __slots__ = ("cases", "cells", "cost", "errored", "evaluators", "latency", "tokens_input", "tokens_output")
+    __slots__ = (
+        "cases",
+        "cells",
+        "cost",
+        "errored",
+        "evaluators",
+        "grouped",
+        "latency",
+        "tokens_input",
+        "tokens_output",
+    )
 
     def __init__(self, by_case: bool) -> None:
         self.cells: dict[str, int] = dict.fromkeys(_STATUSES, 0)
@@ -112,6 +126,8 @@ class VariantCount:
         self.latency, self.cost, self.tokens_input, self.tokens_output = Mean(), Mean(), Mean(), Mean()
         self.evaluators: dict[str, EvaluatorCount] = {}
         self.cases: dict[str, int] | None = {} if by_case else None
+        self.grouped: dict[str, str] = {}
+        """The groups of the judged cases that have one."""
 
     def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
         """Count one cell."""
@@ -131,6 +147,8 @@ class VariantCount:
             value = _OF_STATUS[status] + (_ERRORED if errored else 0)
             case = trace.case_key
             self.cases[case] = self.cases.get(case, 0) + value
+        if trace.group is not msgspec.UNSET and status != "skip":
+            self.grouped[trace.case_key] = trace.group
         self._add_results(results)
 
     def _add_results(self, results: Collection[ResultLike]) -> None:
@@ -157,8 +175,8 @@ class VariantCount:
 
     def rate(self, evaluator: str) -> EvaluatorRate:
         """One evaluator's share of passed results."""
-        repeats = sum(self.cells.values()) / len(self.cases) if self.cases else 1.0
-        return self.evaluators[evaluator].rate(repeats)
+        cells = sum(self.cells.values())
+        return self.evaluators[evaluator].rate(cells / self._independent(len(self.cases) if self.cases else cells))
 
     def judge_cost_usd(self) -> float | None:
         """What all evaluators' models cost, where any result says so."""
@@ -174,6 +192,7 @@ class VariantCount:
             getattr(self, name).merge(getattr(other, name))
         for name, count in other.evaluators.items():
             self.evaluators.setdefault(name, EvaluatorCount()).merge(count)
+        self.grouped.update(other.grouped)
         if self.cases is not None and other.cases is not None:
             for case, value in other.cases.items():
                 self.cases[case] = self.cases.get(case, 0) + value
@@ -188,7 +207,9 @@ class VariantCount:
         if self.cases is None:
             total, passed = sum(self.cells.values()), self.cells["pass"]
             judged = total - self.cells["skip"]
-            return CaseCounts(total, passed, self.errored, passed / judged if judged else 0.0, judged)
+            return CaseCounts(
+                total, passed, self.errored, passed / judged if judged else 0.0, judged, self._independent(judged)
+            )
         always = errored = judged = 0
         share = 0.0
         for value, number in sorted(Counter(self.cases.values()).items()):
@@ -198,7 +219,11 @@ class VariantCount:
                 judged += number
                 always += number * (passed == of)
                 share += number * (passed / of)
-        return CaseCounts(len(self.cases), always, errored, share / judged if judged else 0.0, judged)
+        rate = share / judged if judged else 0.0
+        return CaseCounts(len(self.cases), always, errored, rate, judged, self._independent(judged))
+
+    def _independent(self, cases: int) -> int:
+        return cases - len(self.grouped) + len(set(self.grouped.values()))
 
 
 def _unpacked(value: int) -> tuple[int, int]:

@@ -35,6 +35,7 @@ class TraceFacts(OfCase, gc=False):
     case_index: int | None = None
     error: ErrorFacts | None = None
     metrics: MetricFacts = msgspec.field(default_factory=MetricFacts)
+    group: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class ResultFacts(OfCase, gc=False):
@@ -50,6 +51,7 @@ class ResultFacts(OfCase, gc=False):
     score: float | None = None
     error: ErrorFacts | None = None
     cost_usd: float | None = None
+    misses: list[str] = msgspec.field(default_factory=list)
 
 
 class _MetricsLike(Protocol):
@@ -65,6 +67,7 @@ class TraceLike(Protocol):
     latency_ms: int | None
     trial: int
     case_index: int | None
+    group: str | msgspec.UnsetType
 
     @property
     def case_key(self) -> str: ...
@@ -84,6 +87,7 @@ class ResultLike(Protocol):
     skipped: bool
     score: float | None
     cost_usd: float | None
+    misses: list[str]
 
     @property
     def error(self) -> object | None: ...

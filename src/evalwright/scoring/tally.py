@@ -129,7 +129,7 @@ class Tally:
 
 
 def _summary(name: str, count: VariantCount) -> VariantSummary:
-    """The interval of a mean over repeated trials takes n = cases, which is too wide rather than too narrow."""
+    """The interval takes n = cases, of a group's one, which is too wide rather than too narrow."""
     cases = count.by_case()
     return VariantSummary(
         name,
@@ -142,7 +142,7 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
         count.tokens_input.mean,
         count.tokens_output.mean,
         cases.judged,
-        wilson(cases.pass_rate * cases.judged, cases.judged),
+        wilson(cases.pass_rate * cases.independent, cases.independent),
         sum(count.cells.values()),
         dict(count.cells),
         count.latency.n,
