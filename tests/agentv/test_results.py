@@ -61,6 +61,7 @@ def test_members_of_composites_are_results_in_theirs(lines):
 def test_an_answer_that_did_not_come_is_told_as_a_miss(lines):
     (line,) = lines(case("a", [judge("good")], target="broken"))
     assert (line["score"], line["verdict"], line["misses"]) == (0, "fail", ["Error: no (exit code 3)"])
+    assert line["evaluator_results"] == []
     assert (line["error"], line["target"]) == ("no (exit code 3)", "broken")
 
 

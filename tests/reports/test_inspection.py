@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalwright.reports.inspection import cell_lines
 from evalwright.reports.text import Paint
-from evalwright.testing import a_trace
+from evalwright.testing import a_result, a_trace
 
 
 def shown(**trace: object) -> str:
@@ -17,6 +17,12 @@ def test_what_a_reader_noted_about_a_recording_is_shown_and_cannot_act_on_the_te
 
 def test_what_was_replaced_is_shown() -> None:
     assert "warnings    case.input.x: nan replaced" in shown(extra={"replaced": ["case.input.x: nan replaced"]})
+
+
+def test_hits_and_misses_that_the_reason_does_not_tell_are_shown() -> None:
+    row = a_result(reason="no price", hits=["a name"], misses=["no price", "no date"])
+    found = "\n".join(cell_lines(a_trace(), [row], "pass", Paint(), 200))
+    assert [found.count(text) for text in ("+ a name", "- no date", "no price")] == [1, 1, 1]
 
 
 def test_a_latency_that_nobody_measured_is_not_shown() -> None:

@@ -57,6 +57,12 @@ def test_below_its_required_score_everything_is_nothing():
     assert (found.score, found.status) == (0.0, "fail")
 
 
+def test_misses_that_the_reason_does_not_tell_are_reasons():
+    missed = row("a", 0.2)
+    missed.reason, missed.misses = "looked; no price", ["no price", "no date"]
+    assert verdict([missed]).reasons == ["a: looked; no price; no date"]
+
+
 def test_an_evaluator_that_could_not_judge_leaves_no_verdict():
     found = verdict([row("a", 1.0), row("b", 0.0, error=True)])
     assert (found.score, found.status, found.reasons) == (0.5, "error", ["b: code_judge: exit code 1"])

@@ -141,7 +141,12 @@ def _check(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
     score = "" if result.score in (None, 0, 1) else f" {result.score:.3g}"
     reason = f"{result.error.type}: {result.error.message}" if result.error else result.reason
     head = f"{paint(MARKS[status], status)} {one_line(result.evaluator, 60)}{paint(score, 'dim')}"
-    return f"{head}  {block(reason, _INDENT, limit)}" if reason else head
+    lines = [f"{head}  {block(reason, _INDENT, limit)}" if reason else head]
+    for sign, texts, style in (("+", result.hits, "pass"), ("-", result.misses, "fail")):
+        lines += [
+            f"{_INDENT}  {paint(sign, style)} {block(text, _INDENT, limit)}" for text in texts if text not in reason
+        ]
+    return "\n".join(lines)
 
 
 def _text(value: Any) -> str:

@@ -214,7 +214,7 @@ def _listed(title: str, verdicts: Sequence[CaseVerdict], total: int, more: str, 
 
 
 def _verdict_lines(verdict: CaseVerdict, paint: Paint) -> list[str]:
-    mark = paint("!" if verdict.status == "error" else "✗", verdict.status)
+    mark = paint({"error": "!", "borderline": "~"}.get(verdict.status, "✗"), verdict.status)
     lines = [f"  {mark} {cell_name(verdict.case_key, verdict.variant_name, verdict.trial)}"]
     reasons = verdict.reasons
     if verdict.error is not None:  # what evaluators say of an answer that never came explains nothing

@@ -25,7 +25,7 @@ from evalwright.scoring.bands import banded_verdict
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.plain import plain
 
-__all__ = ["Judge", "append", "ask_models", "is_unspent"]
+__all__ = ["Judge", "append", "ask_models"]
 
 _Pending = tuple[int, Awaitable[Evaluation] | Callable[..., Any], float]
 """A position in the results, what is awaited or called once all others are there, and the seconds it has."""
@@ -42,6 +42,7 @@ class Judge:
         self._plan, self._watchdog, self._clock = plan, watchdog, clock
         self._limit = plan.run.evaluator_timeout_seconds
         self._only = only
+        self._in_bands = plan.pass_criteria.rule == "bands"
         self._built = self._build(plan.evaluators)
         self._names = [spec.name for spec in plan.evaluators]
         self.uses_case = plan.evaluators_by_case or any(
@@ -63,6 +64,10 @@ class Judge:
     def _specs(self, case: Case) -> list[EvaluatorSpec]:
         return case.evaluators or [] if self._plan.evaluators_by_case else self._plan.evaluators
 
+    def passes_over(self, trace: Trace) -> bool:
+        """Whether no evaluator has a word on it: the money was spent, or AgentEvals knows nothing but its error."""
+        return trace.error is not None and (self._in_bands or trace.error.type == "cost_limit")
+
     def names(self, case: Case) -> list[str]:
         """The evaluators that a cell of the case needs a result of."""
         return [spec.name for spec in self._specs(case)] if self._plan.evaluators_by_case else self._names
@@ -70,13 +75,10 @@ class Judge:
     def evaluate(
         self, case: Case, trace: Trace, known: Container[str] = (), artifact: Artifact | None = None
     ) -> tuple[list[EvaluationResult], list[_Pending]]:
-        """Results of every evaluator that is not in `known`, and what is still to be awaited by position.
-
-        A cell that was never run because the money was spent has none.
-        """
+        """Results of every evaluator that is not in `known`, and what is still to be awaited by position."""
         results: list[EvaluationResult] = []
         pending: list[_Pending] = []
-        if is_unspent(trace):
+        if self.passes_over(trace):
             return results, pending
         watchdog, limit = self._watchdog, self._limit
         tick = time.monotonic()
@@ -120,7 +122,7 @@ class Judge:
     async def finish(self, results: list[EvaluationResult], pending: Sequence[_Pending]) -> None:
         """Await the asynchronous evaluators together, each within its limit, then those that use their results."""
         waiting = [one for one in pending if isinstance(one[1], Awaitable)]
-        if self._plan.pass_criteria.rule == "bands":  # AgentEvals: the evaluators of a case one after another
+        if self._in_bands:  # AgentEvals: the evaluators of a case one after another
             for one in waiting:
                 await self._finish(results, *one)
         else:
@@ -167,7 +169,7 @@ class Judge:
                 row.passed, row.score = False, None
 
     def verdict(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
-        if self._plan.pass_criteria.rule == "bands":
+        if self._in_bands:
             return banded_verdict(self._specs(case), trace, results)
         return cell_verdict(self._plan.pass_criteria, self.names(case), trace, results)
 
@@ -175,11 +177,6 @@ class Judge:
 def ask_models(plan: Plan) -> bool:
     """Whether an evaluator of the plan asks models, so that judging waits more than it computes."""
     return any(calls_models(spec.type, spec.config) for spec in plan.evaluators)
-
-
-def is_unspent(trace: Trace) -> bool:
-    """Whether the cell was not run, for the limit of cost."""
-    return trace.error is not None and trace.error.type == "cost_limit"
 
 
 def _limit_of(evaluator: Evaluator, limit: float) -> float:

@@ -28,7 +28,7 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.clock import Clock
-from evalwright.run.judging import Judge, append, ask_models, is_unspent
+from evalwright.run.judging import Judge, append, ask_models
 from evalwright.run.limits import Watchdog, exits_refused, interrupting
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
@@ -212,7 +212,7 @@ class _Again:
         self._store(case, trace, results)
 
     def _store(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> None:
-        if self._kept is not None and not is_unspent(trace):
+        if self._kept is not None and not self._judge.passes_over(trace):
             results = self._kept.beside(trace, self._judge.names(case), results)
         self._judge.spoil(results)
         append(results, self._share.append_results)

@@ -27,6 +27,7 @@ class AgentvAggregate:
         self._statuses: Counter[str] = Counter()
         self._unreadable = 0
         self._by_evaluator: dict[str, list[float]] = {}
+        self._misses: Counter[str] = Counter()
 
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
@@ -34,6 +35,7 @@ class AgentvAggregate:
         scores = [0.0 if row.error is not None else row.score or 0.0 for row in results]
         for row, own in zip(results, scores, strict=True):
             self._by_evaluator.setdefault(row.evaluator, []).append(own)
+            self._misses.update(row.misses)
         self._statuses[status] += 1
         self._unreadable += getattr(trace.error, "type", "") == "load_error"
         self._scores.append((trace.case_key, score or 0.0))
@@ -42,6 +44,7 @@ class AgentvAggregate:
         self._scores += other._scores
         self._statuses += other._statuses
         self._unreadable += other._unreadable
+        self._misses += other._misses
         for name, scores in other._by_evaluator.items():
             self._by_evaluator.setdefault(name, []).extend(scores)
 
@@ -70,6 +73,8 @@ class AgentvAggregate:
             name: {"mean": mean(found), "min": min(found), "max": max(found)}
             for name, found in sorted(self._by_evaluator.items())
         }
+        ordered = sorted(self._misses.items(), key=lambda miss: (-miss[1], miss[0]))
+        native["misses"] = [{"text": text, "count": count} for text, count in ordered[:_SHOWN]]
         summary.native = native
 
 

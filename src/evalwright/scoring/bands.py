@@ -60,5 +60,6 @@ def _reasons(trace: Trace, results: Sequence[EvaluationResult]) -> list[str]:
         if row.error is not None:
             lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
         elif not row.passed:
-            lines.append(": ".join(part for part in (row.evaluator, row.reason or "; ".join(row.misses)) if part))
+            said = "; ".join(filter(None, [row.reason, *(miss for miss in row.misses if miss not in row.reason)]))
+            lines.append(f"{row.evaluator}: {said}" if said else row.evaluator)
     return lines
