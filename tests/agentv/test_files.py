@@ -106,6 +106,15 @@ def test_a_case_has_its_own_target_and_limits(project):
         ({"id": "b", "expected_outcome": "x", "input": "hi", "evaluators": [{"name": "e", "type": "magic"}]}, "magic"),
         ({"id": "b", "expected_outcome": "x", "input": "hi", "evaluators": [{"type": "cost", "budget": 1}]}, "name"),
         ({"id": "b", "expected_outcome": "x", "input": "hi", "execution": {"target": "gone"}}, "gone"),
+        (
+            {
+                "id": "b",
+                "expected_outcome": "x",
+                "input": "hi",
+                "evaluators": [{"name": "e", "type": "llm_judge", "target": "nobody"}],
+            },
+            "nobody",
+        ),
         ("text", "mapping"),
     ],
 )

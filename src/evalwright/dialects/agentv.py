@@ -59,7 +59,7 @@ class Agentv:
         limit = agent_timeout or files.config.timeout_seconds or _TIMEOUT
         defaults = Defaults(file, files, target, known, limit)
         judges = _judges(known, chosen, folder)
-        cases = Cases(file, defaults, Evaluators(files, folder, judges, agent_timeout))
+        cases = Cases(file, defaults, Evaluators(files, folder, judges, known, agent_timeout))
         config = {
             "default": chosen,
             "folder": folder,

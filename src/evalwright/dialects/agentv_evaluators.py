@@ -11,6 +11,7 @@ from typing import Any
 from evalwright.dialects.agentv_messages import Files
 from evalwright.dialects.agentv_notes import Notes
 from evalwright.dialects.agentv_rubrics import rubric_items
+from evalwright.dialects.agentv_targets import Targets
 from evalwright.errors import InputError, did_you_mean
 from evalwright.registry import PREMADE
 
@@ -50,8 +51,15 @@ Spec = dict[str, Any]
 class Evaluators:
     """Reads lists of evaluators; every mistake is told with its path."""
 
-    def __init__(self, files: Files, folder: str, judges: Mapping[str, Any], timeout_seconds: float | None) -> None:
-        self._files, self._folder, self._judges = files, folder, judges
+    def __init__(
+        self,
+        files: Files,
+        folder: str,
+        judges: Mapping[str, Any],
+        targets: Targets | None,
+        timeout_seconds: float | None,
+    ) -> None:
+        self._files, self._folder, self._judges, self._targets = files, folder, judges, targets
         self._timeout = timeout_seconds
 
     def read(self, raw: Any, place: str, tell: Notes, *, named: bool = True) -> list[Spec]:
@@ -159,9 +167,15 @@ class Evaluators:
                 tell(f"{place}.prompt", f"the prompt {prompt!r} uses neither candidate_answer nor expected_messages")
         elif prompt is not None:
             tell(f"{place}.prompt", f"prompt: expected text, found {type(prompt).__name__}")
-        target = raw.get("target", raw.get("provider"))
+        key = "target" if "target" in raw else "provider"
+        target = raw.get(key)
         if isinstance(target, str):
             config["target"] = target
+            try:
+                if self._targets is not None:
+                    self._targets.chosen(target)
+            except InputError as error:
+                tell(f"{place}.{key}", error.problems[0].message)
         settings: Any = raw.get("config")
         known = ("temperature", "max_tokens") if isinstance(settings, dict) else ()
         return config | {key: settings[key] for key in known if key in settings}
