@@ -320,6 +320,18 @@ def test_references_are_spelt_as_the_format_spells_them(project, monkeypatch):
     assert "hidden" not in "".join(file.read_text() for file in back)
 
 
+def test_credentials_in_the_original_are_noted_and_not_shown(project):
+    (project / "cases.yaml").write_text("cases: [{id: a, input: {q: hi}}]\n")
+    source = project / "eval.yaml"
+    system = {"name": "s", "adapter": "cli", "command": ["cat"], "env": {"SHOP_KEY": "literal-credential"}}
+    suite = {"eval": {"name": "x"}, "dataset": {"type": "yaml", "path": "cases.yaml"}, "systems": [system]}
+    suite["output"] = {"type": "local_files", "path": "runs"}
+    source.write_text(yaml.safe_dump(suite | {"evaluators": [{"name": "t", "type": "contains_text"}]}))
+    found = convert(source, "northstar", project / "new", allow_loss=True)
+    assert "SHOP_KEY holds a credential, and so may the new files: name a variable instead" in found.notes
+    assert "literal-credential" not in str(found.losses)
+
+
 def test_cases_that_were_not_chosen_are_noted(project):
     source = made(project, "letta")
     source.write_text(LETTA + "max_samples: 1\n")

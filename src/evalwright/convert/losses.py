@@ -13,6 +13,8 @@ from evalwright.convert.brief import brief
 from evalwright.convert.meaning import meant_evaluator, meant_variant
 from evalwright.convert.references import shown
 from evalwright.errors import Problem
+from evalwright.files.credentials import credentials
+from evalwright.files.masking import MASKED
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
@@ -89,7 +91,8 @@ def _unlike(place: str, key: str, given: Any, read: Any) -> Iterator[Problem]:
         for i, (one, other) in enumerate(zip(given, read, strict=True)):
             yield from _unlike(place, f"{key}[{i}]", one, other)
     elif not _same(given, read):
-        yield Problem(place, f"{_shown(given)} becomes {_shown(read)}", key=key)
+        name = key.rpartition(".")[2]
+        yield Problem(place, f"{_shown(name, given)} becomes {_shown(name, read)}", key=key)
 
 
 def _same(given: Any, read: Any) -> bool:
@@ -97,9 +100,11 @@ def _same(given: Any, read: Any) -> bool:
     return nan or (given == read and isinstance(given, bool) == isinstance(read, bool))
 
 
-def _shown(value: Any) -> str:
+def _shown(key: str, value: Any) -> str:
     if value is _MISSING:
         return "nothing"
     text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
+    for _, secret in credentials({key: value}):
+        text = text.replace(secret, MASKED)
     text = shown(text)
     return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.convert.references import OWN_NAMES, marked, shown
 from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
+from evalwright.files.credentials import credentials
 from evalwright.model.suite import Suite
 
 __all__ = ["Original", "read_original"]
@@ -33,6 +34,8 @@ class Original(NamedTuple):
         """What is to be known before the new files are run."""
         notes = [f"set {name} before a run: only agentv reads .env files" for name in self.brought]
         document = self.suite.document
+        names = dict.fromkeys(key for key, text in credentials(document) if not _NAME.search(text))
+        notes += [f"{name} holds a credential, and so may the new files: name a variable instead" for name in names]
         part = document.get("dataset") if self.suite.dialect == "evalh" else document
         keys = ("filter", "sample", "sample_tags", "max_samples")
         chosen = [key for key in keys if isinstance(part, dict) and part.get(key)]
