@@ -24,6 +24,7 @@ DATA = '{"input": "capital of France?", "ground_truth": "Paris"}\n{"input": "of 
 AGENT = """\
 from letta_evals.decorators import agent_factory, extractor, grader, suite_setup
 from letta_evals.models import GradeResult, Sample
+from letta_client import CreateBlock
 from letta_client.types import ToolCallMessage
 
 SEEN = []
@@ -61,7 +62,7 @@ def raises(message, ctx):
 @agent_factory
 async def stocked(client, sample: Sample) -> str:
     item = sample.agent_args["item"]
-    return (await client.agents.create(memory_blocks=[{"label": "item", "value": item}], model="m")).id
+    return (await client.agents.create(memory_blocks=[CreateBlock(label="item", value=item)], model="m")).id
 
 
 def stock(message, ctx):

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Agent", "AsyncLetta"]
+__all__ = ["Agent", "AsyncLetta", "CreateBlock"]
 
 
 class _Record:
@@ -17,6 +17,10 @@ class _Record:
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
+
+
+class CreateBlock(_Record):
+    """A memory block to create: `label`, `value` and whatever else it was given."""
 
 
 class Agent(_Record):

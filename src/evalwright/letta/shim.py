@@ -47,6 +47,7 @@ def _client() -> dict[str, dict[str, Any]]:
     from evalwright.letta import client, messages
 
     types = {name: getattr(messages, name) for name in messages.__all__ if name[0].isupper() and name != "CLASSES"}
+    types |= dict.fromkeys(("CreateBlock", "CreateBlockParam"), client.CreateBlock)
     return {
         "letta_client": {"AsyncLetta": client.AsyncLetta, "Letta": client.AsyncLetta, **types},
         "letta_client.types": types,
