@@ -49,8 +49,16 @@ def test_words_and_exit_codes_are_the_originals(project, words, code, said):
     assert (done.returncode, done.stdout) == (code, said)
 
 
-def test_a_suite_is_run_as_its_flags_want(project):
-    letta_evals(project, "run", "suite.yaml", "-q", "-o", "out", "--num-runs", "2", "--model-handle", "m/1")
+def evalwright(project, *words):
+    subprocess.run(
+        [sys.executable, "-m", "evalwright", *words], cwd=project, capture_output=True, timeout=60, check=True
+    )
+
+
+@pytest.mark.parametrize("command", [letta_evals, evalwright])
+def test_a_suite_is_run_as_its_flags_want(project, command):
+    flags = ["--num-runs", "2", "--max-concurrent", "1", "--model-handle", "m/1"]
+    command(project, "run", "suite.yaml", "-q", "-o", "out", *flags)
     assert '"Paris m/1 2"' in (project / "out" / "run_2" / "results.jsonl").read_text()
 
 

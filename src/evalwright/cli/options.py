@@ -88,10 +88,13 @@ _FORMAT_OPTIONS = (
     ),
     click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="agentv: tries after a time-out."),
     click.option("--workers", type=click.IntRange(1, 50), metavar="N", help="agentv: cases at the same time."),
-    click.option("--cached", type=click.Path(path_type=Path), metavar="DIR", help="letta: replay recorded results."),
+    click.option(
+        "--cached", "-c", type=click.Path(path_type=Path), metavar="DIR", help="letta: replay recorded results."
+    ),
     click.option(
         "--output", "-o", type=click.Path(path_type=Path), metavar="DIR", help="letta: write its own result files too."
     ),
+    click.option("--model-handle", metavar="MODEL", help="letta: this model instead of those of the suite."),
     click.option("--strict", is_flag=True, help="letta: refuse unknown keys; northstar: refuse repeated ids."),
     click.option("--strict-rubric", is_flag=True, help="letta: refuse unknown names in rubrics."),
     click.option("--allow-empty", is_flag=True, help="letta: allow a dataset without samples."),

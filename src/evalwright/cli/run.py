@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+_COUNT = click.IntRange(min=1)
+
 
 @click.command("run", short_help="Run a suite: every case with every variant.")
 @suites_argument()
@@ -26,9 +28,16 @@ __all__ = ["command"]
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that gets the run folder.")
 @click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only cases whose id fits; repeatable.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag; repeatable.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N cases.")
-@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Run each case N times.")
-@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="At most N cells at the same time.")
+@click.option("--limit", type=_COUNT, metavar="N", help="At most N cases.")
+@click.option("--trials", "--num-runs", "trials", type=_COUNT, metavar="N", help="Run each case N times.")
+@click.option(
+    "--concurrency",
+    "--max-concurrent",
+    "concurrency",
+    type=_COUNT,
+    metavar="N",
+    help="At most N cells at the same time.",
+)
 @click.option("--target", metavar="NAME|MODULE:CALLABLE", help="One variant of the suite, or a Python callable.")
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite; repeatable.")
 @click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
