@@ -195,7 +195,7 @@ def test_a_missing_key_is_named():
     [
         ({}, {}, "OPENAI_API_KEY"),
         ({"model": "claude-x"}, {}, "ANTHROPIC_API_KEY"),
-        ({"provider": "google"}, {}, "GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ({"provider": "google"}, {}, "GEMINI_API_KEY or GOOGLE_API_KEY or GOOGLE_GENERATIVE_AI_API_KEY"),
         ({"api_key_env": "MY_KEY", "base_url": "https://models.example/v1"}, {}, "MY_KEY"),
         ({"model": "azure/x"}, {"AZURE_OPENAI_ENDPOINT": "https://mine.example"}, "AZURE_OPENAI_API_KEY"),
         ({}, {"OPENAI_API_KEY": "k"}, None),
