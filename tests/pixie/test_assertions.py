@@ -39,7 +39,9 @@ def test_a_judge_that_could_not_judge_is_told_as_an_error():
 
 
 def test_a_judge_that_could_not_judge_passes_no_threshold():
-    failure([judge_without_a_model], ["hi"], pass_criteria=pixie.ScoreThreshold(threshold=0.0))
+    lenient = pixie.ScoreThreshold(threshold=0.0)
+    told = failure([judge_without_a_model], ["hi"], pass_criteria=lenient).__notes__
+    assert told == ["input 1, 'hi'", "  judge_without_a_model error: no route to host"]
 
 
 def test_what_a_judge_replies_cannot_act_on_the_terminal():

@@ -173,13 +173,16 @@ def test_a_wrong_marker_is_told(shop):
         for name, arguments in wrong.items()
     }
     told = shop.run(**marked)
+    told.assert_outcomes(errors=len(wrong))
     told.stdout.fnmatch_lines([f"*test_{name}.py::test_answer: evalwright(...): *expected*" for name in wrong])
+    assert told.ret == pytest.ExitCode.INTERRUPTED
 
 
 def test_a_marked_method_of_unittest_is_refused_rather_than_passed(shop):
     body = "import unittest\n\nclass TestIt(unittest.TestCase):\n    @pytest.mark.evalwright('eval.yaml')\n"
     told = shop.run(a=body + "    def test_it(self): pass\n")
     told.stderr.fnmatch_lines(["*test_it: evalwright marks test functions*"])
+    assert told.ret == pytest.ExitCode.USAGE_ERROR
 
 
 def test_secrets_of_the_suite_reach_neither_disk_nor_terminal(shop, monkeypatch):

@@ -47,11 +47,7 @@ def llm_span_of(span: Any) -> LLMSpan | None:
     said = _messages(given, "llm.output_messages")
     outputs = tuple(one for one in said if isinstance(one, AssistantMessage))
     return LLMSpan(
-        span_id=f"{span.context.span_id:016x}",
-        trace_id=f"{span.context.trace_id:032x}",
-        parent_span_id=f"{span.parent.span_id:016x}" if span.parent else None,
-        started_at=_moment(span.start_time),
-        ended_at=_moment(span.end_time),
+        **_placed(span),
         duration_ms=(span.end_time - span.start_time) / 1e6,
         operation=operation,
         provider=str(given.get("gen_ai.system") or _provider(model)),
@@ -77,16 +73,23 @@ def step_of(span: Any) -> StepSpan:
     kind = given.get("openinference.span.kind") or given.get("gen_ai.operation.name")
     failed = span.status.status_code.name == "ERROR"
     return StepSpan(
-        span_id=f"{span.context.span_id:016x}",
-        trace_id=f"{span.context.trace_id:032x}",
-        parent_span_id=f"{span.parent.span_id:016x}" if span.parent else None,
-        started_at=_moment(span.start_time),
-        ended_at=_moment(span.end_time),
+        **_placed(span),
         name=span.name,
         kind=_KINDS.get(str(kind), "span"),
         attributes=dict(given),
         error=str(span.status.description or given.get("error.type") or "error") if failed else None,
     )
+
+
+def _placed(span: Any) -> dict[str, Any]:
+    """Which span it is, below which, and when it was."""
+    return {
+        "span_id": f"{span.context.span_id:016x}",
+        "trace_id": f"{span.context.trace_id:032x}",
+        "parent_span_id": f"{span.parent.span_id:016x}" if span.parent else None,
+        "started_at": _moment(span.start_time),
+        "ended_at": _moment(span.end_time),
+    }
 
 
 def _moment(nanoseconds: int) -> datetime:
@@ -97,7 +100,7 @@ def _provider(model: str) -> str:
     return next((provider for prefix, provider in _PROVIDERS.items() if model.lower().startswith(prefix)), "unknown")
 
 
-def _tokens(given: Mapping[str, Any]) -> dict[str, int]:
+def _tokens(given: Mapping[str, Any]) -> dict[str, Any]:
     names = {"input": "prompt", "output": "completion", "cache_read": "cache_read", "cache_creation": "cache_creation"}
     return {f"{ours}_tokens": int(given.get(f"llm.token_count.{theirs}") or 0) for ours, theirs in names.items()}
 
