@@ -78,6 +78,13 @@ def test_validate_names_what_is_wrong(called, tmp_path):
     assert "description must be a non-empty string" in done.stdout
 
 
+def test_validate_says_only_that_items_of_a_store_have_no_application(called, tmp_path):
+    (tmp_path / "kept.json").write_text(json.dumps({"name": "kept", "items": [{"eval_input": "q"}, {"eval_input": 2}]}))
+    done = called("evalwright", "pixie", "dataset", "validate", "kept.json")
+    problems = [line for line in done.stdout.splitlines() if line.startswith("  - ")]
+    assert (done.returncode, len(problems), "assert_dataset_pass takes them as they are" in problems[0]) == (1, 1, True)
+
+
 def test_secrets_of_the_environment_are_masked_in_recorded_steps(called, tmp_path):
     (tmp_path / "record.py").write_text(
         "import os, pixie\nos.environ['SERVICE_TOKEN'] = 'swordfish'\npixie.enable_storage()\n"

@@ -70,7 +70,8 @@ class _Reading:
     def __init__(self, path: Path, raw: dict[str, Any], to_run: bool) -> None:
         self._path, self._raw, self._to_run = path, raw, to_run
         self._problems: list[Problem] = []
-        self._known: dict[str, str | None] = {}
+        self._unassigned = "items" in raw and not raw.keys() & {"entries", "runnable"}
+        """Whether these are items that belong to no application yet, as DatasetStore keeps them."""
         parents = [one.parent for one in path.resolve().parents if one.name == "pixie_qa"]
         self._folders = [str(Path.cwd()), str(path.resolve().parent), *map(str, parents)]
 
@@ -80,7 +81,7 @@ class _Reading:
         if name is not None and not isinstance(name, str):
             self._tell("name", f"name: expected a string, found {_kind(name)}")
         older = "items" in raw and "entries" not in raw
-        runnable = self._runnable(optional=older and not self._to_run)
+        runnable = self._runnable()
         shared = self._evaluators(raw.get("evaluators"), "evaluators", "")
         if "..." in shared:
             self._tell("evaluators", "evaluators: '...' is only allowed in row-level evaluators")
@@ -130,11 +131,13 @@ class _Reading:
     def _tell(self, key: str, message: str) -> None:
         self._problems.append(Problem(str(self._path), message, key=key))
 
-    def _runnable(self, *, optional: bool) -> str | None:
+    def _runnable(self) -> str | None:
         given = self._raw.get("runnable", _MISSING)
         if given is _MISSING:
-            if not optional:
-                self._tell("runnable", "runnable: the field is required, a non-empty string filepath:name")
+            if self._to_run or not self._unassigned:
+                hint = ", before the items can be run; assert_dataset_pass takes them as they are"
+                message = "runnable: the field is required, a non-empty string filepath:name"
+                self._tell("runnable", message + (hint if self._unassigned else ""))
             return None
         if not isinstance(given, str) or not given.strip():
             self._tell("runnable", f"'runnable' must be a non-empty string filepath:name, found {given!r}")
@@ -196,7 +199,7 @@ class _Reading:
         arguments, given = self._older(entry) if older else self._given(entry, base, where)
         description = entry.get("description")
         described = isinstance(description, str) and description.strip()
-        if not described and not (older and dataset.runnable is None):
+        if not described and not self._unassigned:
             self._tell(f"{base}.description", f"{where}{base}: description must be a non-empty string")
         metadata = entry.get("eval_metadata")
         if metadata is not None and not isinstance(metadata, dict):
@@ -265,7 +268,7 @@ class _Reading:
         if len(self._problems) > before:
             return []
         names = [one for name in own for one in (shared if name == "..." else [name])] if own else shared
-        if not names:
+        if not names and not self._unassigned:
             self._tell(f"{base}.evaluators", f"{where}{base}.evaluators: no evaluators resolved")
         self._check([name for name in own if name != "..."], f"{base}.evaluators", where)
         return names
