@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, raised_for
 from evalwright.llm.keys import key_of
+from evalwright.llm.libraries import load_library
 from evalwright.llm.recording import Recorder, Recording
 from evalwright.llm.replies import writable
 from evalwright.llm.retrying import Gate, Pace, Rules, retried
@@ -161,31 +163,19 @@ class LiveModels:
             )
         if route.key is None and route.needs_key:
             raise CallFailed("authentication", f"{route.key_variable} is not set: {route.model!r} needs a key")
-        client = self._client(route)
+        client = await self._client(route)
         where = (route.interface, route.base_url)
         if where not in self._gates:
             self._gates[where] = Gate(self._width)
         return await retried(lambda: call(client), self._gates[where], self._pace, rules or self._rules)
 
-    def _client(self, route: Route) -> Any:
+    async def _client(self, route: Route) -> Any:
+        """Its package is imported in a thread: the time of other calls must not hold that of an import."""
         where = route._replace(model="") if route.interface != "callable" else route
         if where not in self._clients:
-            try:
-                if route.interface in ("callable", "litellm"):
-                    from evalwright.llm.callable_client import CallableClient, LitellmClient
-
-                    self._clients[where] = (CallableClient if route.interface == "callable" else LitellmClient)(route)
-                elif route.interface == "anthropic":
-                    from evalwright.llm.anthropic_client import AnthropicClient
-
-                    self._clients[where] = AnthropicClient(route)
-                else:
-                    from evalwright.llm.openai_client import OpenAIClient
-
-                    self._clients[where] = OpenAIClient(route)
-            except ImportError as error:
-                message = f"{route.model!r} needs the package {error.name}: pip install 'evalwright[judges]'"
-                raise CallFailed("not_installed", message) from error
+            await asyncio.to_thread(load_library, route.interface)
+        if where not in self._clients:
+            self._clients[where] = _made(route)
         return self._clients[where]
 
     def _cache_for(self, route: Route) -> Cache | None:
@@ -200,6 +190,24 @@ class LiveModels:
                     raise
                 return None
         return self._cache
+
+
+def _made(route: Route) -> Any:
+    try:
+        if route.interface in ("callable", "litellm"):
+            from evalwright.llm.callable_client import CallableClient, LitellmClient
+
+            return (CallableClient if route.interface == "callable" else LitellmClient)(route)
+        if route.interface == "anthropic":
+            from evalwright.llm.anthropic_client import AnthropicClient
+
+            return AnthropicClient(route)
+        from evalwright.llm.openai_client import OpenAIClient
+
+        return OpenAIClient(route)
+    except ImportError as error:
+        message = f"{route.model!r} needs the package {error.name}: pip install 'evalwright[judges]'"
+        raise CallFailed("not_installed", message) from error
 
 
 def _offered(client: Any, what: str, route: Route) -> Callable[..., Awaitable[Any]]:

@@ -1,4 +1,4 @@
-"""Keys of models that the environment lacks, all told before anything runs instead of call by call."""
+"""What models need, seen to before anything runs: keys, all told at once, and the packages of their interfaces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import build_evaluator
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
-from evalwright.llm.routes import missing_key
+from evalwright.llm.libraries import load_library
+from evalwright.llm.routes import missing_key, route_of
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
@@ -54,6 +55,7 @@ def _checked(
     judged = models.cache is None or models.no_cache
     asking = [*targets, *(_evaluators(specs) if judged else ())]
     missing: dict[tuple[str, str], None] = {}
+    interfaces = set()
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
         for name, asker in (*asking, *own):
@@ -61,9 +63,13 @@ def _checked(
                 if (variable := missing_key(request)) is not None:
                     wanted = "a key, or --cache FILE with its replies" if hasattr(asker, "evaluate") else "a key"
                     missing[name, f"{variable} is not set: {request.model!r} needs {wanted}"] = None
+                if not hasattr(asker, "evaluate"):
+                    interfaces.add(route_of(request).interface)
         yield case
     if missing:
         raise InputError([_problem(plan, *found) for found in missing])
+    for interface in interfaces:  # the time limit of the first cells is not for imports
+        load_library(interface)
 
 
 def _holds_replies(models: ModelChoices) -> bool:

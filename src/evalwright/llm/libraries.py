@@ -1,0 +1,17 @@
+"""The packages behind the interfaces of models: seconds to import on a slow machine."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import import_module
+
+__all__ = ["load_library"]
+
+_LIBRARIES = ("openai", "anthropic", "litellm")
+
+
+def load_library(interface: str) -> None:
+    """Import what an interface needs ahead of its first call. Where that is not installed, the call says so."""
+    if interface in _LIBRARIES:
+        with suppress(ImportError):
+            import_module(interface)
