@@ -14,9 +14,16 @@ JSON = ("Content-Type: application/json",)
 
 class Impatient(Rules):
     attempts = 3
-    attempt_seconds = 0.5
+    attempt_seconds = 20
     first_wait = 0.001
     longest_retry_after = 0.05
+
+
+class Hasty(Impatient):
+    """For servers that say nothing."""
+
+    attempts = 1
+    attempt_seconds = 1
 
 
 def openai(text="hello", model="m", **message):

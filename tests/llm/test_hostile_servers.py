@@ -11,7 +11,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.connections import MOST_BYTES
 from evalwright.llm.models import LiveModels
 from evalwright.model.plan import Price
-from llm.asking import JSON, Impatient, anthropic, asked, openai, refused, reply, request
+from llm.asking import JSON, Hasty, Impatient, anthropic, asked, openai, refused, reply, request
 from targets.loopback import serving
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}
@@ -20,7 +20,6 @@ SAID = {"role": "assistant", "content": "x"}
 
 class Patient(Impatient):
     attempts = 1
-    attempt_seconds = 20
 
 
 def failed(outcome):
@@ -181,10 +180,7 @@ def test_a_reply_that_never_ends_well_counts_against_the_budget():
     questions = [request("x" * 400, max_tokens=10, repeat=i) for i in range(5)]
 
     async def silent(_writer):
-        await asyncio.sleep(2)
-
-    class Hasty(Patient):
-        attempt_seconds = 0.3
+        await asyncio.sleep(5)
 
     said, server = asked([silent], *questions, prices=PRICED, budget_usd=0.005, rules=Hasty())
     assert sorted(map(failed, said)) == ["cost_limit"] * 3 + ["timeout"] * 2

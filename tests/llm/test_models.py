@@ -9,7 +9,7 @@ from evalwright.llm.cache import Cache
 from evalwright.llm.routes import missing_key, route_of
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
-from llm.asking import anthropic, asked, openai, refused, reply, request
+from llm.asking import Hasty, anthropic, asked, openai, refused, reply, request
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}
 
@@ -106,7 +106,7 @@ def test_a_reply_that_does_not_come_is_a_timeout():
 
         await asyncio.sleep(5)
 
-    (outcome,), _ = asked([silent])
+    (outcome,), _ = asked([silent], rules=Hasty())
     assert kind(outcome) == "timeout"
 
 
