@@ -351,3 +351,46 @@ def test_borderline_is_no_pass(project):
     (project / "targets.yaml").write_text("targets: [{name: default, provider: python, callable: 'slow:answer'}]\n")
     outcome = run(project, case(pair))
     assert (verdicts(outcome)["a"].status, outcome.exit_code) == ("borderline", 1)
+
+
+def with_block(**block):
+    case = {"id": "a", "expected_outcome": "x", "input": [{"role": "user", "content": [block]}]}
+    return json.dumps({"name": "suite", "evalcases": [case]})
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("none.png", "there is no file 'none.png' (tried: "),
+        ("text.png", "this is no PNG, JPEG, GIF or WebP image"),
+        ("data:image/png;base64,eA==", "this is no PNG, JPEG, GIF or WebP image"),
+        ("data:image/png,x", "the data URL holds no base64"),
+        ("a" * 5000 + ".png", "there is no file 'aaa"),
+        ("../outside.png", "lies outside of the repository"),
+        ("link.png", "lies outside of the repository"),
+        ("large.png", "the image has more than 20 MiB"),
+    ],
+)
+def test_an_image_that_cannot_be_shown_is_an_error_of_its_case(tmp_path, monkeypatch, value, problem):
+    project = tmp_path / "project"
+    (project / ".git").mkdir(parents=True)
+    monkeypatch.chdir(project)
+    (tmp_path / "outside.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    (project / "link.png").symlink_to(tmp_path / "outside.png")
+    (project / "text.png").write_text("a cat")
+    with (project / "large.png").open("wb") as file:
+        file.write(b"\x89PNG\r\n\x1a\n")
+        file.truncate(20 * 2**20 + 1)
+    (project / "EVAL.yaml").write_text(with_block(type="image", value=value))
+    suite = load_suite(project / "EVAL.yaml", "agentv")
+    (case,) = suite.cases
+    assert problem in case.extra["load_error"]
+
+
+def test_a_command_gets_the_paths_of_images(project):
+    (project / "cat.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    target = {"name": "default", "provider": "cli", "command_template": "echo {PROMPT} {FILES}"}
+    (project / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+    outcome = run(project, with_block(type="image", value="cat.png"))
+    (trace,) = open_run(outcome.run_dir)[0].traces(Trace)
+    assert trace.output.final_answer == f'<image path="cat.png"> {project / "cat.png"}'

@@ -1,6 +1,7 @@
 """Models as targets and as judges, through their HTTP interfaces."""
 
 import asyncio
+import base64
 import json
 import threading
 from typing import NamedTuple
@@ -29,9 +30,9 @@ class Request(NamedTuple):
 def run(tmp_path):
     """Runs one case against a server that gives some replies; the records and what the server was asked."""
 
-    def run(target, *replies, evaluators=(CHECK,), **more):
+    def run(target, *replies, evaluators=(CHECK,), messages=MESSAGES, **more):
         (tmp_path / ".git").mkdir(exist_ok=True)
-        case = {"id": "a", "expected_outcome": "x", "input": MESSAGES, "execution": {"evaluators": [*evaluators]}}
+        case = {"id": "a", "expected_outcome": "x", "input": messages, "execution": {"evaluators": [*evaluators]}}
         (tmp_path / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": [case]}))
         ready, done, found = threading.Event(), threading.Event(), {}
 
@@ -104,3 +105,52 @@ def test_models_judge(run, monkeypatch):
     asked = json.loads(requests[1].body)
     assert (row.score, asked["temperature"], asked["max_tokens"]) == (0.9, 0, 50)
     assert "four" in asked["messages"][1]["content"]
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
+PNG_URL = "data:image/png;base64," + base64.b64encode(PNG).decode()
+LOCAL = {"provider": "openai", "model": "m", "base_url": "HERE/v1"}
+
+
+def asking_about(*blocks):
+    return [{"role": "user", "content": [{"type": "text", "value": "What is this?"}, *blocks]}]
+
+
+@pytest.mark.parametrize(
+    ("block", "url"),
+    [
+        ({"type": "image", "value": "cat.png"}, PNG_URL),
+        ({"type": "file", "value": "cat.png"}, PNG_URL),
+        ({"type": "image", "value": PNG_URL}, PNG_URL),
+        ({"type": "image", "value": PNG_URL.partition(",")[2]}, PNG_URL),
+        ({"type": "image", "value": "https://example.org/cat.png"}, "https://example.org/cat.png"),
+    ],
+)
+def test_models_see_images(run, tmp_path, block, url):
+    (tmp_path / "cat.png").write_bytes(PNG)
+    _, _, (asked,) = run(LOCAL, openai("a cat"), messages=asking_about(block, {"type": "text", "value": "Be brief."}))
+    assert json.loads(asked.body)["messages"][0]["content"] == [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": url}},
+        {"type": "text", "text": "Be brief."},
+    ]
+
+
+def test_anthropic_sees_images_in_its_own_form(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k3y")
+    (tmp_path / "cat.png").write_bytes(PNG)
+    target = {"provider": "anthropic", "model": "m", "base_url": "HERE"}
+    blocks = [{"type": "image", "value": "/cat.png"}, {"type": "image", "value": "https://example.org/cat.png"}]
+    _, _, (asked,) = run(target, anthropic("a cat"), messages=asking_about(*blocks))
+    source = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(PNG).decode()}
+    assert json.loads(asked.body)["messages"][0]["content"][1:] == [
+        {"type": "image", "source": source},
+        {"type": "image", "source": {"type": "url", "url": "https://example.org/cat.png"}},
+    ]
+
+
+def test_late_system_messages_keep_their_place(run):
+    messages = [*MESSAGES, {"role": "system", "content": "Now in French."}, {"role": "user", "content": "3+3?"}]
+    _, _, (asked,) = run(LOCAL, openai("six"), messages=messages)
+    said = [(m["role"], m["content"]) for m in json.loads(asked.body)["messages"]]
+    assert said[2] == ("assistant", "@[System]:\nNow in French.")

@@ -76,7 +76,7 @@ class _Python:
     async def ask(self, asked: Asked, purpose: str) -> Said:
         import inspect
 
-        given = {"prompt": asked.prompt, "messages": list(asked.chat), "eval_id": asked.case_id}
+        given = {"prompt": asked.prompt, "messages": await asked.with_images(), "eval_id": asked.case_id}
         called = inspect.iscoroutinefunction(self._function)
         said = await self._function(given) if called else await asyncio.to_thread(self._function, given)
         return read_said(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
@@ -100,8 +100,9 @@ class Model:
         from evalwright.llm.current import current
         from evalwright.model.chat import ChatMessage, Purpose
 
-        said = [m for m in asked.chat if m["role"] != "system"] or [{"role": "user", "content": asked.prompt}]
-        system = [asked.system or "", asked.guidelines, *(m["content"] for m in asked.chat if m["role"] == "system")]
+        chat = await asked.with_images()
+        said = [m for m in chat if m["role"] != "system"] or [{"role": "user", "content": asked.prompt}]
+        system = [asked.system or "", asked.guidelines, *(m["content"] for m in chat if m["role"] == "system")]
         settings = {**self._settings, **asked.settings}
         request = replace(
             self.question,

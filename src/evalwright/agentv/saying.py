@@ -2,25 +2,50 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from evalwright.errors import TargetError
+from evalwright.files.images import image_url
 
 __all__ = ["Asked", "Said", "read_said", "said_of"]
 
 
 class Asked(NamedTuple):
-    """One question: `prompt` with the files' content, `bare_prompt` only naming them, `chat` as messages."""
+    """One question: `prompt` with the files' content, `bare_prompt` only naming them, `chat` as messages.
+
+    A part `{type: image, file: N}` of a message stands for the N-th of the `files`.
+    """
 
     prompt: str
     bare_prompt: str = ""
-    chat: Sequence[dict[str, str]] = ()
+    chat: Sequence[dict[str, Any]] = ()
     system: str | None = None
     case_id: str = ""
     attempt: int = 0
     files: Sequence[str] = ()
     guidelines: str = ""
     settings: Mapping[str, Any] = {}
+
+    async def with_images(self) -> list[dict[str, Any]]:
+        """The messages with their images in them. Raises TargetError for one that is no longer there."""
+        return [{**message, "content": await self._parts(message["content"])} for message in self.chat]
+
+    async def _parts(self, content: Any) -> Any:
+        if isinstance(content, str):
+            return content
+        return [await self._image(part["file"]) if part["type"] == "image" else part for part in content]
+
+    async def _image(self, number: int) -> dict[str, Any]:
+        path = self.files[number]
+        try:
+            url = await asyncio.to_thread(image_url, Path(path))
+        except (OSError, ValueError) as error:
+            raise TargetError(f"the image {path}: {error}", "bad_image") from None
+        return {"type": "image_url", "image_url": {"url": url}}
 
 
 class Said(NamedTuple):

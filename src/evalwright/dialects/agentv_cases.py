@@ -103,11 +103,11 @@ class Cases:
         tell.unknown_keys("", raw, _KEYS)
         tell.unknown_keys("execution", execution or {}, _EXECUTION)
         messages, expected = self._messages(raw, tell), self._expected(raw, tell)
-        extra = self._extra(raw, messages, expected, execution or {}, tell)
-        extra["expected_outcome"] = outcome
+        seen = {} if tell.errors else self._seen(messages, expected)
+        extra = {**seen, **self._overrides(execution or {}, tell), "expected_outcome": outcome}
         return ForeignCase(
             id=case_id,
-            input=extra["question"],
+            input=extra.get("question", ""),
             tags=[*self._file.tags, *(tag for tag in raw.get("tags") or () if isinstance(tag, str))],
             metadata=raw["metadata"] if isinstance(raw.get("metadata"), dict) else {},
             group=_text(raw.get("conversation_id")),
@@ -130,30 +130,24 @@ class Cases:
                 return expected_messages(raw[key], key, self._defaults.files, tell)
         return []
 
-    def _extra(
-        self,
-        raw: dict[str, Any],
-        messages: list[dict[str, Any]],
-        expected: list[dict[str, Any]],
-        execution: dict[str, Any],
-        tell: Notes,
-    ) -> dict[str, Any]:
+    def _seen(self, messages: list[dict[str, Any]], expected: list[dict[str, Any]]) -> dict[str, Any]:
+        """What systems and judges see of the messages, which are sound."""
         files = self._defaults.files
-        named = dict.fromkeys(path for block in _file_blocks(messages) if (path := files.find(block)) is not None)
-        guidelines = [path for path in named if files.is_guideline(path)]
-        extra: dict[str, Any] = {
+        found = dict.fromkeys(path for block in _blocks(messages) if (path := files.named(block)) is not None)
+        guidelines = [path for path in found if files.is_guideline(path)]
+        named = [path for path in found if path not in guidelines]
+        return {
             "question": question_of(messages),
             "prompt": prompt_of(messages, files, embed=True),
             "bare_prompt": prompt_of(messages, files, embed=False),
-            "chat": chat_of(messages, files),
+            "chat": chat_of(messages, files, named),
             "input_messages": messages,
             "expected_messages": expected,
             "reference_answer": reference_of(expected),
-            "input_files": [str(path) for path in named if path not in guidelines],
+            "input_files": [str(path) for path in named],
             "guideline_files": [str(path) for path in guidelines],
             "guidelines": guidelines_of(guidelines),
         }
-        return extra | self._overrides(execution, tell)
 
     def _overrides(self, execution: dict[str, Any], tell: Notes) -> dict[str, Any]:
         """What a case says about its own execution; the command line's target wins."""
@@ -197,12 +191,10 @@ class Cases:
         return unique(specs or [read.default()])
 
 
-def _file_blocks(messages: list[dict[str, Any]]) -> Iterator[str]:
+def _blocks(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for message in messages:
         content = message.get("content")
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("type") == "file":
-                yield str(block.get("value", block.get("text")))
+        yield from content if isinstance(content, list) else ()
 
 
 def _text(value: Any) -> str | None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.dialects.agentv_config import Config, config_file, read_config
+from evalwright.files.images import check_image, inline_image, is_image
 
 __all__ = [
     "Files",
@@ -25,6 +26,8 @@ Tell = Callable[[str, str], None]
 
 ROLES = ("system", "user", "assistant", "tool")
 _BLOCKS = ("text", "file", "image", "json")
+_SHOWN = 200
+"""Characters of a path that are told when it leads nowhere."""
 
 
 class Files:
@@ -42,22 +45,63 @@ class Files:
     def is_guideline(self, path: Path) -> bool:
         """Whether the repository's configuration says so."""
         patterns = self.config.guidelines
-        if patterns is None or not path.is_relative_to(self._root):
+        if patterns is None or not path.is_relative_to(self._root) or is_image(path):
             return False
         return patterns.fullmatch(path.relative_to(self._root).as_posix()) is not None
 
     def find(self, name: str) -> Path | None:
         """The first file of that name; leading slashes are dropped for the search roots."""
-        absolute = Path(name)
-        if absolute.is_absolute() and absolute.is_file():
-            return absolute
-        return next((path for path in self.tried(name) if path.is_file()), None)
+        absolute = [Path(name)] if Path(name).is_absolute() else []
+        return next((path for path in [*absolute, *self.tried(name)] if _is_file(path)), None)
+
+    def image(self, block: Mapping[str, Any]) -> Path | str | None:
+        """The image that a content block shows: a file, or an address; None when it shows none.
+
+        Raises ValueError for a file that is not there or, being an image, lies outside of the search roots with all
+        links followed, or is none that models can see.
+        """
+        kind, value = block.get("type"), _value(block)
+        if kind not in ("file", "image"):
+            return None
+        if kind == "image" and (address := _address(value)) is not None:
+            return address
+        path = self.find(value)
+        if path is None:
+            raise ValueError(f"there is no file {value[:_SHOWN]!r} (tried: {', '.join(map(str, self.tried(value)))})")
+        if kind == "file" and not is_image(path):
+            return None
+        if not any(path.resolve().is_relative_to(root.resolve()) for root in self.roots):
+            raise ValueError(f"the image {value!r} lies outside of the repository and of the working directory")
+        check_image(path)
+        return path
+
+    def named(self, block: Mapping[str, Any]) -> Path | None:
+        """The file that a sound content block names."""
+        image = self.image(block)
+        if isinstance(image, Path):
+            return image
+        return self.find(_value(block)) if block.get("type") == "file" else None
 
     def folder(self, name: str) -> Path | None:
         return next((path for path in [Path(name), *self.tried(name)] if path.is_absolute() and path.is_dir()), None)
 
     def tried(self, name: str) -> list[Path]:
         return [root / name.lstrip("/") for root in self.roots]
+
+
+def _value(block: Mapping[str, Any]) -> str:
+    return str(block.get("value", block.get("text")))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long for any file, or with a null in it
+        return False
+
+
+def _address(value: str) -> str | None:
+    return value if value.startswith("https://") else inline_image(value)
 
 
 def checked_messages(raw: Any, place: str, files: Files, tell: Tell) -> list[dict[str, Any]]:
@@ -95,11 +139,11 @@ def _with_files(message: dict[str, Any], files: Files) -> dict[str, Any]:
 
 
 def _with_text(block: dict[str, Any], files: Files) -> dict[str, Any]:
-    path = files.find(str(block.get("value"))) if block.get("type") == "file" else None
-    if path is None:
+    path = files.find(_value(block)) if block.get("type") == "file" else None
+    if path is None or is_image(path):
         return block
     text = path.read_text("utf-8", errors="replace").replace("\r\n", "\n")
-    return {"type": "file", "path": block["value"], "text": text, "resolvedPath": str(path)}
+    return {"type": "file", "path": _value(block), "text": text, "resolvedPath": str(path)}
 
 
 def _message(raw: Any, place: str, files: Files, tell: Tell) -> dict[str, Any]:
@@ -129,9 +173,11 @@ def _check_block(block: Any, place: str, files: Files, tell: Tell) -> None:
         tell(f"{place}.type", f"unknown type {kind!r} of a content block, expected one of {', '.join(_BLOCKS)}")
     elif kind != "json" and not isinstance(value, str):
         tell(f"{place}.value", f"content: a block of type {kind!r} needs a text as 'value'")
-    elif kind == "file" and isinstance(value, str) and files.find(value) is None:
-        tried = ", ".join(map(str, files.tried(value)))
-        tell(f"{place}.value", f"there is no file {value!r} (tried: {tried})")
+    elif kind in ("file", "image"):
+        try:
+            files.image(block)
+        except (ValueError, OSError) as error:
+            tell(f"{place}.value", str(error))
 
 
 def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
@@ -170,30 +216,62 @@ def prompt_of(messages: Sequence[dict[str, Any]], files: Files, *, embed: bool) 
     return "\n\n".join(part for _, parts in visible for part in parts)
 
 
-def chat_of(messages: Sequence[dict[str, Any]], files: Files) -> list[dict[str, str]]:
-    """The messages for a chat model, each as text; tool calls and tool messages are told in words."""
-    said = []
+def chat_of(messages: Sequence[dict[str, Any]], files: Files, named: Sequence[Path]) -> list[dict[str, Any]]:
+    """The messages for a chat model; tool messages and system messages that come late are told in words.
+
+    The content is text, with images a list of parts as the OpenAI chat API has them, in which `{type: image, file: N}`
+    stands for the N-th of the files that are `named`. Interfaces take images from users only.
+    """
+    said: list[dict[str, Any]] = []
     for message in messages:
-        text = "\n".join(_parts(message, files, embed=True))
-        if message.get("role") == "tool":
-            said.append({"role": "assistant", "content": f"@[Tool]:\n{text}"})
-        elif text:
-            said.append({"role": str(message.get("role")), "content": text})
+        role = str(message.get("role"))
+        content = _content(message, files, named)
+        if role == "tool" or (role == "system" and any(other["role"] != "system" for other in said)):
+            said.append({"role": "assistant", "content": f"@[{role.title()}]:\n{content}"})
+        elif content:
+            said.append({"role": role, "content": content})
     return said
+
+
+def _content(message: dict[str, Any], files: Files, named: Sequence[Path]) -> str | list[dict[str, Any]]:
+    texts: list[str] = []
+    parts: list[dict[str, Any]] = []
+    for block in _blocks(message):
+        image = files.image(block) if message.get("role") == "user" else None
+        if image is None:
+            texts += _part(block, files, embed=True)
+            continue
+        parts += _as_parts(texts)
+        texts = []
+        shown = {"type": "image", "file": named.index(image)} if isinstance(image, Path) else _addressed(image)
+        parts.append(shown)
+    return [*parts, *_as_parts(texts)] if parts else "\n".join(texts)
+
+
+def _as_parts(texts: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": "\n".join(texts)}] if texts else []
+
+
+def _addressed(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def _parts(message: dict[str, Any], files: Files, embed: bool) -> Iterator[str]:
     for block in _blocks(message):
-        if block.get("type") == "file":
-            name = str(block.get("value", block.get("text")))
-            path = files.find(name)
-            if path is None or not files.is_guideline(path):
-                yield _file(name, path, embed)
-        elif block.get("type") == "image":
-            value = str(block.get("value", block.get("text")))
-            yield f'<image path="{value}">' if not value.startswith("data:") else "<image>"
-        elif text := _text(block).strip():
-            yield text
+        yield from _part(block, files, embed=embed)
+
+
+def _part(block: dict[str, Any], files: Files, *, embed: bool) -> Iterator[str]:
+    """The block in words, nothing for one without any."""
+    value = _value(block)
+    if block.get("type") == "file":
+        path = files.find(value)
+        if path is None or not files.is_guideline(path):
+            yield _file(value, path, embed)
+    elif block.get("type") == "image":
+        yield "<image>" if _address(value) else f'<image path="{value.lstrip("/")}">'
+    elif text := _text(block).strip():
+        yield text
 
 
 def guidelines_of(paths: Iterable[Path]) -> str:
@@ -205,6 +283,8 @@ def _file(name: str, path: Path | None, embed: bool) -> str:
     shown = name.lstrip("/")
     if path is None or not embed:
         return f'<file: path="{shown}">'
+    if is_image(path):
+        return f'<image path="{shown}">'
     text = path.read_text("utf-8", errors="replace").replace("\r\n", "\n").strip()
     return f'<file path="{shown}">\n{text}\n</file>'
 

@@ -91,7 +91,20 @@ def _message(message: ChatMessage) -> dict[str, Any]:
         text = [{"type": "text", "text": message.content}] if message.content else []
         uses = [{"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in message.tool_calls]
         return {"role": message.role, "content": [*text, *uses]}
-    return {"role": message.role, "content": message.content}
+    content = message.content
+    return {"role": message.role, "content": list(map(_block, content)) if isinstance(content, list) else content}
+
+
+def _block(part: Any) -> Any:
+    """A part of a message as this interface has it; what is not an image of OpenAI's interface stays."""
+    image = part.get("image_url") if isinstance(part, dict) else None
+    if image is None:
+        return part
+    url = str(image.get("url") if isinstance(image, dict) else image)
+    kind, inline, data = url.removeprefix("data:").partition(";base64,")
+    if url.startswith("data:") and inline:
+        return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
+    return {"type": "image", "source": {"type": "url", "url": url}}
 
 
 def _reply(said: Any, model: str, latency_ms: int) -> ChatReply:

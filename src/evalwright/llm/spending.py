@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatMessage, ChatRequest, Usage
@@ -12,6 +13,8 @@ __all__ = ["Spending"]
 
 _MILLION = 1_000_000
 _BYTES_A_TOKEN = 4
+_TOKENS_AN_IMAGE = 1600
+"""About what a large image counts with OpenAI and Anthropic; their sizes in bytes say nothing of it."""
 _LIKELY_OUTPUT = 1024
 _MAY_BE_BILLED = ("timeout", "connection", "bad_reply")
 """Failures after which the provider may have done its work all the same."""
@@ -64,8 +67,15 @@ class Spending:
 
 
 def _bytes(messages: Sequence[ChatMessage], system: str | None) -> int:
-    texts = [system or "", *(str(message.content) for message in messages)]
-    return sum(len(text.encode(errors="replace")) for text in texts)
+    contents = (message.content for message in messages)
+    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
+    return sum(map(_bytes_of, [system or "", *parts]))
+
+
+def _bytes_of(part: Any) -> int:
+    if isinstance(part, dict) and part.get("type") in ("image", "image_url"):
+        return _TOKENS_AN_IMAGE * _BYTES_A_TOKEN
+    return len(str(part).encode(errors="replace"))
 
 
 def _dollars(price: Price, tokens_in: int, tokens_out: int) -> float:

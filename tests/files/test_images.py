@@ -1,0 +1,44 @@
+"""Images of files and texts as data URLs."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.files.images import image_url, inline_image, is_image
+
+HEADS = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/gif": b"GIF89a",
+    "image/webp": b"RIFF\0\0\0\0WEBP",
+}
+
+
+@pytest.mark.parametrize(("kind", "head"), HEADS.items())
+def test_the_bytes_say_what_an_image_is_whatever_its_name(tmp_path, kind, head):
+    path = tmp_path / "image.txt"
+    path.write_bytes(head + b"pixels")
+    assert image_url(path) == f"data:{kind};base64,{base64.b64encode(head + b'pixels').decode()}"
+
+
+@given(st.sampled_from(sorted(HEADS)), st.binary(max_size=50))
+def test_base64_alone_is_an_image_too(kind, rest):
+    encoded = base64.b64encode(HEADS[kind] + rest).decode()
+    assert inline_image(encoded) == f"data:{kind};base64,{encoded}"
+
+
+@given(st.text().filter(lambda text: not text.startswith("data:")))
+def test_other_texts_are_none(text):
+    assert inline_image(text) is None
+
+
+@given(st.binary(max_size=20))
+def test_other_data_urls_are_refused(content):
+    with pytest.raises(ValueError, match="PNG"):
+        inline_image("data:image/png;base64," + base64.b64encode(b"x" + content).decode())
+
+
+def test_what_is_not_there_is_no_image(tmp_path):
+    assert not is_image(tmp_path / "none.png")
