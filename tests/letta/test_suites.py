@@ -185,6 +185,18 @@ def test_a_suite_passes_when_one_of_its_runs_does(project):
     assert set(outcome.summary.native) == {"run_1", "run_2", "statistics"}
 
 
+def test_each_of_several_runs_keeps_what_its_gate_measured_and_its_errors(project):
+    (project / "agent.py").write_text(
+        AGENT + "\n\ndef worsens(message, ctx):\n"
+        "    return knows_france(message, ctx) if ctx.run == 1 or 'Italy' in message else 1 / 0\n"
+    )
+    gate = run(project, SUITE + "num_runs: 2\n", target="agent.py:worsens").summary.gate
+    assert [(r.passed, r.parts[0].value, r.parts[0].n, r.reason) for r in gate.runs] == [
+        (True, 0.5, 2, "0 of 2 rows had errors (0.0%)"),
+        (False, 0.0, 1, "1 of 2 rows had errors (50.0%)"),
+    ]
+
+
 def test_models_are_variants(project):
     suite = SUITE.replace("agent_id: agent-1", "agent_id: agent-1, model_handles: [z, a]")
     outcome = run(project, suite)

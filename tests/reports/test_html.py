@@ -77,6 +77,7 @@ def cell(text: str, **fields: Any) -> Iterator[Any]:
 def hostile_page(text: str) -> str:
     run = MemoryStore().create(plan(evaluators=[EvaluatorSpec(text, text)]), [a_case()], {})
     trace, result, verdict = cell(text)
+    part = GatePart(text, False, 0.5, ">=", 0.9, 2)
     run.append_trace(trace)
     run.append_results([result])
     run.append_verdict(verdict)
@@ -87,7 +88,7 @@ def hostile_page(text: str) -> str:
             config_path=text,
             variants=[variant(text, cells={"error": 1})],
             by_evaluator=[EvaluatorRollup(text, {text: EvaluatorRate(0.5, 0.5, 2, (0.1, 0.9), 2, 1, 1)})],
-            gate=GateOutcome(False, [GatePart(text, False, 0.5, ">=", 0.9, 2)], text),
+            gate=GateOutcome(False, [part], text, runs=[GateOutcome(False, [part], text)] * 2),
         ),
     )
 

@@ -83,6 +83,18 @@ def test_every_row_of_a_table_has_the_same_cells() -> None:
     assert len({row.count("|") for row in rows}) == 1
 
 
+def test_a_gate_of_several_runs_says_what_each_measured() -> None:
+    runs = [GateOutcome(value >= 0.5, [GatePart("avg", value >= 0.5, value, "gte", 0.5, 4)]) for value in (0.2, 0.6)]
+    text = rendered(gate=GateOutcome(True, runs=runs))
+    assert text.partition("## Gate: passed\n\n")[2].splitlines()[:5] == [
+        "- run 1: failed",
+        "  - missed: `avg 0.2 gte 0.5 (n=4)`",
+        "- run 2: passed",
+        "  - held: `avg 0.6 gte 0.5 (n=4)`",
+        "- `avg 0.4 ± 0.283, mean and standard deviation of 2 runs`",
+    ]
+
+
 def test_a_gate_says_what_it_measured_and_keeps_its_reason_in_a_code_span() -> None:
     text = rendered(gate=GateOutcome(False, [GatePart("avg", False, 0.82, "gte", 0.9, 24)], HOSTILE))
     assert "- missed: `avg 0.82 gte 0.9 (n=24)`" in text

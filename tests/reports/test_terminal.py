@@ -113,6 +113,19 @@ def test_a_failure_that_a_retry_mended_is_not_listed() -> None:
     assert [verdict.case_id for verdict in found.failed] == ["c4"]
 
 
+def test_a_gate_of_several_runs_says_what_each_measured_and_how_far_they_differ() -> None:
+    runs = [GateOutcome(value >= 0.5, [GatePart("avg", value >= 0.5, value, "gte", 0.5, 4)]) for value in (0.2, 0.6)]
+    text = shown(gate=GateOutcome(True, runs=runs))
+    assert [line.split() for line in text[text.index("gate") :].splitlines()] == [
+        ["gate", "passed"],
+        ["run", "1", "failed"],
+        ["missed", "avg", "0.2", "gte", "0.5", "(n=4)"],
+        ["run", "2", "passed"],
+        ["held", "avg", "0.6", "gte", "0.5", "(n=4)"],
+        ["avg", "0.4", "±", "0.283,", "mean", "and", "standard", "deviation", "of", "2", "runs"],
+    ]
+
+
 def test_colours_say_nothing_that_the_text_does_not() -> None:
     painted = "\n".join(run_lines(plan(), summary(), Paint(True)))
     for code in ("0", "1", "2", "31", "32", "33", "35"):

@@ -154,6 +154,8 @@ class GateOutcome(msgspec.Struct):
     passed: bool
     parts: list[GatePart] = []
     reason: str = ""
+    runs: list[GateOutcome] = []
+    """What each run came to, in their order, where the suite ran several times and was decided run by run."""
 
 
 class RunSummary(msgspec.Struct):

@@ -199,8 +199,18 @@ def _ids(ids: Sequence[str], style: str) -> Html:
 
 def _gate(gate: GateOutcome) -> Html:
     outcome = _outcome(gate.passed, "passed", "failed")
+    runs = [
+        element("li", f"run {i} ", _outcome(run.passed, "passed", "failed"), f" {run.reason}", _conditions(run))
+        for i, run in enumerate(gate.runs, 1)
+    ]
+    spreads = [element("li", line) for line in numbers.over_runs(gate.runs)]
+    reason = element("p", gate.reason) if gate.reason else ""
+    return _section(joined("Gate: ", outcome), reason, _conditions(gate), element("ul", runs, spreads) if runs else "")
+
+
+def _conditions(gate: GateOutcome) -> Html | str:
     parts = [element("li", _outcome(p.passed, "held", "missed"), f": {numbers.condition(p)}") for p in gate.parts]
-    return _section(joined("Gate: ", outcome), element("p", gate.reason) if gate.reason else "", element("ul", parts))
+    return element("ul", parts) if parts else ""
 
 
 def _outcome(passed: bool, good: str, bad: str) -> Html:

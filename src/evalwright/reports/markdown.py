@@ -148,9 +148,18 @@ def _comparison(comparison: ComparisonReport) -> list[str]:
 
 
 def _gate(gate: GateOutcome) -> list[str]:
-    reason = f": {code(gate.reason, 200)}" if gate.reason else ""
-    conditions = [f"- {'held' if p.passed else 'missed'}: {code(numbers.condition(p), 200)}" for p in gate.parts]
-    return [f"## Gate: {'passed' if gate.passed else 'failed'}{reason}", "", *conditions]
+    lines = [f"## Gate: {_outcome(gate)}", "", *_conditions(gate)]
+    for i, run in enumerate(gate.runs, 1):
+        lines += [f"- run {i}: {_outcome(run)}", *(f"  {line}" for line in _conditions(run))]
+    return [*lines, *(f"- {code(line, 200)}" for line in numbers.over_runs(gate.runs))]
+
+
+def _outcome(gate: GateOutcome) -> str:
+    return ("passed" if gate.passed else "failed") + (f": {code(gate.reason, 200)}" if gate.reason else "")
+
+
+def _conditions(gate: GateOutcome) -> list[str]:
+    return [f"- {'held' if p.passed else 'missed'}: {code(numbers.condition(p), 200)}" for p in gate.parts]
 
 
 def _ids(ids: Sequence[str]) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from evalwright.model.summary import EvaluatorRate, GatePart
+import statistics
+from collections.abc import Sequence
+
+from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart
 
 __all__ = [
     "condition",
@@ -12,6 +15,7 @@ __all__ = [
     "mean",
     "mean_duration",
     "money",
+    "over_runs",
     "percent",
     "points",
     "probability",
@@ -39,6 +43,17 @@ def condition(part: GatePart) -> str:
     measured = "not measured" if part.value is None else f"{part.value:g}"
     held = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
     return f"{part.name} {measured}{held} (n={part.n:,})"
+
+
+def over_runs(runs: Sequence[GateOutcome]) -> list[str]:
+    """Mean and sample standard deviation of what each condition of a gate measured in every run."""
+    lines: dict[str, None] = {}
+    for parts in zip(*(run.parts for run in runs), strict=True):
+        values = [part.value for part in parts if part.value is not None]
+        if len(values) > 1:
+            measured = f"{parts[0].name} {statistics.mean(values):g} ± {statistics.stdev(values):.3g}"
+            lines[f"{measured}, mean and standard deviation of {len(values):,} runs"] = None
+    return list(lines)
 
 
 def points(delta: float, ends: tuple[float, float] | None = None) -> str:

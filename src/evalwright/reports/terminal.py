@@ -43,10 +43,17 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
 
 
 def _gate(gate: GateOutcome, paint: Paint) -> list[str]:
+    lines = _outcome("gate", gate, paint)
+    for i, run in enumerate(gate.runs, 1):
+        lines += [f"  {line}" for line in _outcome(f"run {i}", run, paint)]
+    return [*lines, *(f"  {line}" for line in numbers.over_runs(gate.runs))]
+
+
+def _outcome(name: str, gate: GateOutcome, paint: Paint) -> list[str]:
     outcome = paint("passed", "pass") if gate.passed else paint("failed", "fail")
     reason = f"  {one_line(gate.reason, _LONGEST_REASON)}" if gate.reason else ""
     held = {True: "held", False: "missed"}
-    return [f"gate {outcome}{reason}", *(f"  {held[p.passed]:6}  {numbers.condition(p)}" for p in gate.parts)]
+    return [f"{name} {outcome}{reason}", *(f"  {held[p.passed]:6}  {numbers.condition(p)}" for p in gate.parts)]
 
 
 def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:

@@ -77,25 +77,26 @@ class LettaAggregate:
     def _decided(self, rows: Sequence[_Row]) -> GateOutcome:
         gate = self._gate
         if gate is None or gate["kind"] == "reward":
-            return GateOutcome(True, reason="the suite has no gate")
+            return GateOutcome(True, reason=_errors(rows))
         counted = rows
         if gate["kind"] == "legacy" and gate["aggregation"] == "accuracy":
             counted = [row for row in rows if row.attempted or (row.grades is None and not row.errored)]
-        return decided(gate, {key: _scores(counted, key) for key in self._keys})
+        outcome = decided(gate, {key: _scores(counted, key) for key in self._keys})
+        outcome.reason = _errors(rows)
+        return outcome
 
     def _overall(self, gates: Sequence[GateOutcome], rows: Sequence[_Row]) -> GateOutcome:
         """At least one run must pass; `max_error_rate` bounds the share of rows without a verdict."""
         passed = sum(gate.passed for gate in gates)
-        errors = sum(row.errored for row in rows)
-        share = errors / len(rows) if rows else 0.0
-        reason = f"{errors} of {len(rows)} rows had errors ({share:.1%})"
+        outcome = GateOutcome(passed > 0, gates[0].parts, _errors(rows))
         if len(gates) > 1:
-            reason = f"{passed} of {len(gates)} runs passed; {reason}"
+            reason = f"{passed} of {len(gates)} runs passed; {outcome.reason}"
+            outcome = GateOutcome(outcome.passed, [], reason, list(gates))
         limit = (self._gate or {}).get("max_error_rate")
-        sound = limit is None or share <= limit
-        if not sound:
-            reason += f", more than the {limit:.1%} of --max-error-rate"
-        return GateOutcome(passed > 0 and sound, gates[0].parts if len(gates) == 1 else [], reason)
+        if limit is not None and _error_rate(rows) > limit:
+            outcome.passed = False
+            outcome.reason += f", more than the {limit:.1%} of --max-error-rate"
+        return outcome
 
     def _numbers(self, rows: Sequence[_Row], gate: GateOutcome) -> dict[str, Any]:
         primary = self._primary()
@@ -176,6 +177,14 @@ def grades_of(results: Collection[ResultLike], judges: Collection[str]) -> dict[
                 return None
             grades[row.evaluator] = 0.0
     return grades
+
+
+def _errors(rows: Sequence[_Row]) -> str:
+    return f"{sum(row.errored for row in rows)} of {len(rows)} rows had errors ({_error_rate(rows):.1%})"
+
+
+def _error_rate(rows: Sequence[_Row]) -> float:
+    return sum(row.errored for row in rows) / len(rows) if rows else 0.0
 
 
 def _scores(rows: Sequence[_Row], key: str) -> list[float]:
