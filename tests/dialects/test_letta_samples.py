@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -75,8 +76,26 @@ def test_a_mistake_is_told_with_its_line(tmp_path, line, key):
 
 
 def test_all_mistakes_of_a_table_are_told_at_once(tmp_path):
-    text = 'input,tags,agent_args\n"two\nlines",[],\n,[],\nb,nope,\nc,,[1]\n'
-    assert problems(written(tmp_path, text, "d.csv")) == [(4, ""), (5, ""), (6, "agent_args")]
+    text = 'input,tags,agent_args\n"two\nlines",[],\n,[],\nb,nope,{\n[,,[1]\n[],,\n'
+    assert problems(written(tmp_path, text, "d.csv")) == [
+        (4, "input"),
+        (5, "tags"),
+        (5, "agent_args"),
+        (6, "agent_args"),
+        (7, "input"),
+    ]
+
+
+def test_an_id_that_comes_again_is_told_beside_another_mistake_of_its_line(tmp_path):
+    text = '{"id": 1, "input": "a"}\n{"id": 1, "input": 5}\n{"id": true, "input": "b"}\n{"id": 2, "input": "c"}\n'
+    assert problems(written(tmp_path, text)) == [(2, "input"), (2, "id"), (3, "id")]
+
+
+def test_a_file_is_named_from_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as raised:
+        read(written(tmp_path, "{\n"))
+    assert [problem.file for problem in raised.value.problems] == ["d.jsonl"]
 
 
 @pytest.mark.parametrize("text", ["", "input\n", "question\nx\n", 'input\n"unclosed\n', "input\na,b\n"])
@@ -109,9 +128,62 @@ def test_cells_are_text_as_it_stands_but_for_space_around(tmp_path_factory, rows
     assert [(c.input, c.extra["ground_truth"]) for c in cases] == [(a.strip(), b.strip()) for a, b in rows]
 
 
-def test_three_mistakes_of_a_table_are_told_with_the_lines_where_their_records_begin(tmp_path):
+def test_three_mistakes_of_a_table_are_told_at_once(tmp_path):
     text = 'input,tags,rubric_vars\n"two\nlines",,\nx,[1],\ny,,{\n"two\nmore",nope,\nz,,\n'
-    assert problems(written(tmp_path, text, "d.csv")) == [(4, "tags"), (5, ""), (6, "")]
+    assert problems(written(tmp_path, text, "d.csv")) == [(4, "tags"), (5, "rubric_vars"), (6, "tags")]
+
+
+ENDS = st.sampled_from(["\n", "\r\n", "\r"])
+RECORDS = st.sampled_from(
+    [
+        ("", None),
+        ("a,", None),
+        ('"a","[]"', None),
+        ('"two\nlines",', None),
+        ('"two\r\nlines, ""quoted""","[""t""]"', None),
+        ('"two\rlines\n\n\n",', None),
+        (",", "input"),
+        ('" \n",""', "input"),
+        ("[a],", "input"),
+        ('"[1,\n2]",', "input"),
+        ("a,nope", "tags"),
+        ('"two\nlines","{"', "tags"),
+        ("b,[1]", "tags"),
+        ('a,b,"c\nd"', ""),
+    ]
+)
+"""Records of a table with the columns input and tags, and of what a mistake in them is told."""
+
+
+@given(st.lists(st.tuples(RECORDS, ENDS), max_size=12), ENDS, st.booleans())
+def test_mistakes_of_a_table_are_told_with_the_lines_where_their_records_begin(tmp_path_factory, rows, end, marked):
+    text, expected = "\ufeff" * marked + "input,tags" + end, []
+    for (record, mistake), ending in rows:
+        if mistake is not None:
+            expected.append((len(re.split("\r\n|\r|\n", text)), mistake))
+        text += record + ending
+    path = written(tmp_path_factory.mktemp("d"), text, "d.csv")
+    found = problems(path) if expected else read(path, allow_empty=True) and []
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"input\nfine\n\xc3\n\xff\n", 3),
+        (b'input\nfine\n"never closed\nand so on\n', 3),
+        (b'input\nfine\n"closed"too early\n', 3),
+    ],
+)
+def test_what_is_no_table_is_one_mistake(tmp_path, content, line):
+    path = tmp_path / "d.csv"
+    path.write_bytes(content)
+    assert problems(path) == [(line, "")]
+
+
+def test_cells_have_no_greatest_size(tmp_path):
+    (case,) = read(written(tmp_path, "input\n" + "x" * 10_000_000 + "\n", "d.csv"))
+    assert len(case.input) == 10_000_000
 
 
 def test_ids_that_come_again_name_both_lines(tmp_path):

@@ -7,12 +7,12 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing
-from pathlib import Path
 
 import msgspec
 
 from evalwright.cli.masks import masked_summary, masker_of
 from evalwright.cli.screen import paint_for, say
+from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
 from evalwright.reports.shortfalls import Shortfalls, shortfalls
 from evalwright.reports.terminal import run_lines, shortfall_lines
@@ -50,12 +50,12 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool, secrets: Mapping[st
         return code
     if not quiet:
         say(_lines(outcome, summary, paint_for(sys.stdout)))
-    say([harmless(str(_shown(outcome.run_dir)))])
+    say([harmless(str(seen_from_here(outcome.run_dir)))])
     return code
 
 
 def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
-    run = shlex.quote(str(_shown(outcome.run_dir)))
+    run = shlex.quote(str(seen_from_here(outcome.run_dir)))
     lines = run_lines(outcome.plan, summary, paint)
     if problems := shortfall_lines(_shortfalls(outcome, summary), harmless(run), paint):
         lines += ["", *problems]
@@ -76,11 +76,3 @@ def _next(outcome: Outcome, run: str) -> str:
         return f"evalwright resume {run}"
     commands = {0: f"evalwright inspect {run}", 3: f"evalwright retry {run}"}
     return commands.get(outcome.exit_code, f"evalwright inspect {run} --failed")
-
-
-def _shown(folder: Path) -> Path:
-    """The folder as seen from the working directory where it lies below it."""
-    try:
-        return folder.relative_to(Path.cwd())
-    except ValueError:
-        return folder

@@ -12,6 +12,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import lines_of
+from evalwright.files.paths import seen_from_here
 from evalwright.files.places import Place
 from evalwright.files.repeats import Repeats
 from evalwright.model.case import ForeignCase
@@ -54,7 +55,9 @@ class _Row(NamedTuple):
     """From 0, counted over the whole file."""
     line: int
     fields: dict[str, Any] | None
-    mistake: str = ""
+    """None where the line is no sample at all."""
+    mistakes: Sequence[tuple[str, str]] = ()
+    """Fields and messages of what could not be read: such a field counts as absent, an input as text."""
 
 
 class _Mistakes:
@@ -69,12 +72,12 @@ class _Mistakes:
         if len(self._kept) < _MOST_PROBLEMS:
             self._kept.append(problem)
 
-    def refuse(self, path: Path) -> None:
+    def refuse(self, file: str) -> None:
         """Raise InputError if there are any."""
         if self.count:
             noun = "problem" if self.count == 1 else "problems"
             shown = f", the first {_MOST_PROBLEMS}:" if self.count > _MOST_PROBLEMS else ":"
-            raise InputError(self._kept, f"{self.count} {noun} in {path}{shown}")
+            raise InputError(self._kept, f"{self.count} {noun} in {file}{shown}")
 
 
 class Samples:
@@ -82,10 +85,11 @@ class Samples:
 
     def __init__(self, path: Path, folder: Path, selection: Selection) -> None:
         self._path, self._folder, self._selection = path, folder, selection
+        self._shown = str(seen_from_here(path))
         suffix = path.suffix.lower()
         if suffix not in (".jsonl", ".csv"):
             raise InputError(
-                Problem(str(path), f"expected a dataset that ends in .jsonl or .csv, found {path.suffix!r}")
+                Problem(self._shown, f"expected a dataset that ends in .jsonl or .csv, found {path.suffix!r}")
             )
         self._rows = self._csv_rows if suffix == ".csv" else self._jsonl_rows
 
@@ -95,9 +99,10 @@ class Samples:
         for row in self._rows():
             total += 1
             case = self._case(row, mistakes)
+            if (name := _name(row) if case is None else case.id) is not None:
+                ids.add(name)
             if case is None:
                 continue
-            ids.add(case.id)
             if self._wanted(case) and (not self._selection.limit or taken < self._selection.limit):
                 taken += 1
                 self._check(case, row, mistakes)
@@ -107,20 +112,19 @@ class Samples:
         if repeated := ids.hashes():
             self._tell_repeated(repeated, mistakes)
         if not total and not mistakes.count and not self._selection.allow_empty:
-            mistakes.add(Problem(str(self._path), "the dataset is empty: no samples"))
-        mistakes.refuse(self._path)
+            mistakes.add(Problem(self._shown, "the dataset is empty: no samples"))
+        mistakes.refuse(self._shown)
         self._warn(total, taken, unsaid)
 
     def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
         """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
         lines: dict[str, int] = {}
         for row in self._rows():
-            case = self._case(row, _Mistakes())
-            if case is not None and hash(case.id) in hashes:
-                if case.id in lines:
-                    message = f"duplicate id {case.id!r}, first on line {lines[case.id]}"
-                    self._teller(row, mistakes)("id", message)
-                lines.setdefault(case.id, row.line)
+            name = _name(row)
+            if name is not None and hash(name) in hashes:
+                if name in lines:
+                    self._teller(row, mistakes)("id", f"duplicate id {name!r}, first on line {lines[name]}")
+                lines.setdefault(name, row.line)
 
     def _warn(self, total: int, taken: int, unsaid: int) -> None:
         warn, graders = self._selection.warn, self._selection.by_truth
@@ -153,15 +157,16 @@ class Samples:
     def _teller(self, row: _Row, mistakes: _Mistakes) -> Tell:
         def tell(field: str, message: str) -> None:
             where = f"line {row.line}, row {row.number}: " + (f"{field}: " if field else "")
-            mistakes.add(Problem(str(self._path), where + message, row.line, field))
+            mistakes.add(Problem(self._shown, where + message, row.line, field))
 
         return tell
 
     def _case(self, row: _Row, mistakes: _Mistakes) -> ForeignCase | None:
         before = mistakes.count
         tell = self._teller(row, mistakes)
+        for field, message in row.mistakes:
+            tell(field, message)
         if row.fields is None:
-            tell("", row.mistake)
             return None
         fields = row.fields
         asked = _input(fields, tell)
@@ -198,18 +203,31 @@ class Samples:
             try:
                 fields = _json(content)
             except ValueError as error:
-                yield _Row(number, line, None, f"malformed JSON: {error}")
+                yield _Row(number, line, None, [("", f"malformed JSON: {error}")])
                 continue
-            mistake = "" if isinstance(fields, dict) else f"expected an object, found {_kind(fields)}"
-            yield _Row(number, line, None if mistake else fields, mistake)
+            if isinstance(fields, dict):
+                yield _Row(number, line, fields)
+            else:
+                yield _Row(number, line, None, [("", f"expected an object, found {_kind(fields)}")])
 
     def _csv_rows(self) -> Iterator[_Row]:
         csv.field_size_limit(_CSV_LIMIT)
         try:
             with self._path.open(encoding="utf-8-sig", newline="") as file:
-                yield from _records(csv.reader(file, strict=True), str(self._path))
-        except (OSError, ValueError) as error:
-            raise InputError(Problem(str(self._path), f"cannot be read: {error}")) from error
+                yield from _records(csv.reader(file, strict=True), self._shown)
+        except UnicodeDecodeError:
+            raise InputError(self._undecodable()) from None
+        except OSError as error:
+            raise InputError(Problem(self._shown, f"cannot be read: {error.strerror}")) from error
+
+    def _undecodable(self) -> Problem:
+        """The first line that is not UTF-8: what decodes the file as a whole tells no line."""
+        for line, content in lines_of(self._path):
+            try:
+                content.decode()
+            except UnicodeDecodeError as error:
+                return Problem(self._shown, f"line {line}: byte {error.start + 1} of it is not UTF-8", line)
+        return Problem(self._shown, "cannot be read: it is not UTF-8")
 
 
 def _records(reader: Any, file: str) -> Iterator[_Row]:
@@ -225,7 +243,7 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            yield _Row(number + 1, line, None, f"malformed CSV: {error}")
+            yield _Row(number + 1, line, None, [("", f"malformed CSV: {error}")])
             return
         if cells is None:
             return
@@ -233,7 +251,8 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
             continue
         number += 1
         if len(cells) > len(header):
-            yield _Row(number, line, None, f"found {len(cells)} cells, expected {len(header)}, as many as columns")
+            many = f"found {len(cells)} cells, expected {len(header)}, as many as columns"
+            yield _Row(number, line, None, [("", many)])
         else:
             yield _decoded(number, line, zip(columns, cells, strict=False))
 
@@ -241,15 +260,18 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
 def _decoded(number: int, line: int, cells: Iterable[tuple[tuple[str, _Cell], str]]) -> _Row:
     """Cells are text; those of some columns hold JSON, and blank ones are absent."""
     fields: dict[str, Any] = {}
+    mistakes: list[tuple[str, str]] = []
     for (name, value_of), cell in cells:
         if cell and not cell.isspace():
             try:
                 fields[name] = value_of(cell)
             except ValueError as error:
-                return _Row(number, line, None, f"{name}: invalid JSON: {error}")
+                fields[name] = cell if name in ("input", "prompt") else None
+                mistakes.append((name, f"invalid JSON: {error}"))
     if "input" not in fields and "prompt" not in fields:
-        return _Row(number, line, None, "input: the cell is empty")
-    return _Row(number, line, fields)
+        fields["input"] = ""
+        mistakes.append(("input", "the cell is empty"))
+    return _Row(number, line, fields, mistakes)
 
 
 _Cell = Callable[[str], Any]
@@ -347,6 +369,15 @@ def _id(fields: dict[str, Any], number: int, tell: Tell) -> int | str:
         tell(key, f"expected an integer or text, found {_kind(value)}")
         return number
     return value
+
+
+def _name(row: _Row) -> str | None:
+    """The id of a row as text, where it has one that can be read."""
+    if row.fields is None:
+        return None
+    wrong: list[str] = []
+    name = _id(row.fields, row.number, lambda _field, message: wrong.append(message))
+    return None if wrong else str(name)
 
 
 def _kind(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["named_in"]
+__all__ = ["named_in", "seen_from_here"]
 
 
 def named_in(file: Path, name: str) -> Path:
@@ -13,6 +13,12 @@ def named_in(file: Path, name: str) -> Path:
     path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises for an unknown user
     beside = file.parent / path
     return beside if not _exists(path) and _exists(beside) else path
+
+
+def seen_from_here(path: Path) -> Path:
+    """The path from the working directory where it lies below it."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _exists(path: Path) -> bool:

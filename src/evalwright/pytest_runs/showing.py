@@ -6,6 +6,7 @@ import os
 import shlex
 
 from evalwright.files.masking import Masker
+from evalwright.files.paths import seen_from_here
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.options import Outcome
@@ -15,10 +16,7 @@ __all__ = ["lines_of"]
 
 def lines_of(outcome: Outcome, colours: bool) -> list[str]:
     """The numbers of a run and where it is."""
-    try:
-        run = str(outcome.run_dir.relative_to(os.getcwd()))  # noqa: PTH109
-    except ValueError:
-        run = str(outcome.run_dir)
+    run = str(seen_from_here(outcome.run_dir))
     mask = Masker.of({}, os.environ).mask_text
     lines = [mask(line) for line in run_lines(outcome.plan, outcome.summary, Paint(colours))]
     return [*lines, *outcome.notes, "", f"evalwright inspect {harmless(shlex.quote(run))}"]

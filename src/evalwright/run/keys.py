@@ -9,6 +9,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import build_evaluator
+from evalwright.files.paths import seen_from_here
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.libraries import load_library
@@ -80,9 +81,7 @@ def _holds_replies(models: ModelChoices) -> bool:
 
 
 def _problem(plan: Plan, name: str, message: str) -> Problem:
-    file = Path(plan.config_path)
-    shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
-    return Problem(str(shown), message, key=name)
+    return Problem(str(seen_from_here(Path(plan.config_path))), message, key=name)
 
 
 def _targets(plan: Plan) -> list[_Asking]:
