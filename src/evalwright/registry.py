@@ -48,6 +48,7 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "evaluators": {
         **{name: f"evalwright.pixie.premade:{name}" for name in PREMADE},
+        "answered": "evalwright.evaluators.answered:Answered",
         "ascii_printable_only": "evalwright.evaluators.ground_truth:AsciiPrintableOnly",
         "bad_tool_failure_recovery": "evalwright.evaluators.step_checks:BadToolFailureRecovery",
         "code_judge": "evalwright.evaluators.code_judge:CodeJudge",

@@ -283,15 +283,18 @@ def test_a_mapping_is_refused(tmp_path):
 @pytest.fixture
 def judged(tmp_path):
     failed = {**span(1, "ask", status={"code": 2, "message": "boom"}), "traceId": "ef" * 16}
-    silent = {**span(1, "ask"), "traceId": "ab" * 16}
-    imported(tmp_path, exported(span(1, "ask"), model_call("messages"), silent, failed))
+    silent = {**span(1, "ask", {"input.value": "Where?"}), "traceId": "ab" * 16}
+    wordless = {**span(1, "ask", {"gen_ai.usage.input_tokens": 7}), "traceId": "ac" * 16}
+    shielded = {"input.value": "Where?", "output.value": "__REDACTED__"}
+    hidden = {**span(1, "ask", shielded), "traceId": "ad" * 16}
+    imported(tmp_path, exported(span(1, "ask"), model_call("messages"), silent, wordless, hidden, failed))
     suite = Evalh().load(tmp_path / "out" / "eval.yaml", {})
     outcome = run_suite(suite, RunOptions(out=tmp_path / "runs"))
     return outcome.summary.variants[0]
 
 
-def test_the_suite_runs_and_what_failed_gets_no_verdict(judged):
-    assert [judged.cells[name] for name in ("pass", "fail", "error")] == [1, 1, 1]
+def test_the_suite_runs_and_what_failed_or_was_not_recorded_gets_no_verdict(judged):
+    assert [judged.cells[name] for name in ("pass", "fail", "skip", "error")] == [1, 1, 2, 1]
 
 
 _PARTS = st.sampled_from([

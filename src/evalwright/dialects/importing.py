@@ -27,11 +27,7 @@ __all__ = ["ANSWERED", "ImportResult", "check_free", "import_recordings", "write
 
 _CASES, _SUITE = "cases.jsonl", "eval.yaml"
 
-ANSWERED: Final[dict[str, Any]] = {
-    "name": "answered",
-    "type": "schema_match",
-    "config": {"field": "output.final_answer", "schema": {"type": "string", "minLength": 1}},
-}
+ANSWERED: Final[dict[str, Any]] = {"name": "answered", "type": "answered"}
 """The evaluator for recordings of which nothing is known: there is an answer."""
 
 _MOST_PROBLEMS = 100

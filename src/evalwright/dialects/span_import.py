@@ -123,7 +123,7 @@ class _Told:
         self.cases = 0
         self._source = source
         self._losses = losses
-        self._counts = {"err": 0, "silent": 0, "warned": 0}
+        self._counts = {"err": 0, "silent": 0, "unrecorded": 0, "warned": 0}
 
     def lines(self, gathered: _Gathered) -> Iterator[bytes]:
         encoder = msgspec.json.Encoder()
@@ -140,13 +140,16 @@ class _Told:
     def _note(self, trace: Trace) -> None:
         self.cases += 1
         self._counts["err"] += trace.error is not None
-        self._counts["silent"] += trace.error is None and not trace.output.final_answer
+        unrecorded = "answer_unrecorded" in trace.extra
+        self._counts["unrecorded"] += unrecorded
+        self._counts["silent"] += not (trace.error or trace.output.final_answer or unrecorded)
         self._counts["warned"] += "warnings" in trace.extra
 
     def notes(self) -> list[str]:
         says = {
             "err": "traces failed or are broken, their cases err",
-            "silent": "traces tell no answer: was the content of messages recorded?",
+            "silent": "traces tell no answer, their cases fail",
+            "unrecorded": "traces were exported without what was answered, their cases are skipped",
             "warned": "traces have warnings, see extra.warnings",
         }
         counted = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]

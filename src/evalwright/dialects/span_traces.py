@@ -26,6 +26,8 @@ from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, T
 __all__ = ["trace_of"]
 
 _MOST_WARNINGS = 20
+_HIDDEN = "__REDACTED__"
+"""What OpenInference's exporters put in the place of a value that they were told to hide."""
 _ABOUT = ("session.id", "gen_ai.conversation.id", "user.id", "gen_ai.agent.name")
 _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_ai.input.messages", "gen_ai.prompt",
          "gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
@@ -58,6 +60,9 @@ def trace_of(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[str, A
         extra={"source": "import", "trace_id": tree.top.trace_id, "imported_from": {"file": file}},
         spans=[tree.span(one) for one in tree.ordered],
     )
+    unrecorded = tree.unrecorded(asked, said)
+    if trace.error is None and unrecorded is not None:
+        trace.extra["answer_unrecorded"] = unrecorded
     if tree.warnings:
         trace.extra["warnings"] = tree.warnings[:_MOST_WARNINGS]
     return trace, tree.about()
@@ -68,6 +73,7 @@ class _Tree:
 
     def __init__(self, records: Sequence[WireSpan]) -> None:
         self.warnings: list[str] = []
+        self._hidden = False
         self._faults: list[str] = []
         self._spans: dict[str, WireSpan] = {}
         for record in records:
@@ -89,6 +95,10 @@ class _Tree:
         record.span_id = record.span_id or f"unidentified-{len(self._spans) + 1}"
         where = f"span {record.span_id} ({record.name or 'unnamed'})"
         faults = list(record.faults)
+        hidden = [key for key, value in record.attributes.items() if value == _HIDDEN]
+        for key in hidden:
+            del record.attributes[key]
+            self._hidden = True
         if record.started_at and record.finished_at and record.finished_at < record.started_at:
             faults.append("ends before it starts")
         self._faults += [f"{where}: {fault}" for fault in faults]
@@ -206,6 +216,14 @@ class _Tree:
             if text:
                 return Output(text, talk.thinking, shown if isinstance(shown, dict) else None)
         return Output(talk.final_answer or self._only_text(shown_output, "assistant"), talk.thinking)
+
+    def unrecorded(self, asked: dict[str, Any], said: Output) -> str | None:
+        """Why nobody can know what was answered; None where it is told, or that there was nothing."""
+        if said.final_answer:
+            return None
+        if self._hidden:
+            return f"what was said was hidden before the export ({_HIDDEN})"
+        return None if asked["user_message"] else "the export holds no words, neither asked nor answered"
 
     def _only_text(self, shown: Any, role: str) -> str | None:
         """By the values of model calls that tell no messages."""
