@@ -74,7 +74,7 @@ KINDS: dict[str, dict[str, str]] = {
         "ground_truth_matches": "evalwright.evaluators.ground_truth:Matches",
         "hallucinated_tool_result_judge": "evalwright.evaluators.conversation_judges:HallucinatedToolResultJudge",
         "invalid_state_transition": "evalwright.evaluators.step_checks:InvalidStateTransition",
-        "in_test": "evalwright.pytest_runs.stand_ins:evaluator",
+        "in_test": "evalwright.pytest_runs.stand_ins:Said",
         "latency": "evalwright.evaluators.execution:Latency",
         "latency_first_token_under": "evalwright.evaluators.limits:LatencyFirstTokenUnder",
         "latency_under": "evalwright.evaluators.limits:LatencyUnder",

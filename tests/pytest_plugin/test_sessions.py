@@ -99,6 +99,13 @@ def test_the_folder_of_runs_is_chosen(session, options, ini):
     assert session.verdicts("kept") == {"test_a.py::test_one": "pass"}
 
 
+def told_of(session):
+    def told(row):
+        return row.passed, row.score, row.reason, row.detail, row.error and (row.error.type, row.error.message)
+
+    return {row.evaluator: told(row) for row in session.records(EvaluationResult)}
+
+
 def test_several_processes_make_one_run(session):
     body = "@pytest.mark.parametrize('n', range(6))\ndef test_many(n): passing('hi', 'oh')\n"
     session.run("-n", "2", a=body).assert_outcomes(failed=6)
@@ -146,10 +153,20 @@ def test_the_run_is_judged_again_by_evaluators_that_a_file_or_a_name_leads_to(se
     assert {row.evaluator: row.passed for row in session.records(EvaluationResult)}["ValidJSON"] is False
 
 
-def test_a_run_with_evaluators_made_in_tests_is_not_judged_again_by_halves(session, capsys):
-    session.run(a="def test_lambda(): passing('hi', by=[lambda evaluable: 1.0])\n")
-    assert re_evaluate(session.runs()[0]) == 2
-    assert "lives in a test" in capsys.readouterr().err
+def test_what_evaluators_made_in_tests_said_stays_when_others_judge_again(session):
+    body = """
+def test_own():
+    def half(evaluable): return pixie.Evaluation(0.5, "by half", {"of": 2})
+    def broken(evaluable): raise KeyError("lost")
+    with pytest.raises(KeyError):
+        passing("hi", by=[is_hi, half, broken, lambda evaluable: pixie.Evaluation(0.0, "no")])
+"""
+    session.run(a=body)
+    before = told_of(session)
+    (session.pytester.path / "test_a.py").write_text("def is_hi(evaluable): return 0.25\n")
+    re_evaluate(session.runs()[0])
+    changed = {**before, "is_hi": (False, 0.25, "", {}, None)}
+    assert told_of(session) == changed
 
 
 def test_the_pixie_module_is_served_to_every_process(session):

@@ -9,6 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
@@ -17,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.pixie.noting import PASSES, Note
 from evalwright.pytest_runs.spool import Record
-from evalwright.pytest_runs.stand_ins import TestOutcome
+from evalwright.pytest_runs.stand_ins import TestOutcome, said
 from evalwright.run.failures import evaluator_failure
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.failures import target_failure
@@ -99,7 +101,7 @@ def _of_note(test: str, position: int, case_id: str, note: Note) -> Record:
     description, specs = fields.pop("description"), _specs(note)
     own = note.given is getattr(note.evaluable, "eval_input", None)
     given = _collapsed(fields["eval_input"]) if own else plain(note.given, "input", replaced)
-    case = Case(case_id, given, description=description, extra=fields, evaluators=specs)
+    case = Case(case_id, given, description=description, extra=fields)
     answer = observed_answer(fields, captured) if note.evaluable is not None else Answer()
     answer.error = target_failure(note.error) if note.error is not None else None
     if note.spans:
@@ -109,7 +111,12 @@ def _of_note(test: str, position: int, case_id: str, note: Note) -> Record:
     if replaced:
         answer.extra["replaced"] = replaced
     trace = _trace(case, note.started_at, note.finished_at, answer)
-    return record_of(test, position, case, trace, _results(note, trace, specs))
+    results = _results(note, trace, specs)
+    case.evaluators = [
+        msgspec.structs.replace(spec, config=said(result)) if spec.type == "in_test" else spec
+        for spec, result in zip(specs, results, strict=True)
+    ]
+    return record_of(test, position, case, trace, results)
 
 
 def _fields(note: Note, notes: list[str]) -> dict[str, Any]:
@@ -137,7 +144,7 @@ def _collapsed(items: Sequence[dict[str, Any]]) -> Any:
 
 
 def _specs(note: Note) -> list[EvaluatorSpec]:
-    """Evaluators that a later judgement can make again by name or file; the others by what they are called."""
+    """Evaluators that a later judgement can make again by name or file; the others without what they said."""
     from evalwright.pixie.evaluation import label_of
 
     seen: dict[str, int] = {}
@@ -145,7 +152,7 @@ def _specs(note: Note) -> list[EvaluatorSpec]:
     for one in note.evaluators:
         label = label_of(one)
         seen[label] = count = seen.get(label, 0) + 1
-        kind, config = _kind(one) or ("in_test", {"name": label})
+        kind, config = _kind(one) or ("in_test", {})
         threshold = None if note.threshold == PASSES else note.threshold
         specs.append(EvaluatorSpec(label if count == 1 else f"{label}#{count}", kind, config, threshold=threshold))
     return specs

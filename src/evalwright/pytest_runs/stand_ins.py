@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.model.plan import Variant
-from evalwright.model.result import Evaluation
+from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Trace, TraceError
 
-__all__ = ["TestOutcome", "evaluator", "target"]
-
-
-def evaluator(name: str) -> NoReturn:
-    """For an evaluator that only its test can make. Raises InputError."""
-    raise InputError(f"{name!r} lives in a test: run the tests again to judge by it again")
+__all__ = ["Said", "TestOutcome", "said", "target"]
 
 
 def target(variant: Variant) -> NoReturn:
     """For the system that the tests called. Raises InputError."""
     raise InputError(f"the cells of {variant.name!r} come from tests: run the tests again")
+
+
+def said(result: EvaluationResult) -> dict[str, Any]:
+    """The configuration of what says the same again."""
+    found: dict[str, Any] = msgspec.to_builtins({name: getattr(result, name) for name in Said.__struct_fields__})
+    return found
+
+
+class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What an evaluator said that only its test can make: it stays as it was when others judge again."""
+
+    uses_case = False
+
+    passed: bool
+    score: float | None = None
+    reason: str = ""
+    detail: dict[str, Any] = {}
+    skipped: bool = False
+    error: TraceError | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        if self.error is not None:
+            raise EvaluatorError(self.error.message, self.error.type, self.detail)
+        return Evaluation(self.passed, self.score, self.reason, self.detail, self.skipped)
 
 
 class TestOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
