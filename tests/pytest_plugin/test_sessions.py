@@ -74,6 +74,7 @@ async def test_evaluate():
 """
     session.run(a=body).assert_outcomes(passed=1)
     assert [row.evaluator for row in session.records(EvaluationResult)] == ["ExactMatch", "is_hi"]
+    assert session.records(Trace)[0].latency_ms is None
 
 
 def test_a_test_that_fails_though_its_cells_passed_is_a_cell_too(session):
@@ -173,7 +174,7 @@ def test_the_pixie_module_is_served_to_every_process(session):
     session.files({"test_pixie.py": "import pixie\n\ndef test_served(): assert pixie.__name__ == 'evalwright.pixie'\n"})
     words = ("-m", "pytest", "-p", "evalwright.pytest_plugin", "-p", "xdist.plugin", "-n", "1")
     told = session.pytester.run(session.pytester._getpytestargs()[0], "-m", "evalwright.pixie", *words)
-    told.assert_outcomes(passed=1)
+    told.assert_outcomes(passed=1, warnings=0)
 
 
 def test_starting_pytest_imports_nothing_costly(session):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,20 +67,28 @@ async def _run(runnable: Callable[[Any], Any], note: Note) -> list[ObservationNo
     init()
     with listening() as heard:
         note.spans = heard.spans
-        if inspect.iscoroutinefunction(runnable):
-            await runnable(note.given)
-        else:
-            threads = Threads()
-            try:
-                result = await threads.call(_with_loop, runnable, note.given)
-            finally:
-                threads.close()
-            if inspect.isawaitable(result):
-                await result
+        begun = time.monotonic()
+        try:
+            await _called(runnable, note.given)
+        finally:
+            note.seconds = time.monotonic() - begun
     trace = tree_of(heard.spans)
     if not trace:
         raise ValueError("No spans captured: mark the application with observe or start_observation")
     return trace
+
+
+async def _called(runnable: Callable[[Any], Any], given: Any) -> None:
+    if inspect.iscoroutinefunction(runnable):
+        await runnable(given)
+        return
+    threads = Threads()
+    try:
+        result = await threads.call(_with_loop, runnable, given)
+    finally:
+        threads.close()
+    if inspect.isawaitable(result):
+        await result
 
 
 def _with_loop(runnable: Callable[[Any], Any], given: Any) -> Any:

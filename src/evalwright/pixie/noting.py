@@ -30,6 +30,8 @@ class Note:
     error: BaseException | None = None
     """What kept the evaluators from being asked."""
     finished_at: datetime | None = None
+    seconds: float | None = None
+    """How long the application took; None where it was not called."""
 
 
 class Keeper(Protocol):

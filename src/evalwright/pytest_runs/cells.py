@@ -111,6 +111,7 @@ def _of_note(test: str, position: int, case_id: str, note: Note) -> Record:
     if replaced:
         answer.extra["replaced"] = replaced
     trace = _trace(case, note.started_at, note.finished_at, answer)
+    trace.latency_ms = None if note.seconds is None else int(note.seconds * 1000)
     results = _results(note, trace, specs)
     case.evaluators = [
         msgspec.structs.replace(spec, config=said(result)) if spec.type == "in_test" else spec
