@@ -84,9 +84,21 @@ def tools(trajectory, config):
     return " ".join(m.tool_call.name for turn in trajectory for m in turn if isinstance(m, ToolCallMessage))
 
 
+@grader
+def boasts(sample, submission):
+    grade = GradeResult(score=0.5)
+    grade.score = 2.0
+    return grade
+
+
 @suite_setup
 def broken():
     raise ValueError("disk full")
+
+
+@suite_setup
+def leaves():
+    raise SystemExit("disk full")
 """
 
 
@@ -224,9 +236,15 @@ def test_stored_conversations_are_judged_again_without_the_agent(project):
     assert re_evaluate(outcome.run_dir).summary.native == outcome.summary.native
 
 
-def test_a_setup_that_fails_stops_the_run(project):
-    with pytest.raises(InputError, match="disk full"):
-        run(project, SUITE + "setup_script: agent.py:broken\n")
+@pytest.mark.parametrize("setup", ["broken", "leaves"])
+def test_a_setup_that_fails_stops_the_run(project, setup):
+    with pytest.raises(InputError, match=r"Setup failed: .*disk full"):
+        run(project, SUITE + f"setup_script: agent.py:{setup}\n")
+
+
+def test_a_score_that_is_none_is_an_error_however_it_came_about(project):
+    outcome = run(project, SUITE.replace("function: contains}", "function: agent.py:boasts}"))
+    assert {rows(outcome)[str(i), "right"].error.type for i in range(2)} == {"grader_error"}
 
 
 @pytest.mark.parametrize(

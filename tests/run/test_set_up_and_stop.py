@@ -50,6 +50,14 @@ def test_interrupting_a_pause_before_a_retry_leaves_the_cell_for_later(tmp_path,
     assert agents.calls == ["c0", "c0"]
 
 
+def test_interrupting_set_up_ends_the_run_at_once_and_leaves_its_cells_for_later(tmp_path):
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    outcome = run_suite(suite(tmp_path, [1], "agents:Sleeps", config={"init_kwargs": {}}, timeout=30))
+    timer.join()
+    assert (outcome.exit_code, outcome.summary.cells_missing) == (130, 1)
+
+
 def test_a_call_that_was_left_behind_is_not_tried_again(tmp_path, agents):
     rule = RetryRule(max_attempts=3, on=["timeout"])
     outcome = run_suite(suite(tmp_path, [1], "agents:stubborn", timeout=0.3, retry=rule))

@@ -11,6 +11,9 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from pydantic import ValidationError
+
+from evalwright.dialects.evalh_file import expectation
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 from evalwright.evaluators.turns import Turn, blocks_of, turns_of
 from evalwright.letta.decorators import role_of
@@ -101,14 +104,16 @@ def _failed(error: Exception) -> EvaluatorError:
 
 
 def _evaluation(given: Any) -> Evaluation:
-    if not isinstance(given, GradeResult):
-        try:
-            given = GradeResult.model_validate(given, from_attributes=True)
-        except ValueError as error:
-            raise EvaluatorError(f"the grader gave no GradeResult: {error}", "grader_error") from error
-    turns = [turn.model_dump() for turn in given.per_turn_grades or ()]
-    detail = {**({"metadata": given.metadata} if given.metadata else {}), **({"per_turn": turns} if turns else {})}
-    return Evaluation(given.score >= 1.0, given.score, given.rationale or "", detail)
+    try:
+        graded = GradeResult.model_validate(given, from_attributes=True)
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        where = ".".join(map(str, wrong["loc"])) or "it"
+        message = f"the grader gave no GradeResult: {where}: {expectation(wrong['msg'])}, found {wrong['input']!r:.80}"
+        raise EvaluatorError(message, "grader_error") from error
+    turns = [turn.model_dump() for turn in graded.per_turn_grades or ()]
+    detail = {**({"metadata": graded.metadata} if graded.metadata else {}), **({"per_turn": turns} if turns else {})}
+    return Evaluation(graded.score >= 1.0, graded.score, graded.rationale or "", detail)
 
 
 class PythonReward:

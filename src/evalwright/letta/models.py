@@ -55,6 +55,8 @@ class PerTurnGrade(_Open):
 class GradeResult(BaseModel):
     """What a grader gives back. Raises ValueError for a score that is not between 0 and 1."""
 
+    model_config = ConfigDict(revalidate_instances="always")
+
     score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
     rationale: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)

@@ -65,7 +65,7 @@ class LettaAgent:
     async def _set_up(self, setup: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         try:
             await called(self._threads, setup, *arguments)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise InputError(
                 Problem("", f"Setup failed: {type(error).__name__}: {error}", key="setup_script")
             ) from error

@@ -75,6 +75,8 @@ class Runner:
         self._breathed = 0.0
         self.stopping = False
         """Set to finish what runs and start nothing more."""
+        self.setting_up: asyncio.Task[None] | None = None
+        """The run's own task while the user's set-up code has it, which nobody needs to the end."""
 
     async def run(self, attempts: History | None, again: Set[int]) -> None:
         """Run what is left. `again` holds cells to be run once more although they have a trace.
@@ -85,8 +87,8 @@ class Runner:
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
         ticker: list[asyncio.Task[None]] = []
         try:
-            await self._workspaces.open()
-            await self._open_targets()
+            if not await self._set_up():
+                return
             ticker = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
             if attempts is not None:
                 await self._judge_leftovers(attempts, again)
@@ -116,6 +118,8 @@ class Runner:
         for call in self._calls:
             if call.task is not None:
                 call.task.cancel()
+        if self.setting_up is not None:
+            self.setting_up.cancel()
         self._loop.call_later(GRACE, self._ended.set)
 
     def _queues(self, history: History | None, again: Set[int]) -> Iterator[tuple[Iterator[Cell], int]]:
@@ -325,6 +329,20 @@ class Runner:
             except StorageError as error:
                 self._fail(error)
                 return
+
+    async def _set_up(self) -> bool:
+        """Make ready what cells need; False where the user wanted the end before that. Raises InputError."""
+        self.setting_up = asyncio.current_task()
+        try:
+            await self._workspaces.open()
+            await self._open_targets()
+        except asyncio.CancelledError:
+            if not self.stopping:
+                raise
+            return False
+        finally:
+            self.setting_up = None
+        return True
 
     async def _open_targets(self) -> None:
         """Raises InputError when the user's set-up code fails or takes longer than a call may."""

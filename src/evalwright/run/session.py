@@ -114,18 +114,21 @@ def _stopping(state: RunState) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _interruptible(runner: Runner, watchdog: Watchdog, state: RunState) -> Iterator[None]:
-    """Ctrl-C once finishes what runs, twice (or SIGTERM) stops now, and in code that blocks, raises."""
+    """Ctrl-C once finishes what runs, twice (or SIGTERM) stops now, and in code that blocks, raises.
+
+    While targets are set up there is nothing to finish: once stops, twice raises.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, _frame: object) -> None:
-        state.stopping = True
-        if number == signal.SIGINT and not runner.stopping:
-            runner.stopping = True
+        first = not runner.stopping
+        state.stopping = runner.stopping = True
+        if number == signal.SIGINT and first and runner.setting_up is None:
             return
-        runner.stopping = True
-        if watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0:
+        blocked = watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0
+        if blocked or (runner.setting_up is not None and not first):
             raise Interrupted
         runner.stop_soon()
 

@@ -80,7 +80,8 @@ def _reasons(trace: Trace, names: Sequence[str], results: Sequence[EvaluationRes
         if row.error is not None:
             lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
         elif not row.passed and not row.skipped:
-            lines.append(f"{row.evaluator}: {row.reason}" if row.reason else row.evaluator)
+            said = row.reason or ("" if row.score is None else f"score {row.score:g}")
+            lines.append(f"{row.evaluator}: {said}" if said else row.evaluator)
     known = {row.evaluator for row in results}
     lines += [f"{name}: no result" for name in names if name not in known]
     return lines or ["nothing judged this cell" if not results else "every check was skipped"]
