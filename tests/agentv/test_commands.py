@@ -99,6 +99,14 @@ def test_a_system_that_is_not_well_is_not_asked(run, health, said):
     assert all(v.status == "error" and said in v.error.message for v in verdicts.values())
 
 
+def test_a_look_is_taken_from_its_own_folder(run, tmp_path):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "up").touch()
+    health = {"type": "command", "command_template": "test -e up", "cwd": "here"}
+    _, verdicts, _ = run("", healthcheck=health)
+    assert {v.status for v in verdicts.values()} == {"pass"}
+
+
 @pytest.mark.parametrize("health", [5, {"type": "ping"}, {"type": "http"}, {"type": "http", "url": "file:///x"}])
 def test_a_look_that_cannot_be_taken_is_refused(run, health):
     with pytest.raises(InputError, match="healthcheck"):

@@ -10,6 +10,8 @@ from evalwright.dialects import load_suite
 from evalwright.errors import InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.reports.terminal import run_lines
+from evalwright.reports.text import Paint
 from evalwright.run.api import open_run, re_evaluate, run_suite
 
 EVAL = """\
@@ -394,3 +396,10 @@ def test_a_command_gets_the_paths_of_images(project):
     outcome = run(project, with_block(type="image", value="cat.png"))
     (trace,) = open_run(outcome.run_dir)[0].traces(Trace)
     assert trace.output.final_answer == f'<image path="cat.png"> {project / "cat.png"}'
+
+
+def test_the_end_of_a_run_tells_what_was_missed_most_often(project):
+    outcome = run(project, case([{"name": "c", "type": "cost", "budget": 1}]))
+    told = "\n".join(run_lines(outcome.plan, outcome.summary, Paint()))
+    assert "mean 0.000, median 0.000" in told
+    assert "1 × " in told.partition("missed most often")[2]

@@ -13,9 +13,10 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.api import open_run, run_suite
 from llm.asking import anthropic, openai
-from targets.loopback import serving
+from targets.loopback import reply, serving
 
 CHECK = {"name": "l", "type": "latency", "threshold": 60000}
+LOCAL = {"provider": "openai", "model": "m", "base_url": "HERE/v1"}
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2?"}]
 
 
@@ -90,6 +91,29 @@ def test_a_target_names_its_key(run, monkeypatch):
     assert asked.headers["authorization"] == "Bearer 0wn"
 
 
+def test_a_key_in_the_file_is_used_and_never_stored(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("DEFAULT_API_KEY", "")
+    _, _, (asked,) = run({**LOCAL, "api_key": "written-k3y"}, openai("four"))
+    assert asked.headers["authorization"] == "Bearer written-k3y"
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
+    assert b"written-k3y" not in stored
+
+
+@pytest.mark.parametrize(
+    ("keys", "status", "calls"),
+    [
+        ({"max_retries": 0}, 500, 1),
+        ({"max_retries": 2}, 500, 3),
+        ({"max_retries": 2, "retry_status_codes": [418]}, 418, 3),
+        ({"max_retries": 2, "retry_status_codes": [418]}, 500, 1),
+    ],
+)
+def test_a_target_says_how_often_its_model_is_asked_again(run, keys, status, calls):
+    waits = {"retry_initial_delay_ms": 1, "retry_max_delay_ms": 2, "retry_backoff_factor": 1.5}
+    (trace,), _, requests = run({**LOCAL, **waits, **keys}, reply({"error": {"message": "no"}}, status))
+    assert (len(requests), f"HTTP {status}" in trace.error.message) == (calls, True)
+
+
 def test_anthropic_answers(run, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k3y")
     target = {"provider": "anthropic", "model": "m", "base_url": "HERE"}
@@ -109,7 +133,6 @@ def test_models_judge(run, monkeypatch):
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"pixels"
 PNG_URL = "data:image/png;base64," + base64.b64encode(PNG).decode()
-LOCAL = {"provider": "openai", "model": "m", "base_url": "HERE/v1"}
 
 
 def asking_about(*blocks):

@@ -25,6 +25,11 @@ def test_hits_and_misses_that_the_reason_does_not_tell_are_shown() -> None:
     assert [found.count(text) for text in ("+ a name", "- no date", "no price")] == [1, 1, 1]
 
 
+def test_borderline_is_neither_pass_nor_fail() -> None:
+    row = a_result(evaluator="rubric", passed=False, score=0.7, detail={"verdict": "borderline"})
+    assert "~ rubric 0.7" in "\n".join(cell_lines(a_trace(), [row], "borderline", Paint(), 200))
+
+
 def test_a_latency_that_nobody_measured_is_not_shown() -> None:
     assert "ms" in shown(latency_ms=0)
     assert "ms" not in shown(latency_ms=None)

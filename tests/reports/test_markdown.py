@@ -100,3 +100,9 @@ def test_a_gate_says_what_it_measured_and_keeps_its_reason_in_a_code_span() -> N
     assert "- missed: `avg 0.82 gte 0.9 (n=24)`" in text
     heading = next(line for line in text.splitlines() if line.startswith("## Gate"))
     assert outside_code(heading).split() == ["##", "Gate:", "failed:"]
+
+
+def test_borderline_is_a_column_and_a_word_of_its_own() -> None:
+    found = rendered(a_verdict(status="borderline"), variants=[variant("new", cells={"borderline": 1, "pass": 2})])
+    assert "| pass | borderline | fail |" in found
+    assert "`, borderline" in found

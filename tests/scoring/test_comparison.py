@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given, settings
 
 from evalwright.model.plan import EvaluatorSpec, Variant
-from evalwright.model.trace import Metrics
+from evalwright.model.trace import Metrics, Trace
 from evalwright.scoring.comparison import RunComparison, compare
 from evalwright.scoring.drift import drift
 from evalwright.scoring.fold import fold
+from evalwright.statistics.proportions import wilson
 from evalwright.testing import a_trace
 from scoring.histories import MOMENT, Record, histories, plan, row_of, stored
 
@@ -51,6 +52,18 @@ def test_rates_carry_their_number_and_interval() -> None:
     assert found.variants[0].a.ci95 == pytest.approx((0.0614919447204, 0.792340399198))
     assert [(pair.evaluator, pair.a.n, pair.b.n) for pair in found.evaluators] == [("e0", 3, 1)]
     assert found.evaluators[0].rate_delta == pytest.approx(2 / 3)
+
+
+def test_cases_of_one_group_are_not_independent() -> None:
+    before, after = run(*((f"c{i}", i > 5) for i in range(12))), run(*((f"c{i}", True) for i in range(12)))
+    alone = compared(before, after).variants[0]
+    for record in [*before, *after]:
+        if isinstance(record, Trace) and record.case_id in ("c0", "c1", "c2", "c3", "c4", "c5"):
+            record.group = "talk"
+    together = compared(before, after).variants[0]
+    assert together.delta.pass_rate_delta == alone.delta.pass_rate_delta == 0.5
+    assert (together.a.rate, together.a.ci95) == (0.5, wilson(3.5, 7))
+    assert (alone.delta.p_value, together.delta.p_value) == (pytest.approx(0.03125), pytest.approx(0.1374, abs=1e-4))
 
 
 def test_repeated_cases_get_worse_by_their_share() -> None:

@@ -40,7 +40,7 @@ class Command:
             raise refused("command_template", f"target {name!r}: unknown placeholder {{{unknown[0]}}} (known: {known})")
         self._template, self._listed = template, listed
         self._files_format = str(target.get("files_format") or "{path}")
-        self._health = Health.of(target)
+        self._health = Health.of(target, folder)
         cwd = target.get("cwd")
         self._cwd = str(Path(folder) / cwd) if cwd else folder
         self._timeout = target.get("timeout_seconds")
@@ -69,7 +69,7 @@ class Command:
 
     async def _output(self, asked: Asked) -> str:
         if self._health is not None:
-            await self._health.looked_at(self._cwd)
+            await self._health.looked_at()
         with tempfile.TemporaryDirectory(prefix="evalwright-") as folder:
             output = Path(folder) / "output.json"
             values = {
@@ -97,7 +97,7 @@ class Command:
         return finished
 
     def _words(self, values: dict[str, str], files: Sequence[str]) -> tuple[list[str], str]:
-        named = [self._files_format.format(path=path, basename=Path(path).name) for path in files]
+        named = [_of_file(self._files_format, path) for path in files]
         if self._template:
             quoted = {key: shlex.quote(value) for key, value in values.items()}
             quoted["FILES"] = " ".join(map(shlex.quote, named))
@@ -115,3 +115,8 @@ class Command:
             return output.read_bytes().decode(errors="replace")
         except OSError as error:
             raise TargetError(f"the command wrote no output file: {error.strerror}") from None
+
+
+def _of_file(format: str, path: str) -> str:
+    values = {"path": path, "basename": Path(path).name}
+    return re.sub(r"\{(path|basename)\}", lambda match: values[match[1]], format)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -25,15 +26,15 @@ def refused(key: str, message: str) -> InputError:
 
 
 class Health:
-    """`{type: http, url}` or `{type: command, command_template}`, with `timeout_seconds`."""
+    """`{type: http, url}` or `{type: command, command_template, cwd}`, with `timeout_seconds`."""
 
-    def __init__(self, kind: str, what: str, limit: float) -> None:
-        self._kind, self._what, self._limit = kind, what, limit
+    def __init__(self, kind: str, what: str, limit: float, cwd: str) -> None:
+        self._kind, self._what, self._limit, self._cwd = kind, what, limit, cwd
         self._looking: asyncio.Task[None] | None = None
 
     @classmethod
-    def of(cls, target: Mapping[str, Any]) -> Health | None:
-        """The healthcheck of a target, None where there is none. Raises InputError."""
+    def of(cls, target: Mapping[str, Any], folder: str) -> Health | None:
+        """The healthcheck of a target, None where there is none; its `cwd` is seen from `folder`. Raises InputError."""
         raw = target.get("healthcheck")
         if raw is None:
             return None
@@ -45,21 +46,22 @@ class Health:
             raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: expected {expected}, found {raw!r}")
         if given["type"] == "http" and not what.startswith(("http://", "https://")):
             raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: {what!r} is no address of HTTP")
-        return cls(given["type"], what, float(limit))
+        cwd = given.get("cwd", target.get("cwd")) or "."
+        return cls(given["type"], what, float(limit), str(Path(folder) / str(cwd)))
 
-    async def looked_at(self, folder: str) -> None:
+    async def looked_at(self) -> None:
         """Looks once, whoever asks first. Raises TargetError each time when the system is not well."""
         if self._looking is None:
-            self._looking = asyncio.create_task(self._look(folder))
+            self._looking = asyncio.create_task(self._look())
         await asyncio.shield(self._looking)
 
-    async def _look(self, folder: str) -> None:
+    async def _look(self) -> None:
         try:
             async with asyncio.timeout(self._limit):
                 if self._kind == "http":
                     await asyncio.to_thread(_reached, self._what, self._limit)
                     return
-                finished = await run_command(["sh", "-c", self._what], env=dict(os.environ), cwd=folder, stdin=b"")
+                finished = await run_command(["sh", "-c", self._what], env=dict(os.environ), cwd=self._cwd, stdin=b"")
         except TimeoutError:
             raise TargetError(f"the healthcheck took longer than {self._limit:g}s", "unhealthy") from None
         except OSError as error:  # also what urllib raises

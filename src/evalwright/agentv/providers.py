@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from evalwright.agentv.commands import Command
 from evalwright.agentv.health import refused
 from evalwright.agentv.saying import Asked, Said, read_said
-from evalwright.model.chat import ChatRequest
+from evalwright.model.chat import ChatRequest, Waits
 from evalwright.sandbox.patterns import search
 
 __all__ = ["KINDS", "MODELS", "Model", "Provider", "model_of", "provider_of"]
@@ -82,6 +82,16 @@ class _Python:
         return read_said(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
 
 
+def _waits(target: Mapping[str, Any]) -> Waits | None:
+    first, longest = (_seconds(target.get(f"retry_{name}_delay_ms")) for name in ("initial", "max"))
+    waits = Waits(first, longest, target.get("retry_backoff_factor"), target.get("retry_status_codes"))
+    return None if waits == Waits() else waits
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
 class Model:
     """A chat model, through the one way to models that a run has."""
 
@@ -90,8 +100,15 @@ class Model:
         if not isinstance(model, str) or not model:
             raise refused("model", f"target {target.get('name')!r} needs a 'model'")
         base_url = target.get("base_url", target.get("endpoint"))
+        retries = target.get("max_retries")
         self.question = ChatRequest(
-            model, [], provider=provider, base_url=base_url, api_key_env=target.get("api_key_env")
+            model,
+            [],
+            provider=provider,
+            base_url=base_url,
+            api_key_env=target.get("api_key_env"),
+            attempts=None if retries is None else retries + 1,
+            waits=_waits(target),
         )
         """What every question has in common."""
         self._settings = {"temperature": target.get("temperature"), "max_tokens": target.get("max_output_tokens")}

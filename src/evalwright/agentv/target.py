@@ -19,11 +19,14 @@ from evalwright.targets.hearing import heard
 
 __all__ = ["AgentvTarget"]
 
+_RETRIES = 2
+
 
 class AgentvTarget:
     """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds`, `retries`, `files`.
 
-    `files` are those of all cases, for targets that are run once for all.
+    `files` are those of all cases, for targets that are run once for all. `retries` after time-outs are by default the
+    target's own `max_retries`, which with models are those of a call.
     """
 
     def __init__(self, variant: Variant) -> None:
@@ -31,9 +34,10 @@ class AgentvTarget:
         self._default: str = config["default"]
         self._missing: str = config.get("missing", "")
         self._timeout: float = config.get("try_seconds", 120.0)
-        self._retries: int = config.get("retries", 2)
+        self._retries: int | None = config.get("retries")
+        self._targets: dict[str, dict[str, Any]] = config["targets"]
         self._providers: dict[str, Provider] = {}
-        for name, target in config["targets"].items():
+        for name, target in self._targets.items():
             try:
                 self._providers[name] = provider_of(target, config.get("folder", "."))
             except InputError as error:
@@ -42,7 +46,7 @@ class AgentvTarget:
         self._batches = {
             name: Batch(provider, config.get("files") or (), self._timeout)
             for name, provider in self._providers.items()
-            if isinstance(provider, Command) and config["targets"][name].get("provider_batching") is True
+            if isinstance(provider, Command) and self._targets[name].get("provider_batching") is True
         }
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
@@ -62,14 +66,15 @@ class AgentvTarget:
         batch = self._batches.get(name)
         if batch is not None and (said := await batch.said(case.id, trial)) is not None:
             return _answer(said)
-        answer = await self._asked_alone(self._providers[name], case)
+        answer = await self._asked_alone(name, case)
         if batch is not None:
             answer.extra["batch_error"] = batch.why[trial]
         return answer
 
-    async def _asked_alone(self, provider: Provider, case: Case) -> Answer:
+    async def _asked_alone(self, name: str, case: Case) -> Answer:
+        provider = self._providers[name]
         limit = float(case.extra.get("timeout_seconds") or self._timeout)
-        for attempt in range(self._retries + 1):
+        for attempt in range(self._retries_of(name) + 1):
             try:
                 async with asyncio.timeout(limit):
                     return _answer(await provider.ask(_asked(case, attempt), "system"))
@@ -80,6 +85,10 @@ class AgentvTarget:
             if error.type != "timeout":
                 break
         raise error
+
+    def _retries_of(self, name: str) -> int:
+        own: int | None = None if isinstance(self._providers[name], Model) else self._targets[name].get("max_retries")
+        return next(number for number in (self._retries, own, _RETRIES) if number is not None)
 
 
 def _asked(case: Case, attempt: int) -> Asked:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -53,6 +54,8 @@ class Agentv:
         file = read_file(path)
         folder = str(path.resolve().parent)
         known, missing = _targets(targets, files, environment)
+        if known is not None:
+            os.environ.update(known.keys)  # where models look for theirs
         chosen = target or file.default_target or files.config.target or "default"
         if known is not None:
             known.chosen(chosen)
@@ -64,7 +67,7 @@ class Agentv:
             "default": chosen,
             "folder": folder,
             "try_seconds": file.timeout_seconds or limit,
-            "retries": _RETRIES if max_retries is None else max_retries,
+            **({} if max_retries is None else {"retries": max_retries}),
             **({"missing": missing} if missing else {}),
         }
         variant = _variant(config, {} if known is None else known.all(), cases, limit)
@@ -86,7 +89,8 @@ class Agentv:
             document=file.document,
             target_chosen=True,
             metadata=file.metadata,
-            warnings=[*files.config.warnings, *file.warnings(), *cases.warnings],
+            secrets={} if known is None else known.secrets,
+            warnings=[*files.config.warnings, *_warnings(known), *file.warnings(), *cases.warnings],
         )
 
 
@@ -110,7 +114,7 @@ def _schema(path: Path) -> str:
 def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
     """A file beside suites, to be checked: it has no cases."""
     if kind == "targets":
-        found = Targets.read(path, environment)
+        found = Targets(path, environment)
         warnings = [*found.warnings, *(problem for unset in found.unset.values() for problem in unset)]
     else:
         warnings = list(read_config(path).warnings)
@@ -125,7 +129,11 @@ def _targets(named: Path | None, files: Files, environment: Mapping[str, str]) -
         raise InputError(Problem(str(named), "there is no such file of targets"))
     if path is None:
         return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
-    return Targets.read(path, environment), ""
+    return Targets(path, environment), ""
+
+
+def _warnings(targets: Targets | None) -> list[Problem]:
+    return [] if targets is None else targets.warnings
 
 
 def _judges(targets: Targets | None, chosen: str, folder: str) -> dict[str, Any]:
@@ -144,7 +152,8 @@ def _variant(config: dict[str, Any], targets: dict[str, dict[str, Any]], cases: 
     """The chosen target, which the others are known to: a case may name one of them."""
     batched = any(target.get("provider_batching") is True for target in targets.values())
     files = {"files": _files(cases)} if batched else {}
-    seconds = _longest(cases, limit, config["retries"] + batched)
+    most = max([_RETRIES, *(target.get("max_retries") or 0 for target in targets.values())])
+    seconds = _longest(cases, limit, config.get("retries", most) + batched)
     return Variant(config["default"], "agentv", {"targets": targets, **config, **files}, timeout_seconds=seconds)
 
 

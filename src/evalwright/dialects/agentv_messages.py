@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.dialects.agentv_config import Config, config_file, read_config
+from evalwright.dialects.agentv_notes import Notes
 from evalwright.files.images import check_image, inline_image, is_image
 
 __all__ = [
@@ -21,10 +23,9 @@ __all__ = [
     "reference_of",
 ]
 
-Tell = Callable[[str, str], None]
-"""Tells a mistake: the path inside the case, and the message."""
-
 ROLES = ("system", "user", "assistant", "tool")
+_MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:", re.IGNORECASE)
+"""What tells the messages of a prompt apart."""
 _BLOCKS = ("text", "file", "image", "json")
 _SHOWN = 200
 """Characters of a path that are told when it leads nowhere."""
@@ -104,9 +105,10 @@ def _address(value: str) -> str | None:
     return value if value.startswith("https://") else inline_image(value)
 
 
-def checked_messages(raw: Any, place: str, files: Files, tell: Tell) -> list[dict[str, Any]]:
+def checked_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
     """The messages with every mistake told; a text is one user message."""
     if isinstance(raw, str):
+        _warn_of_marker(raw, place, tell)
         return [{"role": "user", "content": raw}]
     if not isinstance(raw, list):
         tell(place, f"expected text or a list of messages, found {_kind(raw)}")
@@ -116,7 +118,7 @@ def checked_messages(raw: Any, place: str, files: Files, tell: Tell) -> list[dic
     return [_message(message, f"{place}[{i}]", files, tell) for i, message in enumerate(raw)]
 
 
-def expected_messages(raw: Any, place: str, files: Files, tell: Tell) -> list[dict[str, Any]]:
+def expected_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
     """What is expected as messages: text, an object and a list of plain values are one assistant message."""
     if raw is None:
         return []
@@ -146,7 +148,7 @@ def _with_text(block: dict[str, Any], files: Files) -> dict[str, Any]:
     return {"type": "file", "path": _value(block), "text": text, "resolvedPath": str(path)}
 
 
-def _message(raw: Any, place: str, files: Files, tell: Tell) -> dict[str, Any]:
+def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
     if not isinstance(raw, dict):
         tell(place, f"expected a mapping, found {_kind(raw)}")
         return {"role": "user", "content": ""}
@@ -156,12 +158,21 @@ def _message(raw: Any, place: str, files: Files, tell: Tell) -> dict[str, Any]:
     if isinstance(content, list):
         for i, block in enumerate(content):
             _check_block(block, f"{place}.content[{i}]", files, tell)
+            if isinstance(block, dict) and block.get("type") == "text":
+                _warn_of_marker(_value(block), f"{place}.content[{i}]", tell)
     elif not isinstance(content, (str, dict)) and not (isinstance(calls, list) and calls):
         tell(f"{place}.content", f"content: expected text, a list of blocks or an object, found {_kind(content)}")
+    if isinstance(content, str):
+        _warn_of_marker(content, f"{place}.content", tell)
     return dict(raw)
 
 
-def _check_block(block: Any, place: str, files: Files, tell: Tell) -> None:
+def _warn_of_marker(text: str, place: str, tell: Notes) -> None:
+    if found := _MARKER.search(text):
+        tell.warn(place, f"content: {found[0]!r} looks like the mark of a role: systems may take it for a message")
+
+
+def _check_block(block: Any, place: str, files: Files, tell: Notes) -> None:
     if not isinstance(block, dict):
         tell(place, f"content: expected a block with 'type' and 'value', found {_kind(block)}")
         return

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from evalwright.dialects.agentv_target_settings import KEYS, checked
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
+from evalwright.files.credentials import credentials
+from evalwright.files.places import steps_of
 
 __all__ = ["Targets", "targets_file"]
 
@@ -17,14 +20,12 @@ _PROVIDERS = (
     "cli", "mock", "python", "openai", "anthropic", "azure", "gemini", "codex", "claude-code", "copilot-cli", "pi",
     "vscode",
 )  # fmt: skip
-_KEYS = {
-    "name", "provider", "judge_target", "workers", "provider_batching", "temperature", "max_output_tokens", "response",
-    "responses", "command_template", "command", "files_format", "cwd", "timeout_seconds", "healthcheck", "model",
-    "base_url", "endpoint", "api_key", "deployment", "callable",
-}  # fmt: skip
 _AGENTS = ("codex", "claude-code", "copilot-cli", "pi", "vscode")
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\Z")
 _KEY = "api_key"
+_CREDENTIALS = {"openai": (_KEY,), "anthropic": (_KEY,), "gemini": (_KEY,), "azure": (_KEY, "endpoint")}
+"""What belongs into the environment, by provider."""
+_NO_WORD = re.compile(r"\W")
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 
 
@@ -34,15 +35,25 @@ class Targets:
     Variables need values in targets that are used only: files name the systems of a whole team.
     """
 
-    def __init__(
-        self, path: Path, targets: dict[str, dict[str, Any]], unset: dict[str, list[Problem]], warnings: list[Problem]
-    ) -> None:
-        self.path, self._targets, self.unset, self.warnings = path, targets, unset, warnings
-
-    @classmethod
-    def read(cls, path: Path, environment: Mapping[str, str]) -> Targets:
+    def __init__(self, path: Path, environment: Mapping[str, str]) -> None:
         """Raises InputError with every mistake of the file."""
-        return cls(path, *_read(path, environment))
+        document = yaml.load(path, "yaml12")
+        listed = document.value.get("targets") if isinstance(document.value, dict) else None
+        if not isinstance(listed, list):
+            found = "nothing" if listed is None else type(listed).__name__
+            line = document.line(("targets",))
+            raise InputError(Problem(str(path), f"targets: expected a list, found {found}", line, "targets"))
+        read = _Reading(path, document, environment)
+        for i, raw in enumerate(listed):
+            read.add(i, raw)
+        if read.problems:
+            raise InputError(read.problems)
+        self.path, self.warnings, self.unset, self._targets = path, read.warnings, read.unset, read.targets
+        self.keys = read.keys
+        """Keys that are written into the file, by the variables that the targets have them in."""
+        others = enumerate(credentials(read.targets), 1)
+        self.secrets = {**{f"{key}_{i}": value for i, (key, value) in others}, **read.keys}
+        """What must be masked, by name."""
 
     def chosen(self, name: str) -> str:
         """The name itself. Raises InputError when there is no such target, or a variable of it is not set."""
@@ -74,36 +85,36 @@ def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _read(
-    path: Path, environment: Mapping[str, str]
-) -> tuple[dict[str, dict[str, Any]], dict[str, list[Problem]], list[Problem]]:
-    document = yaml.load(path, "yaml12")
-    listed = document.value.get("targets") if isinstance(document.value, dict) else None
-    if not isinstance(listed, list):
-        found = "nothing" if listed is None else type(listed).__name__
-        raise InputError(
-            Problem(str(path), f"targets: expected a list, found {found}", document.line(("targets",)), "targets")
-        )
-    problems: list[Problem] = []
-    warnings = []
-    targets = {}
-    waiting: dict[str, list[Problem]] = {}
-    for i, raw in enumerate(listed):
-        for key, message in _mistakes(raw):
-            problems.append(Problem(str(path), message, document.line(("targets", i)), f"targets[{i}]{key}"))
-        if isinstance(raw, dict) and isinstance(raw.get("name"), str):
-            resolved, unset = _resolved(raw, environment)
-            for key, name in unset:
-                message = f"{key}: the environment variable {name} of target {raw['name']!r} is not set"
-                problem = Problem(str(path), message, document.line(("targets", i, key)), f"targets[{i}].{key}")
-                waiting.setdefault(raw["name"], []).append(problem)
-            if not unset:
-                targets[raw["name"]] = resolved
-            for key, message in _doubts(raw):
-                warnings.append(Problem(str(path), message, document.line(("targets", i, key)), f"targets[{i}].{key}"))
-    if problems:
-        raise InputError(problems)
-    return targets, waiting, warnings
+class _Reading:
+    """One pass over a file."""
+
+    def __init__(self, path: Path, document: yaml.Document, environment: Mapping[str, str]) -> None:
+        self._path, self._document, self._environment = path, document, environment
+        self.problems: list[Problem] = []
+        self.warnings: list[Problem] = []
+        self.targets: dict[str, dict[str, Any]] = {}
+        self.unset: dict[str, list[Problem]] = {}
+        self.keys: dict[str, str] = {}
+
+    def add(self, i: int, raw: Any) -> None:
+        self.problems += [self._problem(i, key, message) for key, message in _mistakes(raw)]
+        if not isinstance(raw, dict) or not isinstance(name := raw.get("name"), str):
+            return
+        self.warnings += [self._problem(i, key, message) for key, message in _doubts(raw)]
+        resolved, unset = _resolved(raw, self._environment)
+        for key, variable in unset:
+            message = f"{key}: the environment variable {variable} of target {name!r} is not set"
+            self.unset.setdefault(name, []).append(self._problem(i, key, message))
+        if isinstance(key := resolved.pop(_KEY, None), str):
+            resolved["api_key_env"] = variable = f"{_NO_WORD.sub('_', name).upper()}_API_KEY"
+            self.keys[variable] = key
+        if not unset:
+            self.targets[name], wrong = checked(resolved)
+            self.problems += [self._problem(i, key, message) for key, message in wrong]
+
+    def _problem(self, i: int, key: str, message: str) -> Problem:
+        line = self._document.line(("targets", i, *steps_of(key)))
+        return Problem(str(self._path), message, line, f"targets[{i}].{key}".rstrip("."))
 
 
 def _mistakes(raw: Any) -> Iterator[tuple[str, str]]:
@@ -112,29 +123,28 @@ def _mistakes(raw: Any) -> Iterator[tuple[str, str]]:
         return
     name = raw.get("name")
     if not isinstance(name, str) or not name:
-        yield ".name", "name: a target needs a name"
-    for key, value in raw.items():
-        if _snake(str(key)) == _KEY and not (isinstance(value, str) and _REFERENCE.match(value.strip())):
-            yield f".{key}", f"{key} of target {name!r}: expected the name of a variable, '${{{{ NAME }}}}', not a key"
+        yield "name", "name: a target needs a name"
     provider = raw.get("provider")
     if not isinstance(provider, str):
-        yield ".provider", f"provider: target {name!r} needs a provider"
+        yield "provider", f"provider: target {name!r} needs a provider"
     elif provider not in _PROVIDERS:
         near = did_you_mean(provider, _PROVIDERS)
         yield (
-            ".provider",
+            "provider",
             f"unknown provider {provider!r} of target {name!r}{near} (there are: {', '.join(_PROVIDERS)})",
         )
     elif provider in _AGENTS:
-        yield ".provider", f"target {name!r}: the provider {provider!r} is not available; wrap the program with 'cli'"
+        yield "provider", f"target {name!r}: the provider {provider!r} is not available; wrap the program with 'cli'"
 
 
 def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is allowed, but most likely not meant."""
-    for key in raw:
+    for key, value in raw.items():
         name = _snake(str(key))
-        if name not in _KEYS:
-            yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, _KEYS)}"
+        if name not in KEYS:
+            yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
+        elif name in _CREDENTIALS.get(str(raw.get("provider")), ()) and not _is_reference(value):
+            yield str(key), f"{key} of target {raw.get('name')!r}: the standard wants a variable, '${{{{ NAME }}}}'"
 
 
 def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -153,6 +163,10 @@ def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict
         else:
             found[name] = environment[reference[1]]
     return found, unset
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, str) and _REFERENCE.match(value.strip()) is not None
 
 
 def _snake(key: str) -> str:

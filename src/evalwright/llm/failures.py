@@ -20,6 +20,8 @@ class CallFailed(Exception):
     def __init__(self, kind: str, message: str, *, again: bool = False, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind, self.again, self.retry_after = kind, again, retry_after
+        self.status: int | None = None
+        """That of HTTP, where the server answered with one."""
 
 
 def raised_for(purpose: Purpose, kind: str, message: str) -> EvaluatorError | TargetError:
@@ -32,6 +34,12 @@ def failure_of(error: Exception) -> CallFailed:
     if isinstance(error.__cause__, CallFailed):
         return error.__cause__
     status = getattr(error, "status_code", None)
+    failure = _failure(error, status)
+    failure.status = status
+    return failure
+
+
+def _failure(error: Exception, status: int | None) -> CallFailed:
     name = type(error).__name__
     text = _text(error)
     if status is None:

@@ -78,7 +78,7 @@ class LiveModels:
         known = None if cache is None else cache.find(key)
         if known is not None:
             return known
-        rules = self._rules.of(request.attempts, request.attempt_seconds)
+        rules = self._rules.of(request)
         reply: ChatReply = await self._paid(
             request,
             request.max_tokens,

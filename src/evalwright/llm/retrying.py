@@ -11,10 +11,11 @@ import asyncio
 import copy
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
 from evalwright.llm.failures import CallFailed
+from evalwright.model.chat import ChatRequest, Waits
 
 __all__ = ["Gate", "Pace", "Rules", "retried"]
 
@@ -27,19 +28,43 @@ class Rules:
     attempts = 5
     attempt_seconds = 120.0
     call_seconds = 600.0
-    first_wait = 0.4
+    first_wait = 0.8
+    wait_factor = 2.0
     longest_wait = 20.0
     longest_retry_after = 60.0
+    statuses: Collection[int] | None = None
+    """HTTP statuses that are tried again; None leaves that to the failure."""
 
-    def of(self, attempts: int | None, seconds: float | None) -> Rules:
-        """These rules with other bounds where some are given; all attempts may then be used up."""
-        if attempts is None and seconds is None:
+    def of(self, request: ChatRequest) -> Rules:
+        """These rules with the bounds that a request has of its own; all attempts may then be used up."""
+        if request.attempts is None and request.attempt_seconds is None and request.waits is None:
             return self
-        rules = copy.copy(self)
-        rules.attempts = attempts or self.attempts
-        rules.attempt_seconds = seconds or self.attempt_seconds
+        rules, waits = copy.copy(self), request.waits or Waits()
+        given = {
+            "attempts": request.attempts,
+            "attempt_seconds": request.attempt_seconds,
+            "first_wait": waits.first_seconds,
+            "longest_wait": waits.longest_seconds,
+            "wait_factor": waits.factor,
+            "statuses": waits.statuses,
+        }
+        for name, value in given.items():
+            if value is not None:
+                setattr(rules, name, value)
         rules.call_seconds = rules.attempts * (rules.attempt_seconds + rules.longest_wait)
         return rules
+
+    def again(self, failure: CallFailed) -> bool:
+        """Whether another attempt may help."""
+        if self.statuses is None or failure.status is None:
+            return failure.again
+        return failure.status in self.statuses
+
+    def wait(self, failure: CallFailed, attempt: int) -> float:
+        """Seconds before the attempt after this one."""
+        if failure.retry_after is not None:
+            return min(failure.retry_after, self.longest_retry_after)
+        return random.uniform(0, min(self.longest_wait, self.first_wait * self.wait_factor ** (attempt - 1)))
 
 
 class Gate:
@@ -107,16 +132,10 @@ async def retried(call: Callable[[], Awaitable[T]], gate: Gate, pace: Pace, rule
         except CallFailed as failure:
             if failure.kind == "rate_limited":
                 gate.narrow(wave)
-            wait = _wait(failure, attempt, rules)
+            wait = rules.wait(failure, attempt)
             last = attempt == rules.attempts or time.monotonic() + wait > until
-            if last or not failure.again:
+            if last or not rules.again(failure):
                 tries = f" (tried {attempt} times)" if attempt > 1 else ""
                 raise CallFailed(failure.kind, f"{failure}{tries}") from failure
             await asyncio.sleep(wait)
     raise AssertionError("unreachable")
-
-
-def _wait(failure: CallFailed, attempt: int, rules: Rules) -> float:
-    if failure.retry_after is not None:
-        return min(failure.retry_after, rules.longest_retry_after)
-    return random.uniform(0, min(rules.longest_wait, rules.first_wait * 2**attempt))

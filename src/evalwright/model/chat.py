@@ -10,7 +10,7 @@ import msgspec
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 
-__all__ = ["ChatMessage", "ChatReply", "ChatRequest", "Embedding", "Models", "Moderation", "Purpose", "Usage"]
+__all__ = ["ChatMessage", "ChatReply", "ChatRequest", "Embedding", "Models", "Moderation", "Purpose", "Usage", "Waits"]
 
 Purpose = Literal["judge", "system", "user"]
 """Who asks: a judge, the system under test, or the simulated user. Only a judge's calls are cached."""
@@ -24,6 +24,17 @@ class ChatMessage(msgspec.Struct, frozen=True):
     name: str | None = None
     tool_calls: list[ToolCall] = []
     tool_call_id: str | None = None
+
+
+class Waits(msgspec.Struct, frozen=True):
+    """How a call is tried again; None leaves each of these to the run."""
+
+    first_seconds: float | None = None
+    """The longest wait before the second attempt; each further one is `factor` as long, up to `longest_seconds`."""
+    longest_seconds: float | None = None
+    factor: float | None = None
+    statuses: list[int] | None = None
+    """The HTTP statuses after which it is tried again, instead of those for which that may help."""
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
@@ -51,6 +62,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     """Further parameters of the provider's API, passed as they are."""
     attempts: int | None = None
     """How often it is tried at most, and `attempt_seconds` for how long each time; None leaves that to the run."""
+    waits: Waits | None = None
     attempt_seconds: float | None = None
 
 

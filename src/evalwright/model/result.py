@@ -57,6 +57,12 @@ class EvaluationResult(OfCase, msgspec.Struct, gc=False):
     misses: list[str] = []
     schema_version: str = SCHEMA_VERSION
 
+    @property
+    def status(self) -> Status:
+        """As `status_of`, and `borderline` where the evaluator knows three verdicts and says so (`detail.verdict`)."""
+        status = status_of(self.passed, self.skipped, self.error)
+        return "borderline" if status == "fail" and self.detail.get("verdict") == "borderline" else status
+
 
 class CaseVerdict(OfCase, msgspec.Struct, gc=False):
     """The decision about one cell, as stored in `verdicts.jsonl`; its presence means that the cell is finished."""

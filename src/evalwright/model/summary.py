@@ -111,7 +111,8 @@ class VariantDelta(msgspec.Struct):
     """One variant against the baseline: rates as fractions, latency in milliseconds, ids sorted.
 
     Interval and `p_value` look at the cases that both sides judged: Newcombe's paired interval and the exact
-    two-sided McNemar test where each ran once, else the paired t-test on the cases' shares of passed trials.
+    two-sided McNemar test where each ran once, else the paired t-test on the cases' shares of passed trials; where
+    cases have groups, that test with errors that hold inside of groups (CR1).
     """
 
     variant: str

@@ -19,7 +19,7 @@ from evalwright.dialects import load_suite
 from evalwright.errors import InputError
 from evalwright.files.masking import Masker
 from evalwright.model.plan import Plan, Variant
-from evalwright.model.result import CaseVerdict, EvaluationResult, status_of
+from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Answer, Trace
@@ -265,7 +265,7 @@ def _lines(name: str, record: Record) -> list[str]:
     if trace.error is not None:
         lines.append(f"  no answer: {trace.error.type}: {one_line(trace.error.message, _LONGEST)}")
     for row in record.results:
-        status = status_of(row.passed, row.skipped, row.error)
+        status = row.status
         if status == "pass" or (status == "skip" and verdict.status != "skip") or trace.error is not None:
             continue
         score = "" if row.score is None else f" {row.score:.2f}"

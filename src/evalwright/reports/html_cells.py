@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict, EvaluationResult, status_of
+from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import ToolCall, ToolResult, Trace, TraceError
 from evalwright.reports import numbers
@@ -136,7 +136,7 @@ def _call(call: ToolCall | None, result: ToolResult | None) -> Html:
 
 
 def _check(row: EvaluationResult) -> Html:
-    status = status_of(row.passed, row.skipped, row.error)
+    status = row.status
     score = "" if row.score is None else f" {row.score:.3g}"
     head = joined(
         element("span", MARKS[status], class_=status),

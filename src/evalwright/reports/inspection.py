@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from evalwright.model.artifact import FilesystemArtifact
-from evalwright.model.result import EvaluationResult, status_of
+from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import ToolCall, ToolResult, Trace
 from evalwright.reports import numbers
 from evalwright.reports.terminal import cell_name
@@ -137,7 +137,7 @@ def _content(result: ToolResult, paint: Paint, limit: int | None) -> str:
 
 
 def _check(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
-    status = status_of(result.passed, result.skipped, result.error)
+    status = result.status
     score = "" if result.score in (None, 0, 1) else f" {result.score:.3g}"
     reason = f"{result.error.type}: {result.error.message}" if result.error else result.reason
     head = f"{paint(MARKS[status], status)} {one_line(result.evaluator, 60)}{paint(score, 'dim')}"

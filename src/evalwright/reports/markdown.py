@@ -71,20 +71,20 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _variants(variants: Sequence[VariantSummary]) -> list[str]:
-    header = ["variant", "pass rate", "95% interval", "cases", "pass", "fail", "error", "skip"]
+    between = ["borderline"] if any(v.cells.get("borderline") for v in variants) else []
+    statuses = ["pass", *between, "fail", "error", "skip"]
+    header = ["variant", "pass rate", "95% interval", "cases", *statuses]
     header += ["mean latency", "mean cost", "tokens in", "tokens out", "judges' cost"]
-    return ["## Variants", "", *_table(header, map(_variant_row, variants))]
+    return ["## Variants", "", *_table(header, (_variant_row(v, statuses) for v in variants))]
 
 
-def _variant_row(v: VariantSummary) -> list[str]:
-    failed = v.cells.get("fail", 0) + v.cells.get("borderline", 0)
-    counts = [v.cells.get("pass", 0), failed, v.cells.get("error", 0), v.cells.get("skip", 0)]
+def _variant_row(v: VariantSummary, statuses: Sequence[str]) -> list[str]:
     return [
         code(v.name),
         numbers.percent(v.pass_rate) if v.pass_rate_n else "–",
         numbers.interval(v.pass_rate_ci95),
         f"{v.pass_rate_n:,}",
-        *(f"{count:,}" for count in counts),
+        *(f"{v.cells.get(status, 0):,}" for status in statuses),
         numbers.mean_duration(v.avg_latency_ms, v.latency_n),
         "" if v.avg_cost_usd is None else numbers.mean(numbers.money(v.avg_cost_usd), v.cost_n),
         "" if v.avg_tokens_input is None else numbers.mean(f"{v.avg_tokens_input:,.0f}", v.tokens_input_n),
@@ -176,7 +176,8 @@ def _verdicts(title: str, verdicts: Sequence[CaseVerdict], total: int) -> list[s
 
 def _verdict(verdict: CaseVerdict) -> Iterator[str]:
     trial = f", trial {verdict.trial + 1}" if verdict.trial else ""
-    yield f"- {code(verdict.case_key)} {code(verdict.variant_name)}{trial}"
+    between = ", borderline" if verdict.status == "borderline" else ""
+    yield f"- {code(verdict.case_key)} {code(verdict.variant_name)}{trial}{between}"
     if verdict.error is not None:
         yield f"  - {code(f'{verdict.error.type}: {verdict.error.message}', 300)}"
         return

@@ -17,6 +17,7 @@ from evalwright.model.summary import (
 )
 from evalwright.reports import numbers
 from evalwright.reports.calibration import calibration_mark
+from evalwright.reports.scores import score_lines
 from evalwright.reports.shortfalls import Shortfalls
 from evalwright.reports.text import Paint, Styled, Table, one_line
 
@@ -35,6 +36,7 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         _variants(summary.variants, paint),
         _costs(summary.variants, paint),
         _evaluators(summary.by_evaluator, paint),
+        score_lines(summary.native, paint),
         _trials(summary.variants, paint),
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],

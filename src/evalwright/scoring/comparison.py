@@ -16,7 +16,10 @@ __all__ = ["EvaluatorComparison", "RunComparison", "Side", "VariantComparison", 
 
 
 class Side(msgspec.Struct):
-    """One run's share of a comparison: a rate with the number of cases behind it and its 95 % Wilson interval."""
+    """One run's share of a comparison: a rate with the number of cases behind it and its 95 % Wilson interval.
+
+    A group of cases counts as one for the interval.
+    """
 
     rate: float
     n: int
@@ -88,7 +91,7 @@ def _compared(name: str, a: VariantCount, b: VariantCount) -> VariantComparison:
         _side(a),
         _side(b),
         # Of the cases of both, as interval and p are: other cases would make it a difference of datasets.
-        delta(name, a.trials(), b.trials(), a.latency.change(b.latency)),
+        delta(name, a.trials(), b.trials(), a.grouped | b.grouped, a.latency.change(b.latency)),
         sorted(cases_a - cases_b),
         sorted(cases_b - cases_a),
         a.cost.change(b.cost),
@@ -100,7 +103,7 @@ def _side(count: VariantCount) -> Side:
     return Side(
         cases.pass_rate,
         cases.judged,
-        wilson(cases.pass_rate * cases.judged, cases.judged),
+        wilson(cases.pass_rate * cases.independent, cases.independent),
         count.latency.mean,
         count.latency.n,
         count.cost.mean,

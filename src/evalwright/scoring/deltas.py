@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from math import fsum
 
 from evalwright.model.summary import VariantDelta
+from evalwright.statistics.clusters import paired_difference_clustered
 from evalwright.statistics.paired import mcnemar_exact, newcombe_paired, paired_t
 from evalwright.statistics.proportions import Interval
 
@@ -15,15 +16,24 @@ Trials = Mapping[str, tuple[int, int]]
 """Passed trials and judged trials (at least one) by case."""
 
 
-def delta(name: str, before: Trials, after: Trials, latency: float | None, rate: float | None = None) -> VariantDelta:
+def delta(
+    name: str,
+    before: Trials,
+    after: Trials,
+    groups: Mapping[str, str],
+    latency: float | None,
+    rate: float | None = None,
+) -> VariantDelta:
     """`after` against `before`; a case got worse when its share of passed trials is lower (specification evalh, d.5).
 
     The difference of rates is `rate` where given, else the mean over the cases that both sides judged.
 
     Interval and p look at the cases that both sides judged: Newcombe's paired interval and McNemar's exact test
-    where each ran once, else the paired t-test on the cases' shares (repeats of a case are not independent).
+    where each ran once, else the paired t-test on the cases' shares (repeats of a case are not independent). Where
+    cases have `groups`, by case, it is that test with the errors of clustered cases.
     """
     worse, better, differences = [], [], []
+    clusters: list[Hashable] = []
     both_pass, repeated = 0, False
     for case, (passed, judged) in before.items():
         other = after.get(case)
@@ -31,6 +41,7 @@ def delta(name: str, before: Trials, after: Trials, latency: float | None, rate:
             continue
         difference = other[0] / other[1] - passed / judged
         differences.append(difference)
+        clusters.append(groups.get(case, (case,)))
         if difference < 0:
             worse.append(case)
         elif difference > 0:
@@ -38,7 +49,11 @@ def delta(name: str, before: Trials, after: Trials, latency: float | None, rate:
         else:
             both_pass += passed > 0
         repeated = repeated or judged > 1 or other[1] > 1
-    interval, p = _surely(differences, both_pass, len(worse), len(better), repeated)
+    if len(set(clusters)) < len(clusters):
+        test = paired_difference_clustered([0.0] * len(differences), differences, clusters)
+        interval, p = _within_rates(test.ci), test.p_two_sided
+    else:
+        interval, p = _surely(differences, both_pass, len(worse), len(better), repeated)
     if rate is None:
         rate = fsum(differences) / len(differences) if differences else 0.0
     return VariantDelta(name, rate, latency, sorted(worse), sorted(better), len(differences), interval, p)
@@ -50,6 +65,10 @@ def _surely(
     n = len(differences)
     if repeated:
         test = paired_t(differences)
-        return test.ci and (max(-1.0, test.ci[0]), min(1.0, test.ci[1])), test.p_two_sided
+        return _within_rates(test.ci), test.p_two_sided
     interval = newcombe_paired(both_pass, worse, better, n - both_pass - worse - better)
     return interval, mcnemar_exact(worse, better) if n else None
+
+
+def _within_rates(interval: Interval | None) -> Interval | None:
+    return interval and (max(-1.0, interval[0]), min(1.0, interval[1]))

@@ -116,7 +116,14 @@ class Tally:
             return None
         rate, latency, trials = before.by_case().pass_rate, before.latency, before.trials()
         deltas = [
-            delta(name, trials, after.trials(), latency.change(after.latency), after.by_case().pass_rate - rate)
+            delta(
+                name,
+                trials,
+                after.trials(),
+                before.grouped | after.grouped,
+                latency.change(after.latency),
+                after.by_case().pass_rate - rate,
+            )
             for name, after in self._variants.items()
             if name != baseline
         ]

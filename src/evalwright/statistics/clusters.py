@@ -97,6 +97,7 @@ class ClusteredDifference(NamedTuple):
     t: float | None
     df: int | None
     p_two_sided: float | None
+    ci: Interval | None
 
 
 def paired_difference_clustered(
@@ -110,6 +111,7 @@ def paired_difference_clustered(
         raise ValueError(f"expected as many scores of A as of B, found {len(a)} and {len(b)}")
     found = clustered_mean([y - x for x, y in zip(a, b, strict=True)], clusters, confidence)
     if found.mean is None or not found.se_cr1:
-        return ClusteredDifference(found.mean, found.se_naive, found.se_cr1, None, None, None)
+        return ClusteredDifference(found.mean, found.se_naive, found.se_cr1, None, None, None, None)
     t, df = found.mean / found.se_cr1, found.n_clusters - 1
-    return ClusteredDifference(found.mean, found.se_naive, found.se_cr1, t, df, t_two_sided(t, df))
+    interval = found.ci_cr1_t_df_clusters_minus_1
+    return ClusteredDifference(found.mean, found.se_naive, found.se_cr1, t, df, t_two_sided(t, df), interval)

@@ -1,0 +1,88 @@
+"""What a target of `targets.yaml` may say, whatever its provider (specification agentv, 6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+__all__ = ["KEYS", "checked"]
+
+_Milliseconds = Annotated[float, Field(ge=0, le=3_600_000)]
+
+
+class _Response(BaseModel):
+    pattern: str
+    response: Any = ""
+
+    @field_validator("pattern")
+    @classmethod
+    def _is_pattern(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise ValueError(f"no regular expression: {error}") from None
+        return pattern
+
+
+class _Settings(BaseModel):
+    """Every key that is known; numbers may come as text, from variables.
+
+    `verbose` asks for a chattier console, `version` and `api_version` for what Azure's newer interface no longer has:
+    both are known and change nothing.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: Any = None
+    provider: Any = None
+    judge_target: str | None = None
+    workers: Annotated[int, Field(ge=1, le=50)] | None = None
+    provider_batching: bool | None = None
+    max_retries: Annotated[int, Field(ge=0, le=100)] | None = None
+    retry_initial_delay_ms: _Milliseconds | None = None
+    retry_max_delay_ms: _Milliseconds | None = None
+    retry_backoff_factor: Annotated[float, Field(ge=1, le=100)] | None = None
+    retry_status_codes: list[Annotated[int, Field(ge=100, le=599)]] | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1)] | None = None
+    response: Any = None
+    responses: list[_Response] | None = None
+    command_template: str | None = None
+    command: list[str | int | float] | None = None
+    files_format: str | None = None
+    cwd: str | None = None
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    healthcheck: Any = None
+    verbose: bool | None = None
+    model: str | None = None
+    base_url: str | None = None
+    endpoint: str | None = None
+    api_key: Any = None
+    api_key_env: Any = None
+    deployment: str | None = None
+    version: str | None = None
+    api_version: str | None = None
+    callable: str | None = None
+
+
+KEYS = frozenset(_Settings.model_fields) - {"api_key_env"}
+"""The keys that files may have, in snake case."""
+
+
+def checked(target: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The target with its values in their types, and what is wrong: the key and the message."""
+    try:
+        settings = _Settings.model_validate(target)
+    except ValidationError as error:
+        return target, list(_told(error, target.get("name")))
+    return {**target, **settings.model_dump(exclude_unset=True)}, []
+
+
+def _told(error: ValidationError, name: Any) -> Iterator[tuple[str, str]]:
+    for found in error.errors():
+        key = ".".join(map(str, found["loc"]))
+        message = found["msg"].removeprefix("Value error, ")
+        yield key, f"{key} of target {name!r}: {message[0].lower()}{message[1:]}, found {str(found['input'])[:60]!r}"
