@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+import yaml as pyyaml
+from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError, Problem
@@ -69,6 +70,44 @@ def test_duplicate_keys_are_all_told_with_both_lines() -> None:
         (3, "duplicate key 'a', first on line 1"),
         (4, "duplicate key 'd', first on line 4"),
     ]
+
+
+def test_every_scalar_that_is_not_what_it_looks_like_is_told() -> None:
+    problems = problems_of("a: 2026-13-01\nb: {c: !!int x, c: 1}\nd: 2026-13-01\n")
+    assert [(p.line, p.message.partition("'")[2]) for p in problems] == [
+        (1, "2026-13-01' is no timestamp (line 1)"),
+        (2, "x' is no int (line 2)"),
+        (2, "c', first on line 2"),
+        (3, "2026-13-01' is no timestamp (line 3)"),
+    ]
+
+
+def test_the_line_of_an_aliased_part_is_that_of_its_anchor() -> None:
+    document = yaml.parse(b"a: &a\n  x: 1\nb: *a\nc: [1,\n *a]\n", "x.yaml", "native")
+    assert [document.line(place) for place in (("b",), ("b", "x"), ("c", 1), ("c", 1, "x"))] == [3, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", None),
+        ("~", {}),
+        ("[]", {}),
+        ("{}", None),
+        ("a: 1\nb: [x]\nc: {d: e}\n~: x\n", {"a": "1", "b": [], "c": {}, "~": "x"}),
+    ],
+)
+def test_the_top_level_of_a_file_has_texts_and_empty_collections(tmp_path: Path, text: str, found: Any) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    assert yaml.top_level(tmp_path / "x.yaml") == found
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_file_whose_top_level_was_looked_at_is_read_as_ever(tmp_path: Path, flavour: Flavour) -> None:
+    data = b"a: [on, 010, 2026-05-01, ~]\n"
+    (tmp_path / "x.yaml").write_bytes(data)
+    yaml.top_level(tmp_path / "x.yaml")
+    assert yaml.load(tmp_path / "x.yaml", flavour).value == yaml.parse(data, "x.yaml", flavour).value
 
 
 def test_a_merged_key_may_be_overridden() -> None:
@@ -146,6 +185,16 @@ def test_any_bytes_are_a_document_or_refused(data: bytes, flavour: Flavour) -> N
     except InputError as error:
         problems = error.problems
     assert all(problem.file == "x.yaml" and problem.message for problem in problems)
+
+
+@given(st.lists(PARTS).map("".join))
+@example("a: &x {b: 1}\nc: {<<: *x, d: &y [~, 0x1F]}\ne: !!set {1, yes}\nf: [*y, !!str 1, 2026-05-01, 1:30]\n")
+def test_yaml_11_is_read_as_pyyaml_reads_it(text: str) -> None:
+    try:
+        value = value_of(text, "yaml11")
+    except InputError:
+        reject()
+    assert repr(value) == repr(pyyaml.load(text, pyyaml.CSafeLoader))
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

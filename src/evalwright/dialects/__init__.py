@@ -30,16 +30,18 @@ def load_suite(
     Raises InputError with every problem.
     """
     from evalwright import registry
+    from evalwright.collector import collector_paused
 
     takes_folders = dialect is not None and getattr(registry.load("dialects", dialect), "reads_folders", False)
     is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a name too long
     if not is_file and not (takes_folders and os.path.isdir(path)):  # noqa: PTH112
         what = "is a folder, expected a file" if os.path.isdir(path) else "does not exist"  # noqa: PTH112
         raise InputError(Problem(str(path), what))
-    name = dialect or _detected(path)
-    reader = registry.load("dialects", name)()
-    given = _understood(name, getattr(reader, "options", ()), options or {})
-    suite: Suite = reader.load(path, variables or {}, to_run=to_run, **given)
+    with collector_paused():
+        name = dialect or _detected(path)
+        reader = registry.load("dialects", name)()
+        given = _understood(name, getattr(reader, "options", ()), options or {})
+        suite: Suite = reader.load(path, variables or {}, to_run=to_run, **given)
     return suite
 
 

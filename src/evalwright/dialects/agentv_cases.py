@@ -82,12 +82,13 @@ class Cases:
         case_id = raw.get("id") if isinstance(raw, dict) else None
         named = case_id if isinstance(case_id, str) and case_id.strip() else ""
         case = self._sound(raw, named or f"{self._file.key}[{index}]", notes)
-        self.problems += [self._file.problem(index, named, *note) for note in notes.errors + notes.left_out]
+        errors = [self._file.problem(index, named, *note) for note in notes.errors]
+        self.problems += errors
+        self.problems += [self._file.problem(index, named, *note) for note in notes.left_out]
         self.warnings += [self._file.problem(index, named, *note) for note in notes.warnings]
-        if notes.errors:
-            told = "; ".join(self._file.problem(index, named, *note).message for note in notes.errors)
+        if errors:
             case = ForeignCase(id=named or f"{self._file.key}[{index}]", input="", evaluators=[])
-            case.extra = {"load_error": told}
+            case.extra = {"load_error": "; ".join(problem.message for problem in errors)}
         return case
 
     def _sound(self, raw: Any, case_id: str, tell: Notes) -> ForeignCase:

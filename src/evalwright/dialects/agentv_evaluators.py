@@ -244,6 +244,8 @@ class Evaluators:
 def unique(specs: Sequence[Spec]) -> list[Spec]:
     """All specs; of those with one name the last keeps it, and the others are numbered."""
     left = Counter(spec["name"] for spec in specs)
+    if len(left) == len(specs):
+        return list(specs)
     seen: Counter[str] = Counter()
     found = []
     for spec in specs:

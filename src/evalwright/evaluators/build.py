@@ -124,6 +124,7 @@ def _bound(detail: str) -> str:
     return detail[min(limits) :].removesuffix(".0") if limits else ""
 
 
+@cache
 def _word(expected: Any) -> str:
     """A type as a person says it, null left out: `a list of strings`, `an int`."""
     choices = typing.get_args(expected) if typing.get_origin(expected) in _UNIONS else (expected,)

@@ -1,0 +1,101 @@
+"""The nodes of a YAML document: a tree in which every part knows its line, the same for every flavour."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.yaml_flavours import FIRST, TAG
+
+__all__ = ["MAP", "PLAIN", "SEQ", "STR", "Lines", "compose", "lines_of", "mistakes_of", "problem_of", "refused"]
+
+MAP, SEQ, STR = TAG + "map", TAG + "seq", TAG + "str"
+PLAIN = "?"
+"""Stands for the tag of a plain scalar that depends on the flavour; told by `is`, as a file may say it too."""
+
+_MAX_DEPTH = 100
+_MAX_TOLD = 200
+
+_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+
+Lines = tuple[int, "dict[str, Lines | int] | list[Lines | int]"]
+"""The line of a mapping or list, and the lines of what is in it: a plain number for a scalar."""
+
+
+class _Composer(_Loader):  # type: ignore[misc]
+    """Leaves open what plain scalars mean, and goes no deeper than is safe: the C composer recurses without a bound."""
+
+    _depth = 0
+
+    def resolve(self, kind: type[yaml.Node], value: str, implicit: tuple[bool, bool]) -> str:
+        if kind is yaml.ScalarNode:
+            return PLAIN if implicit[0] and value[:1] in FIRST else STR
+        return MAP if kind is yaml.MappingNode else SEQ
+
+    def descend_resolver(self, parent: yaml.Node | None, index: Any) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH + 1 and parent is not None:
+            raise refused(f"nested deeper than {_MAX_DEPTH} levels", parent)
+
+    def ascend_resolver(self) -> None:
+        self._depth -= 1
+
+
+def compose(data: bytes) -> yaml.Node | None:
+    """The root of the only document in some bytes, None where there is none. Raises yaml.YAMLError."""
+    return yaml.compose(data, Loader=_Composer)
+
+
+def lines_of(root: yaml.Node) -> Lines | int:
+    """The 1-based lines in a tree: of a part of a mapping, that of its key."""
+    return _lines(root, root, {})
+
+
+def _lines(node: yaml.Node, start: yaml.Node, known: dict[int, Any]) -> Lines | int:
+    """Of a node that begins with `start`; aliases lead to the same lines."""
+    line = start.start_mark.line + 1
+    if isinstance(node, yaml.ScalarNode):
+        return line
+    inside = known.get(id(node))
+    if inside is None and isinstance(node, yaml.MappingNode):
+        inside = known[id(node)] = {}
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                inside.setdefault(key.value, _lines(value, key, known))
+    elif inside is None:
+        inside = known[id(node)] = []
+        inside += [_lines(item, item, known) for item in node.value]
+    return line, inside
+
+
+@contextmanager
+def mistakes_of(file: str, data: bytes) -> Iterator[None]:
+    """What is no YAML becomes an InputError that names the line."""
+    try:
+        yield
+    except yaml.reader.ReaderError as error:
+        line = data.count(b"\n", 0, error.position) + 1
+        raise InputError(Problem(file, f"not valid YAML: {error.reason} (line {line})", line)) from error
+    except yaml.MarkedYAMLError as error:
+        raise InputError(problem_of(error, file)) from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(Problem(file, f"not valid YAML: {error}")) from error
+
+
+def problem_of(error: yaml.MarkedYAMLError, file: str) -> Problem:
+    """What the parser was doing and where it began, and what it met and where."""
+    parts = ((error.context, error.context_mark), (error.problem, error.problem_mark))
+    said = ((textwrap.shorten(what, _MAX_TOLD), mark) for what, mark in parts if what)
+    told = ", ".join(f"{what} (line {mark.line + 1})" if mark else what for what, mark in said)
+    mark = error.problem_mark or error.context_mark
+    return Problem(file, f"not valid YAML: {told}", mark.line + 1 if mark else None)
+
+
+def refused(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    """What is wrong with a node, as YAML's own mistakes are told."""
+    return yaml.MarkedYAMLError(problem=message, problem_mark=node.start_mark)
