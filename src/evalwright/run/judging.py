@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
 from evalwright.evaluators.build import build
@@ -35,6 +35,27 @@ _NOTHING = Evaluation(False)
 """What an evaluator has said that has not said anything: not passed, no score."""
 
 
+class _Check(NamedTuple):
+    """An evaluator of a plan, and what it says about itself, asked once and not for every trace."""
+
+    spec: EvaluatorSpec
+    evaluator: Evaluator
+    evaluate: Callable[..., Any]
+    uses_artifact: bool
+    uses_results: bool
+
+
+def _check(spec: EvaluatorSpec) -> _Check:
+    evaluator = build(spec)
+    return _Check(
+        spec,
+        evaluator,
+        evaluator.evaluate,
+        getattr(evaluator, "uses_artifact", False),
+        getattr(evaluator, "uses_results", False),
+    )
+
+
 class Judge:
     """The evaluators of a plan (or only one of them), built once, and the stamps put on what they say."""
 
@@ -46,18 +67,16 @@ class Judge:
         self._built = self._build(plan.evaluators)
         self._names = [spec.name for spec in plan.evaluators]
         self.uses_case = plan.evaluators_by_case or any(
-            getattr(evaluator, "uses_case", True) for _, evaluator in self._built
+            getattr(check.evaluator, "uses_case", True) for check in self._built
         )
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""
-        self.uses_artifact = plan.evaluators_by_case or any(
-            getattr(evaluator, "uses_artifact", False) for _, evaluator in self._built
-        )
+        self.uses_artifact = plan.evaluators_by_case or any(check.uses_artifact for check in self._built)
         """Whether any evaluator looks at what the cell did to files."""
 
-    def _build(self, specs: Iterable[EvaluatorSpec]) -> list[tuple[EvaluatorSpec, Evaluator]]:
-        return [(spec, build(spec)) for spec in specs if self._only is None or spec.name == self._only]
+    def _build(self, specs: Iterable[EvaluatorSpec]) -> list[_Check]:
+        return [_check(spec) for spec in specs if self._only is None or spec.name == self._only]
 
-    def _of(self, case: Case) -> list[tuple[EvaluatorSpec, Evaluator]]:
+    def _of(self, case: Case) -> list[_Check]:
         """The evaluators of one case. Raises InputError when the case has one that cannot be built."""
         return self._build(case.evaluators or ()) if self._plan.evaluators_by_case else self._built
 
@@ -73,32 +92,28 @@ class Judge:
         return [spec.name for spec in self._specs(case)] if self._plan.evaluators_by_case else self._names
 
     def evaluate(
-        self, case: Case, trace: Trace, known: Container[str] = (), artifact: Artifact | None = None
+        self, case: Case, trace: Trace, known: Collection[str] = (), artifact: Artifact | None = None
     ) -> tuple[list[EvaluationResult], list[_Pending]]:
         """Results of every evaluator that is not in `known`, and what is still to be awaited by position."""
         results: list[EvaluationResult] = []
         pending: list[_Pending] = []
         if self.passes_over(trace):
             return results, pending
-        watchdog, limit = self._watchdog, self._limit
-        tick = time.monotonic()
-        date = self._clock.date(tick)
-        for spec, evaluator in self._of(case):
-            if spec.name in known:
+        watchdog, limit, monotonic, date_of = self._watchdog, self._limit, time.monotonic, self._clock.date
+        tick = monotonic()
+        date = date_of(tick)
+        for spec, evaluator, evaluate, uses_artifact, uses_results in self._of(case):
+            if known and spec.name in known:
                 continue
             outcome: Any
             error = failed = None
-            if getattr(evaluator, "uses_results", False):
-                last = partial(evaluator.evaluate, case, trace)
-                pending.append((len(results), last, limit))
+            if uses_results:
+                pending.append((len(results), partial(evaluate, case, trace), limit))
                 results.append(_result(spec, trace, None, None, date, date, 0))
                 continue
             try:
                 watchdog.until = tick + limit
-                if getattr(evaluator, "uses_artifact", False):
-                    outcome = evaluator.evaluate(case, trace, artifact)  # type: ignore[call-arg]
-                else:
-                    outcome = evaluator.evaluate(case, trace)
+                outcome = evaluate(case, trace, artifact) if uses_artifact else evaluate(case, trace)
                 watchdog.until = None
             except Interrupted:
                 raise
@@ -111,8 +126,8 @@ class Judge:
                     outcome = None
                 else:
                     error, outcome = _no_evaluation(outcome), None
-            end = time.monotonic()
-            finished = self._clock.date(end)
+            end = monotonic()
+            finished = date_of(end)
             results.append(_result(spec, trace, outcome, error, date, finished, int((end - tick) * 1000)))
             if failed is not None:
                 _keep(results[-1], failed)

@@ -29,21 +29,29 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
     """
     if errored and (criteria.errored_cases == "error" or not results):
         return "error"
-    passed = {row.evaluator for row in results if row.passed and not row.skipped and row.error is None}
-    if not criteria.all_required and not criteria.any_required and len(passed) == len(results):
-        return "pass" if passed and passed.issuperset(names) else "fail"
-    if criteria.errored_evaluators == "error" and any(row.error is not None for row in results):
+    passed, skipped, failed, unjudged = set[str](), set[str](), False, False
+    for row in results:
+        if row.error is not None:
+            unjudged = True
+        elif row.skipped:
+            skipped.add(row.evaluator)
+        elif row.passed:
+            passed.add(row.evaluator)
+        else:
+            failed = True
+    if unjudged and criteria.errored_evaluators == "error":
         return "error"
-    skipped = {row.evaluator for row in results if row.skipped and row.error is None}
-    status = _by_criteria(criteria, {row.evaluator for row in results}.union(names), passed, skipped)
+    if criteria.all_required or criteria.any_required:
+        status = _by_criteria(set(criteria.all_required), set(criteria.any_required), passed, skipped)
+    elif failed or unjudged or not (passed | skipped).issuperset(names):
+        status = "fail"
+    else:
+        status = "pass" if passed else "skip" if skipped else "fail"
     return "error" if errored and status == "skip" else status
 
 
-def _by_criteria(criteria: PassCriteria, names: set[str], passed: set[str], skipped: set[str]) -> Status:
-    """Skipped evaluators are taken out of both lists; of `any_required` one must pass unless all were skipped."""
-    required, some = set(criteria.all_required), set(criteria.any_required)
-    if not required and not some:
-        required = names
+def _by_criteria(required: set[str], some: set[str], passed: set[str], skipped: set[str]) -> Status:
+    """Skipped evaluators are taken out of both lists; of `some` one must pass unless all were skipped."""
     if skipped and (required | some) <= skipped:
         return "skip"
     enough = not some - skipped or not some.isdisjoint(passed)
