@@ -11,6 +11,9 @@ from evalwright.model.trace import Answer, Trace
 
 __all__ = ["Replay"]
 
+_decode_one = msgspec.json.Decoder(Trace).decode
+_decode_many = msgspec.json.Decoder(list[Trace]).decode
+
 
 class Replay:
     """Answers with the case's recorded trace, its times, latency and metrics kept; trial k replays recording k."""
@@ -47,5 +50,4 @@ def _recordings(case: Case) -> list[Trace]:
     raw = bytes(case.recorded)
     if raw == b"null":
         raise TargetError(f"case {case.id!r} has no recorded trace to replay: give it one (embed_full_trace: true)")
-    many = raw if raw.startswith(b"[") else b"[" + raw + b"]"
-    return msgspec.json.decode(many, type=list[Trace])
+    return _decode_many(raw) if raw.startswith(b"[") else [_decode_one(raw)]
