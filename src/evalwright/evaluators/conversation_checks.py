@@ -36,6 +36,8 @@ __all__ = [
 _NO_ANSWER = "the conversation has no final response"
 _STRIPPED = ".,:;!?()[]{}\"'"
 _STOP_WORDS = frozenset(re.findall(r"\w+", "a an and are as at be for from in is it of on or so the to with"))
+_MAPPINGS = (dict, Mapping)
+"""The first is what nearly all are, and quick to ask."""
 _MOST_SHOWN = 20
 """Calls or terms that a reason or a detail lists."""
 
@@ -122,20 +124,30 @@ def _mismatch(entry: ExpectedArguments, calls: Iterable[ToolUse]) -> dict[str, A
 
 
 def _arguments(given: Any) -> Any:
-    if isinstance(given, str):
-        try:
-            return json.loads(given)
-        except (ValueError, RecursionError):
-            return given
-    return given
+    if not isinstance(given, str):
+        return given
+    try:
+        return msgspec.json.decode(given)
+    except (ValueError, RecursionError):
+        return _python_json(given)
+
+
+def _python_json(text: str) -> Any:
+    """What Python's own dialect of JSON, which has NaN and infinities, makes of a text; else the text itself."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _holds(expected: Any, actual: Any) -> bool:
-    if isinstance(expected, Mapping):
-        return isinstance(actual, Mapping) and all(
-            key in actual and _holds(value, actual[key]) for key, value in expected.items()
-        )
-    return bool(expected == actual)
+    if expected == actual:
+        return True
+    return (
+        isinstance(expected, _MAPPINGS)
+        and isinstance(actual, _MAPPINGS)
+        and all(key in actual and _holds(value, actual[key]) for key, value in expected.items())
+    )
 
 
 class ToolSequence(msgspec.Struct, frozen=True):
