@@ -3,7 +3,8 @@
     python benchmarks/letta.py [samples]
 
 Goal: at most 3 seconds of CPU for 100,000 samples, JSONL and CSV each; memory does not grow with their number. The
-number of samples and of verdicts is counted: a figure with a wrong count is void.
+number of samples and of verdicts is counted: a figure with a wrong count is void. Beside it stands what the standard
+library alone needs to go through the same file on the same machine, and ours as a multiple of that.
 """
 
 from __future__ import annotations
@@ -56,11 +57,21 @@ def write(folder: Path, samples: int) -> None:
         (folder / f"{kind}.yaml").write_text(SUITE.format(dataset=f"data.{kind}"))
 
 
-def measured(what: str, work: Callable[[], int], expected: int, goal: float | None = None) -> None:
+def measured(what: str, work: Callable[[], int], expected: int, goal: float | None = None) -> float:
+    """Seconds of CPU that the work took."""
     with Clock() as clock:
         count = work()
     verdict = "VOID" if count != expected else "" if goal is None else "ok" if clock.cpu <= goal else "MISSED"
     print(f"{what:44} {clock.cpu:8.2f} s CPU  {'' if goal is None else f'<= {goal:g}':8} {verdict}")
+    return clock.cpu
+
+
+def read_alone(data: Path) -> int:
+    """Lines or records of a file as the standard library gives them."""
+    with data.open(newline="") as file:
+        if data.suffix == ".csv":
+            return sum(1 for _ in csv.reader(file)) - 1
+        return sum(1 for _ in map(json.loads, file))
 
 
 def counted(suite: Path) -> int:
@@ -91,7 +102,10 @@ def main() -> None:
         here = Path(folder)
         write(here, samples)
         for kind in ("jsonl", "csv"):
-            measured(f"load {samples:,} samples of {kind}", lambda k=kind: counted(here / f"{k}.yaml"), samples, GOAL)
+            what = f"load {samples:,} samples of {kind}"
+            ours = measured(what, lambda k=kind: counted(here / f"{k}.yaml"), samples, GOAL)
+            alone = measured("  the standard library alone", lambda k=kind: read_alone(here / f"data.{k}"), samples)
+            print(f"  ours: {ours / alone:.1f} times as long")
             print(f"  memory: {peak(here / f'{kind}.yaml'):.1f} MiB")
         tenth = max(1, samples // 10)
         write(here, tenth)

@@ -222,6 +222,33 @@ def test_a_run_of_ours_is_replayed(project):
     assert statuses(again) == statuses(first)
 
 
+FINE = {"sample_id": 0, "trajectory": [[{"message_type": "assistant_message", "content": "Paris"}]]}
+
+
+def test_every_damaged_line_of_a_recording_is_told_with_its_place(project):
+    (project / "old").mkdir()
+    lines = [
+        FINE,
+        {**FINE, "trajectory": ["Paris"]},
+        {**FINE, "sample_id": None},
+        {"type": "result"},
+        {"type": "header"},
+    ]
+    text = "\n".join(json.dumps(line) for line in lines) + '\n{"sample_id": 1, "traj'
+    (project / "old" / "results.jsonl").write_text(text)
+    with pytest.raises(InputError) as raised:
+        run(project, target=None, cached=project / "old")
+    assert [(p.file.endswith("results.jsonl"), p.line) for p in raised.value.problems] == [
+        (True, n) for n in (2, 3, 4, 6)
+    ]
+
+
+def test_a_recording_without_results_is_refused(project):
+    (project / "results.jsonl").write_text('{"type": "header"}\n')
+    with pytest.raises(InputError, match="no recorded results"):
+        run(project, cached=project / "results.jsonl")
+
+
 def test_recordings_of_another_input_are_refused(project):
     (project / "old").mkdir()
     result = {"sample": {"id": 0, "input": "other"}, "trajectory": [], "agent_id": "a", "model_name": None}

@@ -37,13 +37,19 @@ class Findings:
             self.warnings.append(problem)
 
     def take(self, place: Place, build: Callable[[], object]) -> None:
-        """Build something; its problems and its `warnings` become those of this file, from `place` on."""
+        """Build something; its problems and its `warnings` become those of this file, from `place` on.
+
+        Problems of another file stay where they are.
+        """
         try:
             for warning in getattr(build(), "warnings", ()):
                 self.warn((*place, *steps_of(warning.key)), warning.message)
         except InputError as error:
             for problem in error.problems or [Problem("", error.headline)]:
-                self.tell((*place, *steps_of(problem.key)), problem.message, absent=problem.absent)
+                if problem.file:
+                    self.problems.append(problem)
+                else:
+                    self.tell((*place, *steps_of(problem.key)), problem.message, absent=problem.absent)
 
     def add(self, error: InputError) -> None:
         """The problems of another file that belongs to this one."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.jsonl import lines_of
+from evalwright.files.jsonl import decoded, lines_of
+from evalwright.files.paths import seen_from_here
 
 __all__ = ["Cache", "Recording", "read_cache"]
 
@@ -50,14 +50,17 @@ def read_cache(path: Path) -> Cache:
     cache = Cache()
     for recording in _recordings(path):
         cache.add(recording)
+    if not len(cache):
+        raise InputError(Problem(str(seen_from_here(path)), "holds no recorded results"))
     return cache
 
 
 def _recordings(path: Path) -> Iterator[Recording]:
+    shown = str(seen_from_here(path))
     if path.is_file():
         return _in_file(path, path.parent)
     if not path.is_dir():
-        raise InputError(Problem(str(path), f"there is no file or folder of recorded results {str(path)!r}"))
+        raise InputError(Problem(shown, "there is no such file or folder of recorded results"))
     if (path / "plan.json").is_file():
         return _ours(path)
     if (path / "results.jsonl").is_file():
@@ -66,62 +69,96 @@ def _recordings(path: Path) -> Iterator[Recording]:
     runs = sorted({part for file in files for part in file.relative_to(path).parts if _RUN.match(part)})
     if len(runs) > 1:
         named = ", ".join(name.removesuffix(".jsonl") for name in runs)
-        raise InputError(Problem(str(path), f"{str(path)!r} holds several runs, expected one of them: {named}"))
+        raise InputError(Problem(shown, f"holds several runs, expected one of them: {named}"))
     if not files:
         raise InputError(
-            Problem(str(path), "holds no recorded results: expected results.jsonl, or suite.json with *.jsonl")
+            Problem(shown, "holds no recorded results: expected results.jsonl, or suite.json with *.jsonl")
         )
     return (recording for file in files for recording in _in_file(file, path))
 
 
 def _in_file(file: Path, folder: Path) -> Iterator[Recording]:
     inputs = _inputs(folder / "suite.json") or _inputs(folder.parent / "suite.json")
+    return _read(file, lambda record: _result(record, inputs))
+
+
+def _read(file: Path, recording_of: Callable[[dict[str, Any]], Recording | None]) -> Iterator[Recording]:
+    """What each line of a file holds. Raises InputError behind the last one, with every line that is damaged."""
+    problems = []
     for number, line in lines_of(file):
-        record = _object(file, number, line)
-        kind = record.get("type")
-        if kind in ("header", "summary"):
+        try:
+            recording = recording_of(_object(line))
+        except ValueError as error:
+            problems.append(Problem(str(seen_from_here(file)), str(error), number))
             continue
-        found = record.get("result") if kind == "result" else record
-        if not isinstance(found, dict):
-            raise InputError(Problem(str(file), "expected a recorded result", number))
-        yield _recording(found, inputs)
+        if recording is not None:
+            yield recording
+    if problems:
+        raise InputError(problems)
 
 
-def _object(file: Path, number: int, line: bytes) -> dict[str, Any]:
+def _object(text: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = decoded(text)
     except ValueError as error:
-        raise InputError(Problem(str(file), f"malformed JSON: {error}", number)) from None
+        raise ValueError(f"malformed JSON: {error}") from None
     if not isinstance(record, dict):
-        raise InputError(Problem(str(file), f"expected an object, found {type(record).__name__}", number))
+        raise ValueError(f"expected an object, found {type(record).__name__}")
     return record
+
+
+def _result(record: dict[str, Any], inputs: dict[str, Any]) -> Recording | None:
+    kind = record.get("type")
+    if kind in ("header", "summary"):
+        return None
+    found = record.get("result") if kind == "result" else record
+    if not isinstance(found, dict):
+        raise ValueError(f"result: expected an object, found {type(found).__name__}")
+    return _recording(found, inputs)
 
 
 def _inputs(suite: Path) -> dict[str, Any]:
     """Inputs by sample id, of the newer layout, whose result lines do not repeat them."""
     if not suite.is_file():
         return {}
-    samples = _object(suite, 1, suite.read_bytes()).get("samples")
+    try:
+        samples = _object(suite.read_bytes()).get("samples")
+    except ValueError as error:
+        raise InputError(Problem(str(seen_from_here(suite)), str(error))) from None
     named = samples if isinstance(samples, list) else []
     return {str(s.get("id")): s.get("input") for s in named if isinstance(s, dict)}
 
 
 def _recording(result: dict[str, Any], inputs: dict[str, Any]) -> Recording:
-    raw = result.get("sample")
-    sample = raw if isinstance(raw, dict) else {}
+    sample = _mapping(result.get("sample"))
     sample_id = result.get("sample_id", sample.get("id"))
     model = result.get("model_name", result.get("model_handle"))
-    trajectory = result.get("trajectory")
     return {
-        "sample_id": sample_id,
+        "sample_id": _id(sample_id),
         "input": sample.get("input", inputs.get(str(sample_id))),
         "model": model if isinstance(model, str) else None,
-        "trajectory": trajectory if isinstance(trajectory, list) else [],
+        "trajectory": _turns(result.get("trajectory")),
         "agent_id": result.get("agent_id"),
         "usage": result.get("agent_usage"),
         "blocks": _blocks(result.get("agent_state")),
-        "error": None if trajectory else _error(result.get("error")),
+        "error": None if result.get("trajectory") else _error(result.get("error")),
     }
+
+
+def _id(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError(f"expected the id of a sample, found {type(value).__name__}")
+    return value
+
+
+def _turns(trajectory: Any) -> list[list[dict[str, Any]]]:
+    """A trajectory as it was recorded; one of another shape is damaged, and nothing is made of what is left."""
+    turns = [] if trajectory is None else trajectory
+    if not isinstance(turns, list) or not all(
+        isinstance(turn, list) and all(isinstance(message, dict) for message in turn) for turn in turns
+    ):
+        raise ValueError("trajectory: expected a list of turns, each a list of messages")
+    return turns
 
 
 def _error(said: Any) -> str | None:
@@ -141,18 +178,24 @@ def _blocks(state: Any) -> dict[str, str] | None:
 
 
 def _ours(folder: Path) -> Iterator[Recording]:
-    for number, line in lines_of(folder / "traces.jsonl"):
-        trace = _object(folder / "traces.jsonl", number, line)
-        extra = trace.get("extra") or {}
-        if trace.get("trial"):
-            raise InputError(Problem(str(folder), f"{str(folder)!r} holds several runs of each sample, expected one"))
-        yield {
-            "sample_id": trace.get("case_id"),
-            "input": trace.get("input"),
-            "model": extra.get("model"),
-            "trajectory": extra.get("turns") or [],
-            "agent_id": extra.get("agent_id"),
-            "usage": extra.get("usage"),
-            "blocks": extra.get("blocks"),
-            "error": (trace.get("error") or {}).get("message"),
-        }
+    return _read(folder / "traces.jsonl", _traced)
+
+
+def _traced(trace: dict[str, Any]) -> Recording:
+    extra, error = _mapping(trace.get("extra")), _mapping(trace.get("error"))
+    if trace.get("trial"):
+        raise InputError("the recorded run holds several runs of each sample, expected one")
+    return {
+        "sample_id": _id(trace.get("case_id")),
+        "input": trace.get("input"),
+        "model": extra.get("model"),
+        "trajectory": _turns(extra.get("turns")),
+        "agent_id": extra.get("agent_id"),
+        "usage": extra.get("usage"),
+        "blocks": extra.get("blocks"),
+        "error": error.get("message"),
+    }
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

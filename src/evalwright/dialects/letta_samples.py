@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from evalwright.errors import InputError, Problem
-from evalwright.files.jsonl import lines_of
+from evalwright.files.jsonl import decoded, lines_of
 from evalwright.files.paths import seen_from_here
 from evalwright.files.places import Place
 from evalwright.files.repeats import Repeats
-from evalwright.model.case import ForeignCase
+from evalwright.model.case import ExpectedBehavior, ForeignCase
 
 __all__ = ["RESERVED", "Samples", "Selection"]
 
 RESERVED = ("input", "ground_truth", "submission")
 """Names in rubrics that a sample's own variables must not take."""
 _MOST_PROBLEMS = 100
+_NOTHING = ExpectedBehavior()
 _VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
 _OBJECTS = (*_VARIABLES, "metadata")
 _KNOWN = {"id", "sample_id", "input", "prompt", "ground_truth", "tags", "rubric", "rubric_path", *_OBJECTS}
@@ -63,21 +61,30 @@ class _Row(NamedTuple):
 class _Mistakes:
     """Counts the mistakes of a file and keeps the first of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: str) -> None:
         self.count = 0
+        self.row: _Row | None = None
+        """The row that is looked at."""
+        self._file = file
         self._kept: list[Problem] = []
 
-    def add(self, problem: Problem) -> None:
+    def tell(self, field: str, message: str) -> None:
         self.count += 1
         if len(self._kept) < _MOST_PROBLEMS:
-            self._kept.append(problem)
+            self._kept.append(self._problem(field, message))
 
-    def refuse(self, file: str) -> None:
+    def _problem(self, field: str, message: str) -> Problem:
+        if self.row is None:
+            return Problem(self._file, message)
+        where = f"line {self.row.line}, row {self.row.number}: " + (f"{field}: " if field else "")
+        return Problem(self._file, where + message, self.row.line, field)
+
+    def refuse(self) -> None:
         """Raise InputError if there are any."""
         if self.count:
             noun = "problem" if self.count == 1 else "problems"
             shown = f", the first {_MOST_PROBLEMS}:" if self.count > _MOST_PROBLEMS else ":"
-            raise InputError(self._kept, f"{self.count} {noun} in {file}{shown}")
+            raise InputError(self._kept, f"{self.count} {noun} in {self._file}{shown}")
 
 
 class Samples:
@@ -94,10 +101,11 @@ class Samples:
         self._rows = self._csv_rows if suffix == ".csv" else self._jsonl_rows
 
     def __iter__(self) -> Iterator[ForeignCase]:
-        mistakes, ids = _Mistakes(), Repeats()
+        mistakes, ids = _Mistakes(self._shown), Repeats()
         taken = total = unsaid = 0
         for row in self._rows():
             total += 1
+            mistakes.row = row
             case = self._case(row, mistakes)
             if (name := _name(row) if case is None else case.id) is not None:
                 ids.add(name)
@@ -105,15 +113,16 @@ class Samples:
                 continue
             if self._wanted(case) and (not self._selection.limit or taken < self._selection.limit):
                 taken += 1
-                self._check(case, row, mistakes)
+                self._check(case, mistakes.tell)
                 unsaid += not case.extra.get("ground_truth")
                 if not mistakes.count:
                     yield case
         if repeated := ids.hashes():
             self._tell_repeated(repeated, mistakes)
+        mistakes.row = None
         if not total and not mistakes.count and not self._selection.allow_empty:
-            mistakes.add(Problem(self._shown, "the dataset is empty: no samples"))
-        mistakes.refuse(self._shown)
+            mistakes.tell("", "the dataset is empty: no samples")
+        mistakes.refuse()
         self._warn(total, taken, unsaid)
 
     def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
@@ -123,7 +132,8 @@ class Samples:
             name = _name(row)
             if name is not None and hash(name) in hashes:
                 if name in lines:
-                    self._teller(row, mistakes)("id", f"duplicate id {name!r}, first on line {lines[name]}")
+                    mistakes.row = row
+                    mistakes.tell("id", f"duplicate id {name!r}, first on line {lines[name]}")
                 lines.setdefault(name, row.line)
 
     def _warn(self, total: int, taken: int, unsaid: int) -> None:
@@ -135,11 +145,10 @@ class Samples:
             warn(("dataset",), f"{unsaid:,} of {taken:,} samples have no ground truth, without which {named} scores 0")
 
     def _wanted(self, case: ForeignCase) -> bool:
-        return set(self._selection.tags) <= set(case.tags)
+        return all(tag in case.tags for tag in self._selection.tags)
 
-    def _check(self, case: ForeignCase, row: _Row, mistakes: _Mistakes) -> None:
+    def _check(self, case: ForeignCase, tell: Tell) -> None:
         """What a sample that is to be run must bring."""
-        tell = self._teller(row, mistakes)
         variables = case.extra.get("rubric_vars") or {}
         for grader, names in self._selection.declared.items():
             if missing := [name for name in names if name not in variables]:
@@ -154,36 +163,27 @@ class Samples:
             if recorded != case.input:
                 tell("input", f"sample {case.id} was recorded with {recorded!r}, the dataset has {case.input!r}")
 
-    def _teller(self, row: _Row, mistakes: _Mistakes) -> Tell:
-        def tell(field: str, message: str) -> None:
-            where = f"line {row.line}, row {row.number}: " + (f"{field}: " if field else "")
-            mistakes.add(Problem(self._shown, where + message, row.line, field))
-
-        return tell
-
     def _case(self, row: _Row, mistakes: _Mistakes) -> ForeignCase | None:
-        before = mistakes.count
-        tell = self._teller(row, mistakes)
+        before, tell = mistakes.count, mistakes.tell
         for field, message in row.mistakes:
             tell(field, message)
         if row.fields is None:
             return None
         fields = row.fields
-        asked = _input(fields, tell)
-        extra: dict[str, Any] = {"ground_truth": _ground_truth(fields.get("ground_truth"), asked, tell)}
-        given = {name: _object(fields.get(name), name, tell) for name in _OBJECTS}
-        metadata = given["metadata"] or {}
-        for name in _VARIABLES:
-            moved = None if given[name] else _object(metadata.get(name), name, tell)
-            extra[name] = given[name] if moved is None else moved
+        asked, name = _input(fields, tell), _id(fields, row.number, tell)
+        metadata = _object(fields.get("metadata"), "metadata", tell) or {}
+        extra = {"id": name, "ground_truth": _ground_truth(fields.get("ground_truth"), asked, tell)}
+        for key in _VARIABLES:
+            given = _object(fields.get(key), key, tell)
+            extra[key] = given or _object(metadata.get(key), key, tell) or given
         extra["rubric"] = self._rubric(fields, tell)
-        extra["id"] = _id(fields, row.number, tell)
-        extra["unknown"] = {key: fields[key] for key in fields.keys() - _KNOWN}
         tags = _tags(fields.get("tags"), tell)
         if mistakes.count > before:
             return None
-        kept = {name: value for name, value in extra.items() if value is not None}
-        return ForeignCase(id=str(extra["id"]), input=asked, tags=tags, metadata=metadata, extra=kept)
+        kept = {key: value for key, value in extra.items() if value is not None}
+        if not fields.keys() <= _KNOWN:
+            kept["unknown"] = {key: fields[key] for key in fields.keys() - _KNOWN}
+        return ForeignCase(id=str(name), input=asked, expected=_NOTHING, tags=tags, metadata=metadata, extra=kept)
 
     def _rubric(self, fields: dict[str, Any], tell: Tell) -> str | None:
         text, named = fields.get("rubric"), fields.get("rubric_path")
@@ -201,7 +201,7 @@ class Samples:
     def _jsonl_rows(self) -> Iterator[_Row]:
         for number, (line, content) in enumerate(lines_of(self._path)):
             try:
-                fields = _json(content)
+                fields = decoded(content)
             except ValueError as error:
                 yield _Row(number, line, None, [("", f"malformed JSON: {error}")])
                 continue
@@ -236,7 +236,7 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
         raise InputError(Problem(file, "the dataset is empty: there is no header row"))
     if "input" not in header and "prompt" not in header:
         raise InputError(Problem(file, f"line 1: there is no column 'input' (the columns are: {', '.join(header)})", 1))
-    columns = [(name, _CELLS.get(name, _as_it_is)) for name in header]
+    columns = [(name, _CELLS.get(name)) for name in header]
     number = -1
     while True:
         line = reader.line_num + 1
@@ -257,14 +257,14 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
             yield _decoded(number, line, zip(columns, cells, strict=False))
 
 
-def _decoded(number: int, line: int, cells: Iterable[tuple[tuple[str, _Cell], str]]) -> _Row:
+def _decoded(number: int, line: int, cells: Iterable[tuple[tuple[str, _Cell | None], str]]) -> _Row:
     """Cells are text; those of some columns hold JSON, and blank ones are absent."""
     fields: dict[str, Any] = {}
     mistakes: list[tuple[str, str]] = []
     for (name, value_of), cell in cells:
-        if cell and not cell.isspace():
+        if text := cell.strip():
             try:
-                fields[name] = value_of(cell)
+                fields[name] = cell if value_of is None else value_of(text)
             except ValueError as error:
                 fields[name] = cell if name in ("input", "prompt") else None
                 mistakes.append((name, f"invalid JSON: {error}"))
@@ -278,38 +278,16 @@ _Cell = Callable[[str], Any]
 """What a cell of a column says. Raises ValueError where it should be JSON and is not."""
 
 
-def _as_it_is(cell: str) -> str:
-    return cell
+def _text_or_list(text: str) -> Any:
+    return decoded(text) if text[0] == "[" and text[-1] == "]" else text
 
 
-def _json_cell(cell: str) -> Any:
-    return _json(cell.strip())
-
-
-def _text_or_list(cell: str) -> Any:
-    text = cell.strip()
-    return _json(text) if text[0] == "[" and text[-1] == "]" else text
-
-
-def _number_or_text(cell: str) -> int | str:
-    text = cell.strip()
+def _number_or_text(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() else text
 
 
-def _json(text: str | bytes) -> Any:
-    """The value of a JSON text. Raises ValueError."""
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        pass  # the standard library knows NaN too, and says better what is wrong where
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
 _CELLS: dict[str, _Cell] = {
-    **dict.fromkeys((*_OBJECTS, "tags"), _json_cell),
+    **dict.fromkeys((*_OBJECTS, "tags"), decoded),
     **dict.fromkeys(("input", "prompt", "ground_truth"), _text_or_list),
     **dict.fromkeys(("id", "sample_id"), _number_or_text),
 }

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evalwright.errors import InputError, Problem
 
-__all__ = ["lines_of", "repeated_keys"]
+__all__ = ["decoded", "lines_of", "repeated_keys"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -28,6 +30,18 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(Problem(str(path), f"cannot be read: {reason}")) from error
+
+
+def decoded(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError."""
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        pass  # the standard library knows NaN too, and says better what is wrong where
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def repeated_keys(line: bytes) -> list[str]:
