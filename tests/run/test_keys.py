@@ -1,5 +1,6 @@
 """Keys of models that are missing are told before anything runs, all at once."""
 
+import re
 from contextlib import closing
 
 import pytest
@@ -92,9 +93,15 @@ async def answers(_request):
     return "{}"
 
 
+def holding_replies(path):
+    with closing(Cache(path)) as cache:
+        cache.keep("a question", ChatReply(model="gpt-x", text="{}"))
+
+
 @pytest.mark.parametrize("choice", ["replay", "cache", "no_network"])
 def test_recordings_and_named_caches_need_no_key(tmp_path, choice):
     (tmp_path / "calls.jsonl").write_text("")
+    holding_replies(tmp_path / "judges.sqlite")
     given = {"replay": tmp_path / "calls.jsonl", "cache": tmp_path / "judges.sqlite", "no_network": True}
     choices = ModelChoices(**{choice: given[choice]})
     outcome = run_suite(suite(tmp_path, ["done"], evaluators=[JUDGE]), RunOptions(models=choices))
@@ -115,8 +122,7 @@ def test_judging_again_needs_the_keys_of_judges_only(tmp_path, monkeypatch):
 
 def test_judging_again_needs_no_key_where_the_users_cache_holds_replies(tmp_path):
     outcome = run_suite(suite(tmp_path, ["hello"]))
-    with closing(Cache(default_path())) as cache:
-        cache.keep("a question", ChatReply(model="gpt-x", text="{}"))
+    holding_replies(default_path())
     again = re_evaluate(outcome.run_dir, suite=suite(tmp_path, ["hello"], evaluators=[JUDGE]))
     assert again.summary.cells_total == 1
 
@@ -124,6 +130,16 @@ def test_judging_again_needs_no_key_where_the_users_cache_holds_replies(tmp_path
 def test_a_run_names_the_cache_as_the_way_to_judge_without_a_key(tmp_path):
     with pytest.raises(InputError, match="needs a key, or --cache FILE with its replies"):
         run_suite(suite(tmp_path, ["hello"], evaluators=[JUDGE]))
+
+
+def test_a_run_names_the_users_own_cache_where_that_holds_replies(tmp_path):
+    holding_replies(default_path())
+    with pytest.raises(InputError, match=re.escape(f"needs a key, or --cache {default_path()} with its replies")):
+        run_suite(suite(tmp_path, ["hello"], evaluators=[JUDGE]))
+
+
+def test_a_named_cache_without_replies_is_no_way_to_judge(tmp_path):
+    assert told(tmp_path, ModelChoices(cache=tmp_path / "new.sqlite"), evaluators=[SIMILAR])
 
 
 def test_a_finished_run_is_resumed_without_keys(tmp_path, monkeypatch):

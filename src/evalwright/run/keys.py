@@ -49,11 +49,16 @@ def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *
 def _checked(
     plan: Plan, cases: Iterable[Case], models: ModelChoices, targets: Sequence[_Asking], specs: Sequence[EvaluatorSpec]
 ) -> Iterator[Case]:
-    """Recordings need no key, and a cache that the user names may hold the judges' replies."""
+    """Recordings need no key, and a cache that the user names may hold the judges' replies.
+
+    The user's own cache does not count here: it would let a run begin without a key that it needs, if only anything
+    was ever judged with one. The message names it instead.
+    """
     if models.replay is not None or models.no_network:
         yield from cases
         return
-    judged = models.cache is None or models.no_cache
+    judged = models.cache is None or not _holds_replies(models)
+    kept = default_path() if _holds_replies(models) else "FILE"
     asking = [*targets, *(_evaluators(specs) if judged else ())]
     missing: dict[tuple[str, str], None] = {}
     interfaces = set()
@@ -62,7 +67,7 @@ def _checked(
         for name, asker in (*asking, *own):
             for request in asker.asks(case):
                 if (variable := missing_key(request)) is not None:
-                    wanted = "a key, or --cache FILE with its replies" if hasattr(asker, "evaluate") else "a key"
+                    wanted = f"a key, or --cache {kept} with its replies" if hasattr(asker, "evaluate") else "a key"
                     missing[name, f"{variable} is not set: {request.model!r} needs {wanted}"] = None
                 if not hasattr(asker, "evaluate"):
                     interfaces.add(route_of(request).interface)
@@ -74,9 +79,10 @@ def _checked(
 
 
 def _holds_replies(models: ModelChoices) -> bool:
-    if models.no_cache or not default_path().is_file():
+    path = models.cache or default_path()
+    if models.no_cache or not path.is_file():
         return False
-    with closing(Cache(default_path())) as cache:
+    with closing(Cache(path)) as cache:
         return bool(cache.counts())
 
 
