@@ -16,13 +16,14 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
 from evalwright.capture.telemetry import Telemetry
+from evalwright.capture.threads import follow_into_threads
 from evalwright.capture.tree import MemoryTraceHandler
 from evalwright.capture.values import stored
 
@@ -42,9 +43,19 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+
+class Listener(Protocol):
+    """Takes the spans of a context while it listens."""
+
+    @property
+    def listens(self) -> bool: ...
+
+    def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None: ...
+
+
 _log = logging.getLogger(__name__)
 _parent: ContextVar[tuple[str, str] | None] = ContextVar("evalwright_span", default=None)
-_listeners: ContextVar[tuple[MemoryTraceHandler, ...]] = ContextVar("evalwright_listeners", default=())
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("evalwright_listeners", default=())
 
 
 class InstrumentationHandler:
@@ -108,7 +119,7 @@ class _Process:
         return True
 
 
-def tell(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[MemoryTraceHandler, ...]) -> None:
+def tell(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[Listener, ...]) -> None:
     """Hand a finished span to the listeners of its context and, unless it is a mere step, to all handlers."""
     for listener in listeners:
         listener.collect(span)
@@ -149,14 +160,74 @@ def flush(timeout_seconds: float = 5.0) -> bool:
 
 @contextmanager
 def listening() -> Iterator[MemoryTraceHandler]:
-    """Collect the spans that begin in this context and nowhere else. Sets no tracer provider, as `init` does."""
+    """Collect the spans that begin in this context and nowhere else. Sets no tracer provider, as `init` does.
+
+    Those of a thread that begins in it too, when the thread is over: one that outlives the block may work for others.
+    """
     _process.begin(1000)
+    follow_into_threads(_taken_along, _listened_by_nobody)
     handler = MemoryTraceHandler()
     token = _listeners.set((*_listeners.get(), handler))
     try:
         yield handler
     finally:
+        handler.listens = False
         _listeners.reset(token)
+
+
+@contextmanager
+def _listened_by_nobody() -> Iterator[None]:
+    token = _listeners.set(())
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+def _taken_along() -> AbstractContextManager[None] | None:
+    listeners = _listeners.get()
+    return _elsewhere(_Held(listeners), _parent.get(), _process.telemetry.carried()) if listeners else None
+
+
+@contextmanager
+def _elsewhere(held: _Held, above: tuple[str, str] | None, telemetry: AbstractContextManager[object]) -> Iterator[None]:
+    """In another thread: spans lie below what went on where it was started, and are handed over at its end."""
+    tokens = _listeners.set((held,)), _parent.set(above)
+    try:
+        with telemetry:
+            yield
+    finally:
+        _listeners.reset(tokens[0])
+        _parent.reset(tokens[1])
+        held.hand_over()
+
+
+class _Held:
+    """The spans of a thread until it is over; those that come later are handed over at once."""
+
+    def __init__(self, listeners: tuple[Listener, ...]) -> None:
+        self._listeners = listeners
+        self._spans: list[Any] = []
+        self._over = False
+
+    @property
+    def listens(self) -> bool:
+        return any(one.listens for one in self._listeners)
+
+    def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
+        if self._over:
+            self._tell(span)
+        elif self.listens:
+            self._spans.append(span)
+
+    def hand_over(self) -> None:
+        self._over = True
+        for span in self._spans:
+            self._tell(span)
+
+    def _tell(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
+        for listener in self._listeners:
+            listener.collect(span)
 
 
 def current_span() -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -68,6 +69,14 @@ class Telemetry:
             return None
         return (_of_application() or self._private).get_tracer(SCOPE)
 
+    def carried(self) -> AbstractContextManager[object]:
+        """What OpenTelemetry has as current here, to be made current in another thread."""
+        if "opentelemetry.context" not in sys.modules:
+            return nullcontext()
+        from opentelemetry.context import get_current
+
+        return _made_current(get_current())
+
     def _provider(self) -> Any:
         """The application's, else the private one; None where the SDK is not installed."""
         found = _of_application()
@@ -93,6 +102,17 @@ class Telemetry:
                 instrumentor.instrument(tracer_provider=provider)
         except Exception:  # it must not keep the application from importing its library
             _log.warning("model calls of %s are not seen", name, exc_info=True)
+
+
+@contextmanager
+def _made_current(context: Any) -> Iterator[None]:
+    from opentelemetry.context import attach, detach
+
+    token = attach(context)
+    try:
+        yield
+    finally:
+        detach(token)
 
 
 def _of_application() -> Any:

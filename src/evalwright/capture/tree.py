@@ -136,6 +136,8 @@ class MemoryTraceHandler:
         self.spans: list[Any] = []
         self.steps: list[StepSpan] = []
         """Spans of the application's own tracer beside; no tree shows them."""
+        self.listens = True
+        """Until what it listens to is over."""
 
     def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         """Take one finished span."""
