@@ -2,13 +2,14 @@
 
 import os
 import re
+import signal
 import threading
 import time
 
 import pytest
 
-from evalwright.errors import LimitExceeded
-from evalwright.run.limits import ExitRefused, Watchdog, exits_refused
+from evalwright.errors import Interrupted, LimitExceeded
+from evalwright.run.limits import ExitRefused, Interrupts, Watchdog, exits_refused
 
 
 def catastrophic():
@@ -62,3 +63,27 @@ def test_a_forked_child_may_still_exit():
             os._exit(7)
         _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+class InterruptsAtItsEnd:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_a_finaliser_swallows_is_raised_at_the_end():
+    reached = []
+    with pytest.raises(Interrupted), Interrupts():
+        InterruptsAtItsEnd()
+        reached.append("the line behind it")
+    assert reached == ["the line behind it"]
+
+
+def test_interrupts_that_are_held_wait_for_the_end_of_their_block():
+    reached = []
+    with pytest.raises(Interrupted), Interrupts() as interrupts:
+        with interrupts.held():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append("the block's end")
+        reached.append("more")
+    assert reached == ["the block's end"]

@@ -19,7 +19,7 @@ from typing import Any
 
 from evalwright.errors import Interrupted, LimitExceeded
 
-__all__ = ["Watchdog", "exits_refused", "interrupting"]
+__all__ = ["Interrupts", "Watchdog", "exits_refused"]
 
 _PERIOD = 0.2
 
@@ -74,22 +74,44 @@ class Watchdog:
         return False
 
 
-@contextmanager
-def interrupting() -> Iterator[None]:
-    """Ctrl-C and SIGTERM raise Interrupted where they arrive, in the main thread, until the end of the block."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+class Interrupts:
+    """Ctrl-C and SIGTERM raise Interrupted where they arrive, in the main thread, until the end of the block.
 
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise Interrupted
+    Python swallows what is raised in some places, as in finalisers, and elsewhere it may end as another error:
+    the end of the block raises Interrupted whatever came of it.
+    """
 
-    previous = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
+    def __init__(self) -> None:
+        self._asked = self._held = False
+        self._previous: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            numbers = (signal.SIGINT, signal.SIGTERM)
+            self._previous = {number: signal.signal(number, self._interrupt) for number in numbers}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
             signal.signal(number, handler)
+        if self._asked:
+            raise Interrupted
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Those that arrive in this block are raised at its end."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        if self._asked:
+            raise Interrupted
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self._asked = True
+        if not self._held:
+            raise Interrupted
 
 
 class ExitRefused(BaseException):

@@ -29,7 +29,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.clock import Clock
 from evalwright.run.judging import Judge, append, ask_models
-from evalwright.run.limits import Watchdog, exits_refused, interrupting
+from evalwright.run.limits import Interrupts, Watchdog, exits_refused
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
 from evalwright.run.workspaces import StoredArtifacts
@@ -85,9 +85,9 @@ def judge_again(
     judgements = writer.rewrite_judgements()
     job = _Job(plan, writer, case_of, newest, new_tally, only, concurrency or plan.run.max_concurrency)
     try:
-        with interrupting():
+        with Interrupts() as interrupts:
             shares = [judgements.share(i) for i in range(len(parts))]
-            tally = _in_processes(job, parts, shares, state)
+            tally = _in_processes(job, parts, shares, state, interrupts)
         judgements.commit()
     except Interrupted:
         judgements.abandon()
@@ -98,21 +98,24 @@ def judge_again(
     return tally
 
 
-def _in_processes(job: _Job, parts: list[Part], shares: list[JudgementShare], state: RunState) -> Tally:
+def _in_processes(
+    job: _Job, parts: list[Part], shares: list[JudgementShare], state: RunState, interrupts: Interrupts
+) -> Tally:
     """All parts but the last in children, the last one here."""
     context = multiprocessing.get_context("fork")
-    gc.freeze()  # what is there now stays: no collection, here or in the children, need look at it again
     tally = job.new_tally()
     if not parts:
         return tally
+    gc.freeze()  # what is there now stays: no collection, here or in the children, need look at it again
     children = []
-    for part, share in zip(parts[:-1], shares[:-1], strict=True):
-        receiver, sender = context.Pipe(duplex=False)
-        child = context.Process(target=_child, args=(job, part, share, sender), daemon=True)
-        child.start()
-        sender.close()
-        children.append((child, receiver))
     try:
+        with interrupts.held():  # Python swallows what is raised in that which is called at a fork
+            for part, share in zip(parts[:-1], shares[:-1], strict=True):
+                receiver, sender = context.Pipe(duplex=False)
+                child = context.Process(target=_child, args=(job, part, share, sender), daemon=True)
+                child.start()
+                sender.close()
+                children.append((child, receiver))
         with closing(shares[-1]):
             _judge_part(job, parts[-1], shares[-1], tally, state.advance)
         for _, receiver in children:
