@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import subprocess
 import time
 
 import pytest
@@ -36,7 +35,7 @@ def test_every_cell_exactly_once_after_random_kills(tmp_path, output, seed):
 
 def test_a_restart_of_the_database_in_mid_run_loses_and_doubles_nothing(tmp_path):
     project = make_project(tmp_path, ["fine"] * CELLS, output=POSTGRES)
-    project.environment["CALL_SECONDS"] = "0.03"
+    project.environment["CALL_SECONDS"] = "0.06"
     process = project.start("run", "eval.yaml", "--quiet")
     while len(project.ledger) < CELLS // 4:
         assert process.poll() is None, process.communicate()
@@ -51,14 +50,16 @@ def test_a_restart_of_the_database_in_mid_run_loses_and_doubles_nothing(tmp_path
 
 def test_interrupting_finishes_what_runs_and_resumes(tmp_path):
     project = make_project(tmp_path, ["fine"] * 200)
-    project.environment["CALL_SECONDS"] = "0.05"
+    project.environment["CALL_SECONDS"] = "0.1"
     process = project.start("run", "eval.yaml", "--quiet")
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.communicate(timeout=1.2)
+    while len(project.ledger) < 10:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130, errors
     assert project.ledger.total() == len(project.ledger)
+    project.environment["CALL_SECONDS"] = "0"
     done = project.command(*project.go_on())
     assert done.returncode == 0, done.stderr
     check_complete(project, 200)
