@@ -73,17 +73,27 @@ class InterruptsAtItsEnd:
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_interrupt_that_a_finaliser_swallows_is_raised_at_the_end():
     reached = []
-    with pytest.raises(Interrupted), Interrupts():
-        InterruptsAtItsEnd()
-        reached.append("the line behind it")
+
+    def work():
+        with Interrupts():
+            InterruptsAtItsEnd()
+            reached.append("the line behind it")
+
+    with pytest.raises(Interrupted):
+        work()
     assert reached == ["the line behind it"]
 
 
 def test_interrupts_that_are_held_wait_for_the_end_of_their_block():
     reached = []
-    with pytest.raises(Interrupted), Interrupts() as interrupts:
-        with interrupts.held():
-            os.kill(os.getpid(), signal.SIGINT)
-            reached.append("the block's end")
-        reached.append("more")
+
+    def work():
+        with Interrupts() as interrupts:
+            with interrupts.held():
+                os.kill(os.getpid(), signal.SIGINT)
+                reached.append("the block's end")
+            reached.append("more")
+
+    with pytest.raises(Interrupted):
+        work()
     assert reached == ["the block's end"]
