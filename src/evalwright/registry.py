@@ -139,6 +139,7 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "providers": {},
     "mirrors": {
+        "letta_progress": "evalwright.letta.progress:ProgressMirror",
         "local_files": "evalwright.stores.mirroring:local_files_mirror",
         "otel": "evalwright.mirrors.otel:OpenTelemetry",
         "postgres": "evalwright.stores.mirroring:postgres_mirror",

@@ -38,7 +38,12 @@ class Letta:
     options = ("target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output", "model_handle")
 
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
-        document = yaml.load(path, "native")
+        return self.read(path, yaml.load(path, "native"), variables, to_run=to_run, **options)
+
+    def read(
+        self, path: Path, document: yaml.Document, variables: Mapping[str, str], *, to_run: bool = True, **options: Any
+    ) -> Suite:
+        """The suite in a document that is, or might be, the file at `path`. Raises InputError."""
         return _Reading(path, document, options, variables).suite(to_run)
 
 

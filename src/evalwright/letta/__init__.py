@@ -9,16 +9,20 @@ if TYPE_CHECKING:
     from evalwright.letta.datasets import load_dataset
     from evalwright.letta.decorators import agent_factory, extractor, grader, reward_composer, suite_setup
     from evalwright.letta.models import AgentState, GradeResult, LettaMessageUnion, PerTurnGrade, RewardOutput, Sample
-    from evalwright.letta.running import RunnerResult, run_suite
+    from evalwright.letta.progress import ProgressCallback
+    from evalwright.letta.running import Runner, RunnerResult, SuiteSpec, run_suite
 
 __all__ = [
     "AgentState",
     "GradeResult",
     "LettaMessageUnion",
     "PerTurnGrade",
+    "ProgressCallback",
     "RewardOutput",
+    "Runner",
     "RunnerResult",
     "Sample",
+    "SuiteSpec",
     "agent_factory",
     "extractor",
     "grader",
@@ -33,9 +37,12 @@ _MODULES = {
     "GradeResult": "models",
     "LettaMessageUnion": "models",
     "PerTurnGrade": "models",
+    "ProgressCallback": "progress",
     "RewardOutput": "models",
+    "Runner": "running",
     "RunnerResult": "running",
     "Sample": "models",
+    "SuiteSpec": "running",
     "agent_factory": "decorators",
     "extractor": "decorators",
     "grader": "decorators",

@@ -9,7 +9,9 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Agent", "AsyncLetta", "CreateBlock"]
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["Agent", "AsyncLetta", "BaseTool", "CreateBlock", "MessageCreate"]
 
 
 class _Record:
@@ -21,6 +23,27 @@ class _Record:
 
 class CreateBlock(_Record):
     """A memory block to create: `label`, `value` and whatever else it was given."""
+
+
+class MessageCreate(_Record):
+    """A message to send: `role`, `content`."""
+
+
+class BaseTool(BaseModel):
+    """What classes of tools derive from: `name`, `description`, `args_schema`, and a method `run`."""
+
+    model_config = ConfigDict(extra="allow")
+    name: str = ""
+
+
+class _Partial:
+    """A part of the client's interface; whoever asks for more is told that there is no server."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"evalwright stands in for the client of a Letta server and has no {name!r}: it keeps agents, their memory "
+            "blocks and tools only; a factory may return a callable that answers instead of an agent's id"
+        )
 
 
 class Agent(_Record):
@@ -41,7 +64,7 @@ def _field(block: Any, name: str) -> Any:
     return block.get(name) if isinstance(block, dict) else getattr(block, name, None)
 
 
-class AsyncLetta:
+class AsyncLetta(_Partial):
     """The part of the client's interface that agent factories and set-up functions use."""
 
     def __init__(self, **_settings: Any) -> None:
@@ -51,7 +74,7 @@ class AsyncLetta:
     async def close(self) -> None: ...
 
 
-class _Agents:
+class _Agents(_Partial):
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._agents: dict[str, Agent] = {}
@@ -111,7 +134,7 @@ class _AgentTools:
         return []
 
 
-class _Tools:
+class _Tools(_Partial):
     def __init__(self) -> None:
         self._tools: dict[str, _Record] = {}
 

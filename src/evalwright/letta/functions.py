@@ -19,7 +19,7 @@ from evalwright.evaluators.turns import Turn, blocks_of, turns_of
 from evalwright.letta.decorators import role_of
 from evalwright.letta.messages import trajectory_of
 from evalwright.letta.models import AgentState, Block, GradeResult, RewardOutput, sample_of
-from evalwright.letta.shim import serve
+from evalwright.letta.shim import missing, serve
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -68,7 +68,8 @@ def _module_at(path: Path, key: str) -> ModuleType:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise _refused(key, f"{path.name} cannot be imported: {type(error).__name__}: {error}") from error
+        hint = missing(error) if isinstance(error, ImportError) else ""
+        raise _refused(key, f"{path.name} cannot be imported: {type(error).__name__}: {error}{hint}") from error
     return module
 
 

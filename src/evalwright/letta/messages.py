@@ -19,10 +19,12 @@ __all__ = [
     "LettaMessage",
     "ReasoningMessage",
     "SystemMessage",
+    "TextContent",
     "ToolCall",
     "ToolCallMessage",
     "ToolReturnMessage",
     "UserMessage",
+    "plain",
     "trajectory_of",
 ]
 
@@ -46,13 +48,21 @@ class _Fields:
 
     def model_dump(self) -> dict[str, Any]:
         """The fields as plain data."""
-        return {name: _dumped(value) for name, value in self.__dict__.items()}
+        said = {"message_type": self.message_type} if self.message_type else {}
+        return said | {name: plain(value) for name, value in self.__dict__.items()}
 
 
-def _dumped(value: Any) -> Any:
-    if isinstance(value, _Fields):
+def plain(value: Any) -> Any:
+    """A message, or a part of one, as plain data."""
+    if hasattr(value, "model_dump"):
         return value.model_dump()
-    return [_dumped(item) for item in value] if isinstance(value, list) else value
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+class TextContent(_Fields):
+    """A part of a message's content: `text`."""
+
+    _known = ("type", "text")
 
 
 class ToolCall(_Fields):
@@ -139,6 +149,8 @@ def _message(fields: dict[str, Any]) -> Any:
         read["tool_call"] = ToolCall(**read["tool_call"])
     if isinstance(read.get("tool_calls"), list):
         read["tool_calls"] = [ToolCall(**call) if isinstance(call, dict) else call for call in read["tool_calls"]]
+    if isinstance(read.get("content"), list):
+        read["content"] = [TextContent(**part) if isinstance(part, dict) else part for part in read["content"]]
     return kind(**read)
 
 

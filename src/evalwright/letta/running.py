@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evalwright.dialects import load_suite
+from evalwright.dialects.letta import Letta
+from evalwright.files import yaml
+from evalwright.letta.progress import LISTENER, Listener, ProgressStyle
+from evalwright.model.plan import Plugin
 from evalwright.model.result import EvaluationResult
+from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
 from evalwright.run.api import Outcome, RunOptions, open_run
 from evalwright.run.api import run_suite as run
 
-__all__ = ["RunnerResult", "run_suite"]
+__all__ = ["Runner", "RunnerResult", "SuiteSpec", "run_suite"]
 
 
 @dataclass
@@ -30,10 +36,59 @@ class RunnerResult:
     run_dir: Path = field(default_factory=Path)
 
 
+class SuiteSpec:
+    """A suite as data, with the keys of its file as attributes. Its paths start from `base_dir`."""
+
+    def __init__(self, data: Mapping[str, Any], base_dir: Path | str | None = None) -> None:
+        self._data, self._file = dict(data), Path(base_dir or ".") / "suite.yaml"
+
+    @classmethod
+    def from_yaml(cls, yaml_data: Mapping[str, Any], base_dir: Path | str | None = None) -> SuiteSpec:
+        """What a suite's file holds. It is checked when it is run."""
+        return cls(yaml_data, base_dir)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._data.get(name)
+
+    def load(self, **options: Any) -> Suite:
+        """Raises InputError for a suite that cannot be run."""
+        document = yaml.parse(yaml.dump(self._data).encode(), str(self._file), "native")
+        return Letta().read(self._file, document, {}, **options)
+
+
+class Runner:
+    """Runs a suite that was put together in Python."""
+
+    def __init__(
+        self,
+        suite: SuiteSpec,
+        max_concurrent: int = 15,
+        progress_callback: Any = None,
+        *,
+        output_path: Path | None = None,
+        target: str | None = None,
+        **_letta: Any,
+    ) -> None:
+        """Raises ValueError for results in memory that are to be judged again: `run_suite` reads those of a folder."""
+        if _letta.get("cached_results") is not None:
+            raise ValueError("cached_results: expected None; run_suite(..., cached_results_path=DIR) replays results")
+        self._suite, self._width, self._callback = suite, max_concurrent, progress_callback
+        self._options = {"output": output_path, "target": target}
+
+    async def run(self) -> RunnerResult:
+        return await _listened_to(
+            self._callback, lambda: self._suite.load(**self._options), RunOptions(concurrency=self._width)
+        )
+
+
 async def run_suite(
     suite_path: Path | str,
     max_concurrent: int = 15,
     *,
+    custom_progress_callback: Any = None,
+    progress_style: Any = "none",
     cached_results_path: Path | None = None,
     output_path: Path | None = None,
     num_runs: int | None = None,
@@ -42,20 +97,41 @@ async def run_suite(
 ) -> RunnerResult:
     """Run a suite and give back its results; with `output_path` they lie there too, in the original's files.
 
-    Addresses and keys of a Letta server are accepted and not needed; progress callbacks are not called. Raises
-    InputError, and ValueError for a progress callback beside a style.
+    A progress callback is told in the caller's event loop. Addresses and keys of a Letta server are accepted and not
+    needed. Raises InputError, ValueError for a progress callback beside a style, and what a callback raises.
     """
-    if _letta.get("custom_progress_callback") is not None and _letta.get("progress_style", "none") != "none":
+    if custom_progress_callback is not None and ProgressStyle(progress_style) is not ProgressStyle.NONE:
         raise ValueError("expected a progress callback or a progress style, found both")
-    return await asyncio.to_thread(_run, suite_path, max_concurrent, cached_results_path, output_path, num_runs, target)
+    given = {"cached": cached_results_path, "target": target, "output": output_path}
+    options = RunOptions(trials=num_runs, concurrency=max_concurrent)
+    return await _listened_to(
+        custom_progress_callback, lambda: load_suite(Path(suite_path), "letta", options=given), options
+    )
 
 
-def _run(
-    path: Path | str, width: int, cached: Path | None, out: Path | None, runs: int | None, target: str | None
-) -> RunnerResult:
-    suite = load_suite(Path(path), "letta", options={"cached": cached, "target": target, "output": out})
-    outcome = run(suite, RunOptions(trials=runs, concurrency=width))
-    return _result(suite.name, suite.document, outcome)
+async def _listened_to(callback: Any, load: Callable[[], Suite], options: RunOptions) -> RunnerResult:
+    if callback is None:
+        return await asyncio.to_thread(_run, load, options)
+    listener = Listener(callback)
+    token = LISTENER.set(listener)
+    listener.tell("start")
+    listening = asyncio.create_task(listener.work())
+    try:
+        result = await asyncio.to_thread(_run, load, options)
+        listener.tell("suite_completed", result)
+        return result
+    finally:
+        LISTENER.reset(token)
+        listener.tell("stop")
+        listener.end()
+        await listening
+
+
+def _run(load: Callable[[], Suite], options: RunOptions) -> RunnerResult:
+    suite = load()
+    if LISTENER.get() is not None:
+        suite.mirrors = [*suite.mirrors, Plugin("letta_progress", {})]
+    return _result(suite.name, suite.document, run(suite, options))
 
 
 def _result(name: str, config: dict[str, Any], outcome: Outcome) -> RunnerResult:

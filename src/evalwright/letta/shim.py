@@ -7,7 +7,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-__all__ = ["serve"]
+__all__ = ["missing", "serve"]
 
 
 def serve() -> None:
@@ -22,6 +22,17 @@ def serve() -> None:
                     setattr(sys.modules[parent], child, sys.modules[name])
 
 
+def missing(error: ImportError) -> str:
+    """What to say beside an import that failed since we stand in for a package and lack the name; "" for others."""
+    package = (error.name or "").partition(".")[0]
+    if not getattr(sys.modules.get(package), "stands_in", False):
+        return ""
+    modules = sorted(name for name in sys.modules if name.partition(".")[0] == package)
+    served = sys.modules.get(error.name or "")
+    known = modules if served is None else sorted(n for n in vars(served) if n[0] != "_" and n != "stands_in")
+    return f" (evalwright stands in for {package}, which is not installed here, and has: {', '.join(known)})"
+
+
 def _module(name: str, contents: dict[str, Any]) -> ModuleType:
     module = ModuleType(name, "Served by evalwright: the package itself is not installed.")
     module.__path__ = []
@@ -31,25 +42,40 @@ def _module(name: str, contents: dict[str, Any]) -> ModuleType:
 
 def _evals() -> dict[str, dict[str, Any]]:
     from evalwright import letta
-    from evalwright.letta import decorators, models
+    from evalwright.letta import decorators, helpers, models, progress, running
 
     of_decorators = {name: getattr(decorators, name) for name in decorators.__all__ if name.islower()}
-    of_models = {name: getattr(models, name) for name in models.__all__}
-    surface = {name: getattr(letta, name) for name in letta.__all__}
+    of_models = {name: getattr(models, name) for name in models.__all__ if name[0].isupper()}
+    of_models |= {"RunnerResult": running.RunnerResult, "SuiteSpec": running.SuiteSpec}
+    readers = {name: getattr(helpers, name) for name in helpers.__all__ if name.islower()}
+    loaders = dict.fromkeys(("load_dataset", "load_jsonl", "load_csv"), letta.load_dataset)
+    callback, style = {"ProgressCallback": progress.ProgressCallback}, {"ProgressStyle": progress.ProgressStyle}
     return {
-        "letta_evals": {**of_decorators, **of_models, **surface},
+        "letta_evals": {**of_decorators, **of_models, **{name: getattr(letta, name) for name in letta.__all__}},
+        "letta_evals.datasets": loaders,
+        "letta_evals.datasets.loader": loaders,
         "letta_evals.decorators": of_decorators,
+        "letta_evals.extractors": {**helpers.EXTRACTORS, "get_extractor": helpers.get_extractor},
+        "letta_evals.extractors.builtin": helpers.EXTRACTORS,
+        "letta_evals.extractors.utils": readers,
         "letta_evals.models": of_models,
+        "letta_evals.runner": {"Runner": running.Runner, "run_suite": running.run_suite},
+        "letta_evals.visualization": {**callback, **style},
+        "letta_evals.visualization.base": callback,
+        "letta_evals.visualization.factory": style,
     }
 
 
 def _client() -> dict[str, dict[str, Any]]:
-    from evalwright.letta import client, messages
+    from evalwright.letta import client, messages, models
 
     types = {name: getattr(messages, name) for name in messages.__all__ if name[0].isupper() and name != "CLASSES"}
     types |= dict.fromkeys(("CreateBlock", "CreateBlockParam"), client.CreateBlock)
+    types |= dict.fromkeys(("MessageCreate", "MessageCreateParam"), client.MessageCreate)
+    types |= {"AgentState": models.AgentState, "LettaMessageUnion": models.LettaMessageUnion}
     return {
         "letta_client": {"AsyncLetta": client.AsyncLetta, "Letta": client.AsyncLetta, **types},
+        "letta_client.client": {"BaseTool": client.BaseTool},
         "letta_client.types": types,
         "letta_client.types.agents": types,
     }

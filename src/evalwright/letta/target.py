@@ -13,6 +13,7 @@ from evalwright.letta.backends import Backend, Context, backend_of, called, turn
 from evalwright.letta.client import Agent, AsyncLetta
 from evalwright.letta.functions import function_at
 from evalwright.letta.models import Sample, sample_of
+from evalwright.letta.progress import Tell, told
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -78,13 +79,17 @@ class LettaAgent:
 
     @heard
     async def run(self, case: Case, trial: int) -> Answer:
+        tell = told(case, trial, self._model)
+        tell("sample_started")
         recording = self._cache.find(case.id, self._model) if self._cache is not None else None
         if recording is not None:
+            tell("agent_loading", agent_id=recording["agent_id"], from_cache=True)
             if recording["error"] is not None:
                 raise TargetError(recording["error"], "recorded_error")
             return _answer(
                 recording["trajectory"], recording["agent_id"], recording["blocks"], self._model, recording["usage"]
             )
+        tell("agent_loading")
         sample = sample_of(case)
         backend, agent = await self._agent(sample)
         model = self._model or (agent.model if agent is not None else None)
@@ -92,7 +97,7 @@ class LettaAgent:
         described = agent.arguments if agent is not None else {}
         agent_id = agent.id if agent is not None else self._agent_id
         context = Context(sample, model, trial + 1, agent_id, described, blocks)
-        turns = await self._converse(backend, context, case.input)
+        turns = await self._converse(backend, context, case.input, tell)
         if self._cleanup and agent is not None:
             await self._client.agents.delete(agent.id)
         return _answer(turns, agent_id, context.blocks, model, context.usage, case.input)
@@ -113,12 +118,15 @@ class LettaAgent:
             f"the agent factory gave {type(made).__name__}, expected an agent id or something that answers"
         )
 
-    async def _converse(self, backend: Backend, context: Context, asked: Any) -> list[Turn]:
+    async def _converse(self, backend: Backend, context: Context, asked: Any, tell: Tell) -> list[Turn]:
         turns: list[Turn] = []
-        for i, message in enumerate(asked if isinstance(asked, list) else [asked]):
+        messages = asked if isinstance(asked, list) else [asked]
+        for i, message in enumerate(messages):
             context.turn = i
+            tell("message_sending", i + 1, len(messages), agent_id=context.agent_id)
             turns.append(turn_of(await backend.reply(message, context)))
             context.history = turns
+        tell("grading_started", agent_id=context.agent_id)
         return turns
 
     async def close(self) -> None:

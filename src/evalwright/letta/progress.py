@@ -1,0 +1,146 @@
+"""Progress callbacks of Letta Evals (specification letta, 7.6), called in the event loop of whoever runs the suite."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from enum import StrEnum
+from typing import Any
+
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["LISTENER", "Listener", "ProgressCallback", "ProgressMirror", "ProgressStyle", "Tell", "told"]
+
+Tell = Callable[..., None]
+"""Tells an event of one sample: its name, its values and keywords."""
+
+
+class ProgressStyle(StrEnum):
+    """How the original shows progress by itself; from Python nothing is shown here."""
+
+    NONE = "none"
+    SIMPLE = "simple"
+    RICH = "rich"
+
+
+class ProgressCallback(ABC):
+    """Told what happens to each sample, and to the suite.
+
+    These methods must be there. `start`, `agent_loading`, `message_sending` (number of the message from 1, and of how
+    many), `grading_started`, `turn_graded` (turn from 0, of how many, score), `suite_completed` (the result) and `stop`
+    are called where a callback has them; each with those of the keywords that it takes.
+    """
+
+    @abstractmethod
+    async def sample_started(self, sample_id: int | str, **about: Any) -> None: ...
+
+    @abstractmethod
+    async def sample_completed(self, sample_id: int | str, **about: Any) -> None: ...
+
+    @abstractmethod
+    async def sample_error(self, sample_id: int | str, error: str, **about: Any) -> None: ...
+
+
+class Listener:
+    """Takes what threads of a run tell and gives it to a callback, one thing after the other, in the caller's loop."""
+
+    def __init__(self, callback: Any) -> None:
+        self._callback = callback
+        self._loop = asyncio.get_running_loop()
+        self._told: asyncio.Queue[Callable[[], Any] | None] = asyncio.Queue()
+        self._started: dict[tuple[str, int, Any], int | str] = {}
+        """Ids as their dataset has them, of samples by id as text, run and model."""
+
+    def started(self, case: Case, trial: int, model: Any) -> bool:
+        """Note a sample; False for a further attempt."""
+        known = (case.id, trial, model)
+        new = known not in self._started
+        self._started[known] = case.extra.get("id", case.id)
+        return new
+
+    def id_of(self, trace: Trace) -> int | str:
+        known = (trace.case_id, trace.trial, trace.extra.get("model"))
+        return self._started.get(known, trace.case_id)
+
+    def tell(self, event: str, *values: Any, **about: Any) -> None:
+        """An event for the method of that name, with those of the keywords that its signature knows. Any thread."""
+        method = getattr(self._callback, event, None)
+        if method is not None:
+            given = _understood(method, about)
+            self._loop.call_soon_threadsafe(self._told.put_nowait, lambda: method(*values, **given))
+
+    def end(self) -> None:
+        """Nothing more will be told."""
+        self._loop.call_soon_threadsafe(self._told.put_nowait, None)
+
+    async def work(self) -> None:
+        """Call the callback until the end. What it raises is raised here."""
+        while (call := await self._told.get()) is not None:
+            given = call()
+            if inspect.isawaitable(given):
+                await given
+
+
+def _understood(method: Callable[..., Any], about: dict[str, Any]) -> dict[str, Any]:
+    """Versions name the model differently, and older ones know less."""
+    known = inspect.signature(method).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
+        return about
+    return {name: value for name, value in about.items() if name in known}
+
+
+LISTENER: ContextVar[Listener | None] = ContextVar("LISTENER", default=None)
+"""Who listens to the run that goes on in this context."""
+
+
+class ProgressMirror:
+    """Tells the listener of finished samples. Without one, as in a resumed run, there is nobody to tell."""
+
+    def __init__(self, _config: dict[str, Any]) -> None:
+        self._listener = LISTENER.get()
+
+    def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+        if self._listener is None:
+            return
+        sample, about = self._listener.id_of(trace), _about(trace.extra.get("agent_id"), trace.extra.get("model"))
+        if verdict.status == "error":
+            self._listener.tell("sample_error", sample, "; ".join(verdict.reasons), **about)
+            return
+        for row in results:
+            turns = row.detail.get("turns") or []
+            for i, score in enumerate(turns):
+                self._listener.tell("turn_graded", sample, i, len(turns), score, grader_key=row.evaluator, **about)
+        self._listener.tell(
+            "sample_completed",
+            sample,
+            score=results[0].score if results else None,
+            metric_scores={row.evaluator: row.score for row in results},
+            rationale=results[0].reason if results else None,
+            metric_rationales={row.evaluator: row.reason for row in results},
+            target_cost=trace.metrics.cost_usd,
+            **about,
+        )
+
+
+def told(case: Case, trial: int, model: str | None) -> Tell:
+    """What tells the events of one attempt at a sample to whoever listens."""
+    listener = LISTENER.get()
+    if listener is None:
+        return lambda *_values, **_about: None
+    first, sample = listener.started(case, trial, model), case.extra.get("id", case.id)
+
+    def tell(event: str, *values: Any, agent_id: Any = None, **more: Any) -> None:
+        if first or event != "sample_started":
+            listener.tell(event, sample, *values, **_about(agent_id, model), **more)
+
+    return tell
+
+
+def _about(agent_id: Any, model: Any) -> dict[str, Any]:
+    """The agent and its model under the names of every version."""
+    return {"agent_id": agent_id, "model_name": model, "model_handle": model}

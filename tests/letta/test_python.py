@@ -1,0 +1,209 @@
+"""Suites run from Python as letta_evals runs them, and what users' files import."""
+
+import asyncio
+import json
+import sys
+import textwrap
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.letta import ProgressCallback, Runner, SuiteSpec, run_suite
+from evalwright.model.result import EvaluationResult
+from evalwright.run.api import open_run
+from evalwright.run.api import run_suite as run
+
+SUITE = {
+    "name": "support",
+    "dataset": "data.jsonl",
+    "target": {"kind": "letta_agent", "agent_id": "agent-1", "model_handles": ["m"], "backend": "agent.py:answers"},
+    "graders": {"right": {"kind": "tool", "function": "contains"}},
+    "gate": {"kind": "simple", "metric_key": "right", "op": "gte", "value": 0.5},
+}
+DATA = (
+    '{"id": 7, "input": ["of France?", "of Italy?"], "ground_truth": ["Paris", "Rome"]}\n{"id": "b", "input": "bad"}\n'
+)
+AGENT = """
+def answers(message, ctx):
+    return {"of France?": "Paris", "of Italy?": "Milan"}.get(message)
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text(AGENT)
+    (tmp_path / "data.jsonl").write_text(DATA)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("evalwright_user_")]:
+        del sys.modules[name]
+
+
+class Heard(ProgressCallback):
+    """Keeps what it is told, with the loop it is told in."""
+
+    def __init__(self):
+        self.events, self.loops = [], set()
+
+    def hear(self, *event):
+        self.events.append(event)
+        self.loops.add(asyncio.get_running_loop())
+
+    async def start(self):
+        self.hear("start")
+
+    async def sample_started(self, sample_id, agent_id=None, model_name=None):
+        self.hear("started", sample_id, model_name)
+
+    async def message_sending(self, sample_id, message_num, total_messages, agent_id=None, model_handle=None):
+        self.hear("sending", sample_id, message_num, total_messages, agent_id, model_handle)
+
+    async def turn_graded(self, sample_id, turn_num, total_turns, turn_score, grader_key=None):
+        self.hear("turn", sample_id, turn_num, total_turns, turn_score, grader_key)
+
+    async def sample_completed(self, sample_id, score=None, metric_scores=None, **more):
+        self.hear("completed", sample_id, score, metric_scores, more["rationale"])
+
+    async def sample_error(self, sample_id, error):
+        self.hear("error", sample_id, error.partition(":")[0])
+
+    async def suite_completed(self, result):
+        self.hear("suite", result.gates_passed)
+
+    def stop(self):
+        self.hear("stop")
+
+
+def of(events, sample):
+    return [event for event in events if sample in event[1:2]]
+
+
+def test_a_callback_is_told_what_happens_to_every_sample_in_the_callers_loop(project):
+    heard = Heard()
+
+    async def main():
+        result = await Runner(SuiteSpec.from_yaml(SUITE, base_dir=project), 2, heard).run()
+        return result, asyncio.get_running_loop()
+
+    result, loop = asyncio.run(main())
+    assert of(heard.events, 7) == [
+        ("started", 7, "m"),
+        ("sending", 7, 1, 2, "agent-1", "m"),
+        ("sending", 7, 2, 2, "agent-1", "m"),
+        ("turn", 7, 0, 2, 1.0, "right"),
+        ("turn", 7, 1, 2, 0.0, "right"),
+        ("completed", 7, 0.5, {"right": 0.5}, "1/2 passed: ✓ ✗"),
+    ]
+    assert of(heard.events, "b")[-1] == ("error", "b", "right")
+    assert [heard.events[0], *heard.events[-2:]] == [("start",), ("suite", result.gates_passed), ("stop",)]
+    assert heard.loops == {loop}
+
+
+def test_what_a_callback_raises_reaches_whoever_runs_the_suite(project):
+    class Broken(Heard):
+        async def sample_started(self, sample_id):
+            raise RuntimeError("no display")
+
+    with pytest.raises(RuntimeError, match="no display"):
+        asyncio.run(Runner(SuiteSpec.from_yaml(SUITE, project), progress_callback=Broken()).run())
+
+
+def test_a_suite_made_in_python_is_checked_like_a_file(project):
+    spec = SuiteSpec.from_yaml({**SUITE, "gate": {**SUITE["gate"], "metric_key": "rihgt"}}, project)
+    with pytest.raises(InputError, match="no grader 'rihgt'"):
+        asyncio.run(Runner(spec).run())
+    assert (spec.name, spec.num_runs) == ("support", None)
+
+
+def test_results_in_memory_cannot_be_replayed(project):
+    with pytest.raises(ValueError, match="cached_results_path"):
+        Runner(SuiteSpec(SUITE, project), cached_results=object())
+
+
+def test_a_folder_of_results_is_replayed_from_python(project):
+    first = asyncio.run(Runner(SuiteSpec(SUITE, project), output_path=project / "out").run())
+    (project / "agent.py").write_text("def answers(message, ctx):\n    raise RuntimeError('asked again')\n")
+    (project / "suite.yaml").write_text(json.dumps(SUITE))
+    again = asyncio.run(run_suite(project / "suite.yaml", 2, cached_results_path=project / "out"))
+    assert [row["grades"]["right"]["score"] for row in again.results] == [
+        row["grades"]["right"]["score"] for row in first.results
+    ]
+
+
+def judged(project, code, function):
+    """The result of a suite whose extractor and agent are in the given code."""
+    (project / "code.py").write_text(textwrap.dedent(code))
+    target = {"kind": "letta_agent", "agent_id": "a", "backend": "code.py:answers"}
+    graders = {"right": {"kind": "tool", "function": "exact_match", "extractor": f"code.py:{function}"}}
+    suite = SuiteSpec({**SUITE, "target": target, "graders": graders}, project)
+    (project / "data.jsonl").write_text('{"input": "?", "ground_truth": "x"}\n')
+    loaded = suite.load()
+    loaded.out = project / "runs"
+    [row] = open_run(run(loaded).run_dir)[0].results(EvaluationResult)
+    return row
+
+
+READS = """
+    from letta_client import LettaMessageUnion, MessageCreate
+    from letta_client.client import BaseTool
+    from letta_evals.decorators import extractor
+    from letta_evals.extractors import get_extractor
+    from letta_evals.extractors.builtin import last_assistant
+    from letta_evals.extractors.utils import flatten_content, get_assistant_messages
+    from letta_evals.extractors.utils import get_last_turn_messages, get_tool_calls
+    from letta_evals.runner import Runner
+    from letta_evals.visualization.base import ProgressCallback
+
+    class Stock(BaseTool):
+        name: str = "stock"
+
+    def answers(message, ctx):
+        return [
+            {"message_type": "tool_call_message", "tool_call": {"name": "f", "arguments": "{}", "tool_call_id": "c"}},
+            {"message_type": "tool_return_message", "tool_call_id": "c", "tool_return": "found"},
+            {"message_type": "assistant_message", "content": [{"type": "text", "text": "two"}, {"text": "parts"}]},
+        ]
+
+    @extractor
+    def all_of_it(trajectory, config):
+        [said] = get_assistant_messages(trajectory)
+        [(call, returned)] = get_tool_calls(trajectory)
+        return "; ".join([
+            Stock().name,
+            said.content[0].text,
+            flatten_content(said.content),
+            last_assistant(trajectory, config),
+            get_extractor("tool_output", {"tool_name": "f"})(trajectory),
+            call.tool_call.name + returned.tool_return,
+            str(get_last_turn_messages(trajectory) == [said]),
+        ])
+"""
+
+
+def test_extractors_use_the_originals_readers_and_extractors(project):
+    said = judged(project, READS, "all_of_it").detail["submission"]
+    assert said == "stock; two; two parts; two parts; found; ffound; True"
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("from letta_evals.graders.base import Grader", r"stands in for letta_evals.* has: .*letta_evals\.runner"),
+        ("from letta_evals.models import GateSpec", r"stands in for letta_evals.* has: .*GradeResult"),
+    ],
+)
+def test_what_is_not_served_is_told_with_what_is(project, line, told):
+    with pytest.raises(InputError, match=told):
+        judged(project, line, "anything")
+
+
+def test_a_factory_that_wants_a_server_is_told_that_there_is_none(project):
+    (project / "agent.py").write_text(
+        "from letta_evals.decorators import agent_factory\n\n"
+        "@agent_factory\nasync def made(client, sample):\n    await client.agents.messages.create(agent_id='a')\n"
+    )
+    target = {"kind": "letta_agent", "agent_script": "agent.py:made", "backend": "agent.py:made"}
+    loaded = SuiteSpec({**SUITE, "target": target}, project).load()
+    loaded.out = project / "runs"
+    [first, _] = open_run(run(loaded).run_dir)[0].traces(dict)
+    assert "stands in for the client" in first["error"]["message"]
