@@ -50,7 +50,7 @@ def test_words_and_exit_codes_are_the_originals(project, words, code, said):
 
 
 def evalwright(project, *words):
-    subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "evalwright", *words], cwd=project, capture_output=True, timeout=60, check=True
     )
 
@@ -60,6 +60,19 @@ def test_a_suite_is_run_as_its_flags_want(project, command):
     flags = ["--num-runs", "2", "--max-concurrent", "1", "--model-handle", "m/1"]
     command(project, "run", "suite.yaml", "-q", "-o", "out", *flags)
     assert '"Paris m/1 2"' in (project / "out" / "run_2" / "results.jsonl").read_text()
+
+
+def test_flags_of_a_letta_server_are_accepted_and_a_display_of_none_prints_the_folder_only(project):
+    words = ["run", "suite.yaml", "--display", "none", "--api-key", "k", "--base-url", "http://x", "--project-id", "p"]
+    done = subprocess.run(
+        [sys.executable, "-m", "evalwright", *words],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert [line.partition("/")[0] for line in done.stdout.splitlines()] == ["runs"]
 
 
 def test_a_valid_suite_is_described(project):

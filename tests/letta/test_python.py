@@ -125,9 +125,14 @@ def test_a_folder_of_results_is_replayed_from_python(project):
     (project / "agent.py").write_text("def answers(message, ctx):\n    raise RuntimeError('asked again')\n")
     (project / "suite.yaml").write_text(json.dumps(SUITE))
     again = asyncio.run(run_suite(project / "suite.yaml", 2, cached_results_path=project / "out"))
-    assert [row["grades"]["right"]["score"] for row in again.results] == [
-        row["grades"]["right"]["score"] for row in first.results
-    ]
+    assert [row.grade for row in again.results] == [row.grade for row in first.results]
+
+
+def test_results_have_the_originals_fields_by_run_and_place_in_the_dataset(project):
+    found = asyncio.run(Runner(SuiteSpec({**SUITE, "num_runs": 2}, project)).run())
+    rows = [(row.run, row.sample.id, row.model_name, row.grades.right.score) for row in found.results]
+    assert rows == [(1, 7, "m", 0.5), (1, "b", "m", 0.0), (2, 7, "m", 0.5), (2, "b", "m", 0.0)]
+    assert (found.metrics.avg_score_attempted, found.run_statistics.num_runs) == (0.25, 2)
 
 
 def judged(project, code, function):

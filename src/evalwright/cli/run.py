@@ -43,6 +43,10 @@ _COUNT = click.IntRange(min=1)
 @click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: failed cells too.")
 @click.option("--dry-run", is_flag=True, help="Say how many calls would be made, and run nothing.")
+@click.option("--display", type=click.Choice(["rich", "simple", "none"]), help="letta: none is --quiet.")
+@click.option("--api-key", metavar="KEY", help="letta: accepted; no Letta server is asked.")
+@click.option("--base-url", metavar="URL", help="letta: accepted, as --api-key is.")
+@click.option("--project-id", metavar="ID", help="letta: accepted, as --api-key is.")
 @format_options
 @model_options
 @as_json
@@ -77,6 +81,7 @@ def command(
     from evalwright.dialects.discovery import suite_files
     from evalwright.run.api import RunOptions, retry
 
+    quiet = quiet or of_format["display"] == "none"
     options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target, models)
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")

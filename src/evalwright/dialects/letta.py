@@ -35,7 +35,11 @@ _SPOILING = ["extraction_error", "grader_error"]
 class Letta:
     """Reads a Letta suite."""
 
-    options = ("target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output", "model_handle")
+    options = (
+        "target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output", "model_handle",
+        "display", "api_key", "base_url", "project_id",
+    )  # fmt: skip
+    """Those of the last line choose a display and a Letta server, which nothing here is done with."""
 
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
         return self.read(path, yaml.load(path, "native"), variables, to_run=to_run, **options)

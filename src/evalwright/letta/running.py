@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,19 +13,22 @@ from evalwright.dialects import load_suite
 from evalwright.dialects.letta import Letta
 from evalwright.files import yaml
 from evalwright.letta.progress import LISTENER, Listener, ProgressStyle
+from evalwright.letta.rows import row_of
 from evalwright.model.plan import Plugin
-from evalwright.model.result import EvaluationResult
 from evalwright.model.suite import Suite
-from evalwright.model.trace import Trace
 from evalwright.run.api import Outcome, RunOptions, open_run
 from evalwright.run.api import run_suite as run
+from evalwright.run.ordered import OrderedCells
 
 __all__ = ["Runner", "RunnerResult", "SuiteSpec", "run_suite"]
 
 
 @dataclass
 class RunnerResult:
-    """What came of a suite: `metrics` and `run_statistics` are those of the original's files."""
+    """What came of a suite: `results`, `metrics` and `run_statistics` are those of the original's files.
+
+    Their keys are attributes too. Of several runs `results` has all rows, told apart by `run` (from 1).
+    """
 
     suite: str
     config: dict[str, Any]
@@ -134,34 +137,40 @@ def _run(load: Callable[[], Suite], options: RunOptions) -> RunnerResult:
     return _result(suite.name, suite.document, run(suite, options))
 
 
+class _Fields(dict[str, Any]):
+    """Plain data whose keys are attributes too, as those of the original's models are."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no {name!r} (there are: {', '.join(self)})") from None
+
+
+def _fields(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _Fields((key, _fields(item)) for key, item in value.items())
+    return [_fields(item) for item in value] if isinstance(value, list) else value
+
+
 def _result(name: str, config: dict[str, Any], outcome: Outcome) -> RunnerResult:
     native = outcome.summary.native or {}
     gate = outcome.summary.gate
     statistics = native.get("statistics")
     metrics = native.get(f"run_{statistics['num_runs']}", native) if statistics else native
     passed = gate.passed if gate is not None else True
-    return RunnerResult(name, config, _rows(outcome), metrics, passed, statistics, outcome.run_dir)
+    return RunnerResult(
+        name, config, list(_rows(outcome)), _fields(metrics), passed, _fields(statistics), outcome.run_dir
+    )
 
 
-def _rows(outcome: Outcome) -> list[dict[str, Any]]:
-    """One row a sample: its trajectory and its grades."""
-    reader, _ = open_run(outcome.run_dir)
-    with closing(reader):
-        grades: dict[tuple[str, str, int], dict[str, Any]] = {}
-        for row in reader.results(EvaluationResult):
-            said = {"score": row.score, "rationale": row.reason, "metadata": row.detail}
-            if row.error is not None:
-                said["error"] = row.error.message
-            grades.setdefault((row.case_id, row.variant_name, row.trial), {})[row.evaluator] = said
-        return [
-            {
-                "sample_id": trace.case_id,
-                "model_name": trace.extra.get("model"),
-                "run": trace.trial + 1,
-                "trajectory": trace.extra.get("turns", []),
-                "agent_id": trace.extra.get("agent_id"),
-                "error": None if trace.error is None else trace.error.message,
-                "grades": grades.get((trace.case_id, trace.variant_name, trace.trial), {}),
-            }
-            for trace in reader.traces(Trace)
-        ]
+def _rows(outcome: Outcome) -> Iterator[dict[str, Any]]:
+    """What the original writes of each sample, by run, model and place in the dataset."""
+    reader, plan = open_run(outcome.run_dir)
+    variants = sorted(plan.variants, key=lambda variant: variant.name)
+    with closing(reader), OrderedCells(reader) as cells:
+        for trial in range(plan.run.trials):
+            for variant in variants:
+                for trace, results in cells.of(variant.name, trial):
+                    row = row_of(plan, variant, reader.case(trace.case_index or 0), trace, results)
+                    yield _fields({**row.older(str)["result"], "run": trial + 1})
