@@ -21,6 +21,7 @@ from evalwright.pixie.noting import PASSES, Note
 from evalwright.pytest_runs.spool import Record
 from evalwright.pytest_runs.stand_ins import TestOutcome, said
 from evalwright.run.failures import evaluator_failure
+from evalwright.run.judging import result_of
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.failures import target_failure
 from evalwright.targets.plain import plain
@@ -196,18 +197,6 @@ def _results(note: Note, trace: Trace, specs: Sequence[EvaluatorSpec]) -> list[E
 
 
 def _result(trace: Trace, spec: EvaluatorSpec, said: Evaluation | None, error: TraceError | None) -> EvaluationResult:
-    said = said or Evaluation(False)
-    return EvaluationResult(
-        trace.case_id,
-        trace.variant_name,
-        spec.name,
-        spec.type,
-        said.passed,
-        trace.started_at,
-        trace.finished_at,
-        score=said.score,
-        reason=plain(str(said.reason), "reason", []),
-        detail=plain(dict(said.detail), "detail", []),
-        error=error,
-        skipped=said.skipped,
-    )
+    row = result_of(spec, trace, said, error, trace.started_at, trace.finished_at)
+    row.reason, row.detail = plain(str(row.reason), "reason", []), plain(dict(row.detail), "detail", [])
+    return row

@@ -25,7 +25,7 @@ from evalwright.scoring.bands import banded_verdict
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.plain import plain
 
-__all__ = ["Judge", "append", "ask_models"]
+__all__ = ["Judge", "append", "ask_models", "result_of"]
 
 _Pending = tuple[int, Awaitable[Evaluation] | Callable[..., Any], float]
 """A position in the results, what is awaited or called once all others are there, and the seconds it has."""
@@ -109,7 +109,7 @@ class Judge:
             error = failed = None
             if uses_results:
                 pending.append((len(results), partial(evaluate, case, trace), limit))
-                results.append(_result(spec, trace, None, None, date, date, 0))
+                results.append(result_of(spec, trace, None, None, date, date, 0))
                 continue
             try:
                 watchdog.until = tick + limit
@@ -128,7 +128,7 @@ class Judge:
                     error, outcome = _no_evaluation(outcome), None
             end = monotonic()
             finished = date_of(end)
-            results.append(_result(spec, trace, outcome, error, date, finished, int((end - tick) * 1000)))
+            results.append(result_of(spec, trace, outcome, error, date, finished, int((end - tick) * 1000)))
             if failed is not None:
                 _keep(results[-1], failed)
             tick, date = end, finished
@@ -203,15 +203,16 @@ def _no_evaluation(outcome: object) -> TraceError:
     return TraceError("evaluator_error", f"expected an Evaluation, found {type(outcome).__name__}")
 
 
-def _result(
+def result_of(
     spec: EvaluatorSpec,
     trace: Trace,
     outcome: Evaluation | None,
     error: TraceError | None,
     started: datetime,
     finished: datetime,
-    latency_ms: int,
+    latency_ms: int = 0,
 ) -> EvaluationResult:
+    """The record of what an evaluator said of a trace, or of why it said nothing; a score must be finite."""
     if outcome is not None and (score := outcome.score) is not None and score - score != 0:
         error, outcome = _no_number(score), None
     said = _NOTHING if outcome is None else outcome

@@ -37,6 +37,7 @@ from evalwright.stores.local_run import (
     LocalWriter,
 )
 from evalwright.stores.locking import LOCK_NAME, RunLock
+from evalwright.stores.masked import Masked
 from evalwright.stores.plans import plan_to_json
 from evalwright.stores.run_ids import numbered, safe_id
 
@@ -56,12 +57,12 @@ def local_files(config: Mapping[str, Any], masker: Masker | None, runs: Path) ->
     return LocalFiles(Path(config["path"]), masker)
 
 
-class LocalFiles:
+class LocalFiles(Masked):
     """A folder of runs. Secrets of the environment are masked in everything written when no masker is given."""
 
     def __init__(self, folder: Path, masker: Masker | None = None) -> None:
         self.folder = Path(folder).absolute()  # user code may change the working directory
-        self._given_masker = masker
+        super().__init__(masker)
 
     @classmethod
     def at(cls, path: Path, masker: Masker | None = None) -> tuple[LocalFiles, str]:
@@ -70,12 +71,6 @@ class LocalFiles:
         if not is_run(folder):
             raise _no_run(path, folder)
         return cls(folder.parent, masker), folder.name
-
-    @property
-    def _masker(self) -> Masker:
-        if self._given_masker is None:
-            self._given_masker = Masker.of({}, os.environ)
-        return self._given_masker
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
         """A new run; see `Store.create`. Raises StorageError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ from evalwright.files.masking import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.stores.lines import LineEncoder, reserved_words
+from evalwright.stores.masked import Masked
 from evalwright.stores.plans import plan_to_json
 from evalwright.stores.postgres_database import Connection, Database
 from evalwright.stores.postgres_lock import lock_run
@@ -27,7 +27,7 @@ from evalwright.stores.table_run import TableReader, TableWriter
 __all__ = ["Postgres"]
 
 
-class Postgres:
+class Postgres(Masked):
     """A schema of runs. Secrets of the environment are masked in everything written when no masker is given.
 
     `runs` is the folder for artifacts: `<runs>/<run id>/artifacts`.
@@ -41,13 +41,7 @@ class Postgres:
         namespace: Mapping[str, Any] | None = None,
     ) -> None:
         self._database, self._runs, self._namespace = database, Path(runs).absolute(), namespace
-        self._given_masker = masker
-
-    @property
-    def _masker(self) -> Masker:
-        if self._given_masker is None:
-            self._given_masker = Masker.of({}, os.environ)
-        return self._given_masker
+        super().__init__(masker)
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> TableWriter:
         """A new run; see `Store.create`. Raises StorageError."""

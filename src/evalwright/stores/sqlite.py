@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -20,6 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.stores.config import read_config
 from evalwright.stores.lines import LineEncoder, reserved_words
 from evalwright.stores.locking import RunLock
+from evalwright.stores.masked import Masked
 from evalwright.stores.plans import plan_to_json
 from evalwright.stores.rows import spooled_cases
 from evalwright.stores.run_ids import numbered, safe_id
@@ -42,12 +42,12 @@ def sqlite(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Sqli
     return Sqlite(Path(settings.path), masker, settings.run_namespace)
 
 
-class Sqlite:
+class Sqlite(Masked):
     """A file of runs. Secrets of the environment are masked in everything written when no masker is given."""
 
     def __init__(self, path: Path, masker: Masker | None = None, namespace: Mapping[str, Any] | None = None) -> None:
         self.path = Path(path).absolute()  # user code may change the working directory
-        self._given_masker = masker
+        super().__init__(masker)
         self._namespace = namespace
 
     @classmethod
@@ -62,12 +62,6 @@ class Sqlite:
         if not ids:
             raise InputError(f"{path} holds no run")
         return store, ids[-1]
-
-    @property
-    def _masker(self) -> Masker:
-        if self._given_masker is None:
-            self._given_masker = Masker.of({}, os.environ)
-        return self._given_masker
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> TableWriter:
         """A new run; see `Store.create`. Raises StorageError."""
