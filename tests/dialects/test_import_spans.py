@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from base64 import b64encode
 from pathlib import Path
@@ -273,6 +274,12 @@ class TestBroken:
 def test_an_empty_file_is_refused(tmp_path):
     with pytest.raises(InputError, match="holds no spans"):
         imported(tmp_path)
+
+
+def test_a_compressed_file_is_refused_in_so_many_words(tmp_path):
+    (tmp_path / "spans.json").write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(InputError, match="is compressed by gzip, expected JSON: unpack it first"):
+        OtlpJson.import_file(tmp_path / "spans.json", tmp_path / "out")
 
 
 def test_a_mapping_is_refused(tmp_path):

@@ -22,6 +22,7 @@ from evalwright.errors import InputError, Problem
 __all__ = ["Lose", "WireEvent", "WireSpan", "read_spans"]
 
 _BOM = b"\xef\xbb\xbf"
+_PACKED = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 _ID = re.compile(r"(?:0x)?([0-9A-Za-z+/=_-]{1,64})")
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
 _NOTHING = re.compile(r"0*")
@@ -80,6 +81,11 @@ def read_spans(source: Path, plain: bool, lose: Lose) -> Iterator[WireSpan]:
 
 def _documents(source: Path, lose: Lose) -> Iterator[tuple[str, Any]]:
     with source.open("rb") as file:
+        start = file.read(4)
+        packed = next((name for name, magic in _PACKED.items() if start.startswith(magic)), None)
+        if packed is not None:
+            raise InputError(Problem(str(source), f"is compressed by {packed}, expected JSON: unpack it first"))
+        file.seek(0)
         begun = [line for line in (file.readline().removeprefix(_BOM), file.readline()) if line.strip()]
         a_line_is_whole = any(isinstance(_decoded(one), dict | list) for one in begun)
         file.seek(0)
