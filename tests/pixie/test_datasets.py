@@ -202,6 +202,12 @@ def test_a_folder_leaves_out_results_and_other_json(tmp_path):
     assert [path.name for path in datasets_in(tmp_path)] == ["a.json"]
 
 
+def test_entries_of_one_dataset_count_as_independent_of_each_other(written, tmp_path):
+    outcome, *_ = ran(written(entry("a"), entry("b"), entry("c"), entry("d")), tmp_path)
+    exact = next(one for one in outcome.summary.by_evaluator if one.evaluator == "ExactMatch")
+    assert (exact.by_variant["app"].n, exact.by_variant["app"].cases) == (4, 4)
+
+
 def test_what_is_odd_is_warned_of(written):
     twice = [{"name": "who", "value": 1}, {"name": "who", "value": 2}]
     path = written(entry(expectations=1, eval_input=twice), evaluator=[], evaluators=["ExactMatch", "ExactMatch"])

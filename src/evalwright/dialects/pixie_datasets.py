@@ -213,7 +213,6 @@ class _Reading:
             input=arguments,
             metadata={str(key): value for key, value in (metadata or {}).items()},
             description=description if described else None,
-            group=dataset.key,
             extra=extra,
             evaluators=[*self._specs(names), {"name": "WrapError", "type": "wrap_check", "config": {}}],
         )
