@@ -71,6 +71,8 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _decode = msgspec.json.Decoder(_Line).decode
+_decode_any = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
 class Cases:
@@ -84,9 +86,11 @@ class Cases:
         count, occurrences, read_at = 0, Occurrences(self._ambiguous), datetime.now(UTC)
         try:
             for record, line in self._read():
-                found, wrong = (line, []) if line is not None else self._checked(record)
-                count += len(wrong)
-                problems += wrong[: _MOST_PROBLEMS - len(problems)]
+                found = line
+                if found is None:
+                    found, wrong = self._checked(record)
+                    count += len(wrong)
+                    problems += wrong[: _MOST_PROBLEMS - len(problems)]
                 if found is None:
                     continue
                 if not problems:
@@ -164,9 +168,9 @@ def _case(line: _Line, read_at: datetime) -> Case:
     expected = Expected(conversation=line.expected)
     case = Case(line.id, line.input, expected, line.metadata)
     try:
-        case.recorded = msgspec.Raw(msgspec.json.encode(trace))
+        case.recorded = msgspec.Raw(_encode(trace))
         if line.input is not None:
-            msgspec.json.encode(line.input)
+            _encode(line.input)
         return case
     except (TypeError, ValueError, OverflowError, RecursionError):
         return _cleaned(line, read_at)
@@ -256,7 +260,7 @@ def _messages(messages: list[dict[str, Any]], calls: list[ToolCall]) -> list[Tra
             name = message.get("name")
             said.append(TraceMessage(role, content, None, None, name if isinstance(name, str) else None))
         if role == "assistant" and ("tool_calls" in message or "function_call" in message):
-            own = islice(made, sum(1 for _ in calls_in(message)))
+            own = islice(made, len(calls_in(message)))
             said.extend([TraceMessage(role, None, None, call) for call in own])
     return said
 
@@ -264,7 +268,7 @@ def _messages(messages: list[dict[str, Any]], calls: list[ToolCall]) -> list[Tra
 def _mapping(given: Any) -> dict[str, Any]:
     if isinstance(given, str):
         try:
-            given = msgspec.json.decode(given)
+            given = _decode_any(given)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return {}
     return given if isinstance(given, dict) else {}

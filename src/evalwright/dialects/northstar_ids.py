@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder(_Row).decode
 def ambiguous_ids(path: Path, *, lines: bool) -> set[int]:
     """The hashes of such ids, in this process. Raises InputError for a file that cannot be read."""
     repeats, empty = Repeats(), set[int]()
-    for case_id, _ in _ids(path, lines):
+    for case_id, _, _ in _ids(path, lines):
         repeats.add(case_id)
         if not case_id:
             empty = {_NO_ID}
@@ -61,28 +61,30 @@ class Occurrences:
 def oddities(path: Path, ambiguous: Set[int], *, lines: bool) -> Iterator[Problem]:
     """Each row whose id is empty, or an earlier row's, and the name that its case has."""
     occurrences = Occurrences(ambiguous)
-    for case_id, record in _ids(path, lines) if ambiguous else ():
+    for case_id, index, line in _ids(path, lines) if ambiguous else ():
         number = occurrences.of(case_id)
         if number is msgspec.UNSET or (case_id and number == 1):
             continue
         what = "the id comes more than once" if case_id else "the id is empty"
         message = f"{what}: this row is the case {case_key(case_id, number)!r}"
-        yield Problem(str(path), message, record.line, "id" if lines else f"[{record.number}].id")
+        yield Problem(str(path), message, line, "id" if lines else f"[{index}].id")
 
 
-def _ids(path: Path, lines: bool) -> Iterator[tuple[str, Record]]:
+def _ids(path: Path, lines: bool) -> Iterator[tuple[str, int, int | None]]:
     """The ids that are there and where; what else is wrong with a file is told by whoever reads all of it."""
-    for record in _lines(path) if lines else records_of(path, lines=False):
-        value = record.value
-        case_id = value.get("id") if isinstance(value, dict) else value.id if isinstance(value, _Row) else None
-        if isinstance(case_id, str):
-            yield case_id, record
-
-
-def _lines(path: Path) -> Iterator[Record]:
+    if not lines:
+        for record in records_of(path, lines=False):
+            yield from _id_in(record)
+        return
     for index, (number, line) in enumerate(lines_of(path)):
         try:
-            yield Record(_decode(line), index, number)
+            yield _decode(line).id, index, number
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # bad, or in Python's own dialect of JSON
             with suppress(InputError):
-                yield Record(parsed_line(path, number, line), index, number)
+                yield from _id_in(Record(parsed_line(path, number, line), index, number))
+
+
+def _id_in(record: Record) -> Iterator[tuple[str, int, int | None]]:
+    case_id = record.value.get("id") if isinstance(record.value, dict) else None
+    if isinstance(case_id, str):
+        yield case_id, record.number, record.line

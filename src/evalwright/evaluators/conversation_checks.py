@@ -33,6 +33,7 @@ __all__ = [
     "ToolSequence",
 ]
 
+_decode = msgspec.json.Decoder().decode
 _NO_ANSWER = "the conversation has no final response"
 _STRIPPED = ".,:;!?()[]{}\"'"
 _STOP_WORDS = frozenset(re.findall(r"\w+", "a an and are as at be for from in is it of on or so the to with"))
@@ -113,9 +114,13 @@ class ToolArgumentsMatch(msgspec.Struct, frozen=True):
 
 
 def _mismatch(entry: ExpectedArguments, calls: Iterable[ToolUse]) -> dict[str, Any] | None:
-    tried = [_arguments(call.arguments) for call in calls if call.name == entry.name]
-    if any(_holds(entry.arguments, given) for given in tried):
-        return None
+    tried = []
+    for call in calls:
+        if call.name == entry.name:
+            given = _arguments(call.arguments)
+            if _holds(entry.arguments, given):
+                return None
+            tried.append(given)
     wanted = {"name": entry.name, "expected_arguments": entry.arguments}
     if not tried:
         return {**wanted, "reason": f"{entry.name} was not called"}
@@ -127,7 +132,7 @@ def _arguments(given: Any) -> Any:
     if not isinstance(given, str):
         return given
     try:
-        return msgspec.json.decode(given)
+        return _decode(given)
     except (ValueError, RecursionError):
         return _python_json(given)
 

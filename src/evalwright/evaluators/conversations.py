@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -55,7 +55,7 @@ def normalized(messages: Sequence[Any]) -> Conversation:
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
         if role == "assistant":
-            found.tool_calls.extend(calls_in(message))
+            found.tool_calls += calls_in(message)
             text = _text(message.get("content"))
             if text:
                 found.assistant_messages.append(text)
@@ -78,8 +78,9 @@ def json_text(value: Any) -> str:
         return f"<{type(value).__name__} that JSON cannot hold>"
 
 
-def calls_in(message: dict[str, Any]) -> Iterator[ToolUse]:
+def calls_in(message: dict[str, Any]) -> list[ToolUse]:
     """The calls of tools in one message of the system, of every shape."""
+    found: list[ToolUse] = []
     listed = message.get("tool_calls")
     for call in listed if isinstance(listed, list) else ():
         if isinstance(call, dict):
@@ -87,10 +88,11 @@ def calls_in(message: dict[str, Any]) -> Iterator[ToolUse]:
             inside = function if isinstance(function, dict) else {}
             name = inside.get("name") or call.get("name") or "unknown_tool"
             given = inside["arguments"] if "arguments" in inside else call.get("arguments")
-            yield ToolUse(_word(call.get("id")), str(name), given)
+            found.append(ToolUse(_word(call.get("id")), str(name), given))
     legacy = message.get("function_call")
     if isinstance(legacy, dict):
-        yield ToolUse(None, str(legacy.get("name") or "unknown_tool"), legacy.get("arguments"))
+        found.append(ToolUse(None, str(legacy.get("name") or "unknown_tool"), legacy.get("arguments")))
+    return found
 
 
 def _word(value: Any) -> str | None:

@@ -72,7 +72,7 @@ class LineEncoder:
         if self._masker is not None and self._masker.finds(line):
             plain = self._masker.placeholders(msgspec.json.decode(line))
             return self.line({**plain, **_MARK})
-        return self._finished(line + b"\n")
+        return _without_separators(line + b"\n")
 
     def lines(self, records: Sequence[object]) -> bytes:
         try:
@@ -89,11 +89,13 @@ class LineEncoder:
     def _finished(self, lines: bytes) -> bytes:
         if self._mask is not None:
             lines = self._mask(lines)
-        return lines if lines.isascii() else _without_separators(lines)
+        return _without_separators(lines)
 
 
 def _without_separators(lines: bytes) -> bytes:
     """U+2028, U+2029 and U+0085 as escapes: other people's readers split lines there."""
+    if lines.isascii():
+        return lines
     if b"\xe2\x80\xa8" in lines:
         lines = lines.replace(b"\xe2\x80\xa8", b"\\u2028")
     if b"\xe2\x80\xa9" in lines:
