@@ -29,7 +29,9 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
     """
     if errored and (criteria.errored_cases == "error" or not results):
         return "error"
-    passed, skipped, failed, unjudged = set[str](), set[str](), False, False
+    passed: set[str] = set()
+    skipped: set[str] = set()
+    failed = unjudged = False
     for row in results:
         if row.error is not None:
             unjudged = True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
 import msgspec
@@ -110,11 +109,13 @@ _case_decoder = msgspec.json.Decoder(Case)
 
 def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]) -> Case:
     """A line of cases, with its secrets from `environ` in their places. Raises InputError when it is damaged."""
-    with suppress(ValueError, RecursionError):
+    try:
         if line.endswith(_ENDS):
             return _case_decoder.decode(line)
         if line.endswith(_MARK_ENDS):
             line = msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
+    except (ValueError, RecursionError):
+        pass  # what is wrong with it is said below
     damage: list[str] = []
     for case in LineDecoder("", damage).records(Case, [line], lambda _: number):
         return case
