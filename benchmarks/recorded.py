@@ -4,6 +4,9 @@
 
 Goals: at least 20,000 cases a second on 2 cores, and memory that does not grow with their number. The time is that of
 the whole command: start, reading and checking the dataset, writing cases, traces, results and verdicts, the summary.
+
+Machines differ, and one machine from hour to hour. So the CPU of a case is given in `loops` as well: how often
+`json.loads` and `json.dumps` of the same case fit into it, in one bare process, measured just before and after.
 """
 
 from __future__ import annotations
@@ -44,18 +47,36 @@ def conversation(number: int) -> dict[str, object]:
     }
 
 
+LOOP = """
+import json, sys
+with open(sys.argv[1], "rb") as file:
+    for line in file:
+        json.dumps(json.loads(line))
+"""
+
+
+def bare_loop(dataset: Path, cases: int) -> float:
+    """Seconds of CPU that reading and writing one case takes in a loop of Python and nothing else."""
+    return measure([sys.executable, "-S", "-c", LOOP, str(dataset)]).cpu / cases
+
+
 def measured(cases: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         dataset = Path(folder, "recorded.jsonl")
         with dataset.open("w") as file:
             file.writelines(json.dumps(conversation(number)) + "\n" for number in range(cases))
         command = [sys.executable, "-m", "evalwright", "run", str(dataset), "--out", folder, "--quiet"]
+        before = bare_loop(dataset, cases)
         cost = measure(command)
+        loop = (before + bare_loop(dataset, cases)) / 2
     if cost.status not in (0, 1):
         sys.exit(cost.errors)
     rate = cases / cost.wall
-    cpu = cost.cpu / cases * 1e6
-    print(f"{cases:>9,} cases  {rate:>9,.0f} a second  {cpu:6.1f} us of CPU a case  {cost.peak:5.0f} MiB")
+    cpu = cost.cpu / cases
+    print(
+        f"{cases:>9,} cases  {rate:>9,.0f} a second  {cpu * 1e6:6.1f} us of CPU a case "
+        f"= {cpu / loop:4.1f} loops of {loop * 1e6:5.1f} us  {cost.peak:5.0f} MiB"
+    )
 
 
 if __name__ == "__main__":
