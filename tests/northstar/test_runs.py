@@ -84,6 +84,7 @@ def test_content_that_is_nested_without_end_is_no_text() -> None:
     assert normalize_messages([says("kept"), {"role": "assistant", "content": deep}]).final_response == "kept"
 
 
-def test_calls_that_are_no_list_spoil_nothing() -> None:
-    result = EvalSuite().run([case({**says("x"), "tool_calls": 5}, expected={"contains": "x"})])
-    assert result.passed_cases == 1
+@pytest.mark.parametrize(("calls", "status"), [(None, "passed"), ("none", "passed"), (5, "errored"), (True, "errored")])
+def test_calls_that_are_no_list_are_none_or_the_error_of_their_case(calls: Any, status: str) -> None:
+    result = EvalSuite().run([case({**says("x"), "tool_calls": calls}, expected={"contains": "x"})])
+    assert result.case_results[0].status.value == status

@@ -209,6 +209,7 @@ def _trace(line: _Line, read_at: datetime) -> Trace:
     conversation = normalized(line.messages)
     latency = line.metrics.latency_ms
     took = int(latency) if latency is not None and 0 <= latency < 1e12 else None
+    wrong: list[str] = []
     calls = [ToolCall(call.name, call.id, _mapping(call.arguments)) for call in conversation.tool_calls]
     trace = Trace(
         line.id,
@@ -218,7 +219,7 @@ def _trace(line: _Line, read_at: datetime) -> Trace:
         took,
         None,
         Output(conversation.final_response),
-        messages=_messages(line.messages, calls),
+        messages=_messages(line.messages, calls, wrong),
         tool_calls=calls,
         tool_results=[
             ToolResult(output.name or "", _content(output.content), output.tool_call_id)
@@ -231,6 +232,8 @@ def _trace(line: _Line, read_at: datetime) -> Trace:
         _take_steps(line, trace)
     except Exception as error:  # whatever is wrong with a trace is its case's error
         trace.error = TraceError("malformed_trace", str(error) or type(error).__name__)
+    if wrong:
+        trace.error = TraceError("malformed_messages", "; ".join(wrong))
     return trace
 
 
@@ -248,11 +251,14 @@ def _take_steps(line: _Line, trace: Trace) -> None:
         take_trace(payload, run_id, trace)
 
 
-def _messages(messages: list[dict[str, Any]], calls: list[ToolCall]) -> list[TraceMessage]:
-    """The conversation for readers and for evaluators that know nothing of recordings; one message for each call."""
+def _messages(messages: list[dict[str, Any]], calls: list[ToolCall], wrong: list[str]) -> list[TraceMessage]:
+    """The conversation for readers and for evaluators that know nothing of recordings; one message for each call.
+
+    Calls that are a number are told to `wrong`: nobody knows which there were. Texts and objects hold none.
+    """
     said: list[TraceMessage] = []
     made = iter(calls)
-    for message in messages:
+    for number, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
         if not isinstance(role, str):
             continue
@@ -262,6 +268,8 @@ def _messages(messages: list[dict[str, Any]], calls: list[ToolCall]) -> list[Tra
         if role == "assistant" and ("tool_calls" in message or "function_call" in message):
             own = islice(made, len(calls_in(message)))
             said.extend([TraceMessage(role, None, None, call) for call in own])
+            if (listed := message.get("tool_calls")) and isinstance(listed, (int, float)):
+                wrong.append(f"messages[{number}].tool_calls: expected a list of calls, found {json.dumps(listed)}")
     return said
 
 
