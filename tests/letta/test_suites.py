@@ -22,7 +22,7 @@ gate: {kind: simple, metric_key: right, op: gte, value: 0.5}
 """
 DATA = '{"input": "capital of France?", "ground_truth": "Paris"}\n{"input": "of Italy?", "ground_truth": "Rome"}\n'
 AGENT = """\
-from letta_evals.decorators import agent_factory, extractor, grader, suite_setup
+from letta_evals.decorators import agent_factory, extractor, grader, reward_composer, suite_setup
 from letta_evals.models import GradeResult, Sample
 from letta_client import CreateBlock
 from letta_client.types import ToolCallMessage
@@ -89,6 +89,26 @@ def boasts(sample, submission):
     grade = GradeResult(score=0.5)
     grade.score = 2.0
     return grade
+
+
+@grader
+def forgets(sample, submission):
+    return {"rationale": "fine"}
+
+
+@grader
+def says_nothing(sample, submission):
+    return None
+
+
+@reward_composer
+def twice(ctx):
+    return 2
+
+
+@reward_composer
+def praises(ctx):
+    return {"x": 1}
 
 
 @suite_setup
@@ -263,15 +283,62 @@ def test_stored_conversations_are_judged_again_without_the_agent(project):
     assert re_evaluate(outcome.run_dir).summary.native == outcome.summary.native
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("agent_id: agent-1", "agent_script: gone.py:f"), ("name: support", "name: support\nsetup_script: gone.py:f")],
+)
+def test_a_script_that_is_not_there_keeps_a_suite_from_being_run_but_not_from_being_checked(project, old, new):
+    (project / "suite.yaml").write_text(SUITE.replace(old, new))
+    with pytest.raises(InputError, match=r"there is no file 'gone.py'") as raised:
+        load_suite(project / "suite.yaml")
+    assert [problem.absent for problem in raised.value.problems] == [True]
+
+
 @pytest.mark.parametrize("setup", ["broken", "leaves"])
 def test_a_setup_that_fails_stops_the_run(project, setup):
     with pytest.raises(InputError, match=r"Setup failed: .*disk full"):
         run(project, SUITE + f"setup_script: agent.py:{setup}\n")
 
 
-def test_a_score_that_is_none_is_an_error_however_it_came_about(project):
-    outcome = run(project, SUITE.replace("function: contains}", "function: agent.py:boasts}"))
-    assert {rows(outcome)[str(i), "right"].error.type for i in range(2)} == {"grader_error"}
+@pytest.mark.parametrize(
+    ("grader", "told"),
+    [
+        ("boasts", "score: expected less than or equal to 1, found 2.0"),
+        ("forgets", "score: field required, found {'rationale': 'fine'}"),
+        ("says_nothing", "expected a mapping or object to extract fields from, found None"),
+    ],
+)
+def test_what_is_no_score_is_an_error_however_it_came_about(project, grader, told):
+    outcome = run(project, SUITE.replace("function: contains}", f"function: agent.py:{grader}}}"))
+    error = rows(outcome)["0", "right"].error
+    assert (error.type, error.message) == ("grader_error", f"the grader gave no GradeResult: {told}")
+
+
+REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent.py:NAME}\n"
+
+
+@pytest.mark.parametrize(
+    ("composer", "told"),
+    [
+        ("twice", "score: expected less than or equal to 1, found 2"),
+        ("praises", "score: field required, found {'x': 1}"),
+    ],
+)
+def test_what_is_no_reward_is_an_error(project, composer, told):
+    error = rows(run(project, REWARDED.replace("NAME", composer)))["0", "reward composer"].error
+    assert (error.type, error.message) == ("grader_error", f"the reward composer gave no reward: {told}")
+
+
+def test_the_mean_reward_stands_where_a_gate_would(project):
+    suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"
+    gate = run(project, suite).summary.gate
+    assert [(part.name, part.value, part.n) for part in gate.parts] == [("reward(right)", 0.5, 2)]
+
+
+def test_a_reward_of_a_grader_that_is_not_there_is_refused(project):
+    suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: rihgt}\n"
+    with pytest.raises(InputError, match="did you mean"):
+        run(project, suite)
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,11 @@ def _code(outcome: Outcome) -> int:
 def _validate(suite: Path) -> int:
     """Check SUITE and its dataset without running anything."""
     from evalwright.cli.screen import say, warn
-    from evalwright.dialects import load_suite
+    from evalwright.cli.validate import loaded_to_check
 
-    loaded = load_suite(suite, "letta")
+    loaded, absent = loaded_to_check(suite, "letta")
     samples = sum(1 for _ in loaded.cases)
-    warn(loaded.warnings)
+    warn([*absent, *loaded.warnings])
     shown = loaded.document
     graders = shown.get("graders") or {"default": shown.get("grader", {})}
     named = ", ".join(f"{raw.get('display_name') or key}: {raw.get('kind')}" for key, raw in graders.items())

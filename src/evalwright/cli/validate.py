@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,7 @@ from evalwright.reports.text import harmless
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["command"]
+__all__ = ["command", "loaded_to_check"]
 
 
 @click.command("validate", short_help="Check suites and their datasets without running anything.")
@@ -51,6 +52,20 @@ def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_fo
     return 0
 
 
+def loaded_to_check(
+    file: Path, dialect: str | None, of_format: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Suite, Sequence[Problem]]:
+    """The suite, and what of it is not on this machine, which keeps nobody from running it elsewhere."""
+    from evalwright.dialects import load_suite
+
+    try:
+        return load_suite(file, dialect, options=of_format), ()
+    except InputError as error:
+        if not error.problems or not all(problem.absent for problem in error.problems):
+            raise
+        return load_suite(file, dialect, to_run=False, options=of_format), error.problems
+
+
 class _Checked:
     """What is wrong with suites and what is in them."""
 
@@ -67,9 +82,9 @@ class _Checked:
         from evalwright.reports.numbers import counted
 
         try:
-            suite = self._loaded(file, dialect, of_format)
+            suite, absent = loaded_to_check(file, dialect, of_format)
             count = _count(suite.cases, self._cases if keep else None)
-            self.warnings += [*suite.warnings, *getattr(suite.cases, "unknown_keys", list)()]
+            self.warnings += [*absent, *suite.warnings, *getattr(suite.cases, "unknown_keys", list)()]
             if lost := getattr(suite.cases, "problems", ()):
                 raise InputError(lost)  # of cases that a run would tell as errors
         except InputError as error:
@@ -79,19 +94,6 @@ class _Checked:
         self._found.update(found)
         self._dialects.append(suite.dialect)
         self.sound.append((file, ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())))
-
-    def _loaded(self, file: Path, dialect: str | None, of_format: dict[str, Any]) -> Suite:
-        """The suite; what is not on this machine keeps nobody from running it elsewhere."""
-        from evalwright.dialects import load_suite
-
-        try:
-            return load_suite(file, dialect, options=of_format)
-        except InputError as error:
-            if not error.problems or not all(problem.absent for problem in error.problems):
-                raise
-            suite = load_suite(file, dialect, to_run=False, options=of_format)
-            self.warnings += error.problems
-            return suite
 
     @property
     def problems(self) -> list[Problem]:

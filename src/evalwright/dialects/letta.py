@@ -176,7 +176,11 @@ class _Reading:
         reward = self._raw["reward"]
         kind = reward.get("kind") if isinstance(reward, dict) else None
         if kind == "metric":
-            return {"kind": "reward", "metric_key": str(reward.get("metric_key"))}
+            key = str(reward.get("metric_key"))
+            if keys and key not in keys:
+                known = ", ".join(keys)
+                self.tell(("reward", "metric_key"), f"no grader {key!r}{did_you_mean(key, keys)} (there are: {known})")
+            return {"kind": "reward", "metric_key": key}
         if kind == "custom" and isinstance(reward.get("function"), str):
             path, _, name = reward["function"].rpartition(":")
             return {"kind": "reward", "metric_key": REWARD, "function": f"{self._folder / path}:{name}"}
@@ -219,9 +223,9 @@ class _Reading:
         place: Place = ("graders", spec.name) if spec.name != REWARD else ("reward",)
         self.take(place, partial(build_evaluator, spec.type, spec.config))
         if spec.extractor is not None:
-            self.take(
-                (*place, "extractor_config"), partial(build_extractor, spec.extractor.type, spec.extractor.config)
-            )
+            users = spec.extractor.type == "python_extractor"
+            inside = place if users else (*place, "extractor_config")
+            self.take(inside, partial(build_extractor, spec.extractor.type, spec.extractor.config))
 
     def _exports(self, document: Mapping[str, Any]) -> list[Plugin]:
         """Where the command line, or else the suite, wants results as the original writes them."""

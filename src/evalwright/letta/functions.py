@@ -108,13 +108,17 @@ def _evaluation(given: Any) -> Evaluation:
     try:
         graded = GradeResult.model_validate(given, from_attributes=True)
     except ValidationError as error:
-        wrong = error.errors(include_url=False)[0]
-        where = ".".join(map(str, wrong["loc"])) or "it"
-        message = f"the grader gave no GradeResult: {where}: {expectation(wrong['msg'])}, found {wrong['input']!r:.80}"
-        raise EvaluatorError(message, "grader_error") from error
+        raise EvaluatorError(f"the grader gave no GradeResult: {_first(error)}", "grader_error") from error
     turns = [turn.model_dump() for turn in graded.per_turn_grades or ()]
     detail = {**({"metadata": graded.metadata} if graded.metadata else {}), **({"per_turn": turns} if turns else {})}
     return Evaluation(graded.score >= 1.0, graded.score, graded.rationale or "", detail)
+
+
+def _first(error: ValidationError) -> str:
+    """The first thing that is wrong with what a user's function gave."""
+    wrong = error.errors(include_url=False)[0]
+    where = "".join(f"{step}: " for step in wrong["loc"])
+    return f"{where}{expectation(wrong['msg'])}, found {wrong['input']!r:.80}"
 
 
 class PythonReward:
@@ -143,16 +147,16 @@ class PythonReward:
         try:
             given = self._function(context)
             given = await given if isinstance(given, Awaitable) else given
-            reward = given if isinstance(given, RewardOutput) else RewardOutput(**_as_reward(given))
         except Exception as error:
             raise EvaluatorError(
                 f"the reward composer raised {type(error).__name__}: {error}", "grader_error"
             ) from error
+        try:
+            said = {"score": given} if given is None or isinstance(given, (int, float, str)) else given
+            reward = RewardOutput.model_validate(said, from_attributes=True)
+        except ValidationError as error:
+            raise EvaluatorError(f"the reward composer gave no reward: {_first(error)}", "grader_error") from error
         return Evaluation(True, reward.score, "", {"metadata": reward.metadata} if reward.metadata else {})
-
-
-def _as_reward(given: Any) -> dict[str, Any]:
-    return given if isinstance(given, dict) else {"score": given}
 
 
 class PythonExtractor:

@@ -62,18 +62,20 @@ class GradeResult(BaseModel):
     metadata: dict[str, Any] = Field(default_factory=dict)
     per_turn_grades: list[PerTurnGrade] | None = None
 
-    def __init__(self, score: float = 0.0, rationale: str | None = None, **fields: Any) -> None:
-        super().__init__(score=score, rationale=rationale, **fields)
+    def __init__(self, *values: Any, **fields: Any) -> None:
+        super().__init__(**dict(zip(("score", "rationale"), values, strict=False)), **fields)
 
 
 class RewardOutput(BaseModel):
     """What a reward composer gives back."""
 
+    model_config = ConfigDict(revalidate_instances="always")
+
     score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
     metadata: dict[str, Any] = Field(default_factory=dict)
 
-    def __init__(self, score: float = 0.0, metadata: dict[str, Any] | None = None) -> None:
-        super().__init__(score=score, metadata=metadata or {})
+    def __init__(self, *values: Any, **fields: Any) -> None:
+        super().__init__(**dict(zip(("score", "metadata"), values, strict=False)), **fields)
 
 
 class Block(_Open):

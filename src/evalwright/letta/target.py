@@ -43,7 +43,6 @@ class LettaAgent:
         folder = Path(config.get("folder", "."))
         backend = config.get("backend")
         self._backend: Backend | None = backend_of(backend, folder) if backend else None
-        self._config = config
         self._factory = _function(config, "agent_script", "agent_factory")
         self._setup = _function(config, "setup_script", "suite_setup")
         self._setup_once: bool = bool(config.get("setup_once", True))
@@ -52,8 +51,6 @@ class LettaAgent:
         self._client, self._threads = AsyncLetta(), Threads()
 
     async def open(self) -> None:
-        for key in ("agent_script", "setup_script"):
-            _function(self._config, key, None, missing=True)
         if self._cached is not None:
             from evalwright.dialects.letta_cache import read_cache
 
@@ -147,13 +144,14 @@ def _missing() -> Backend:
     raise TargetError(_NO_BACKEND, "no_backend")
 
 
-def _function(
-    config: dict[str, Any], key: str, role: str | None, *, missing: bool = False
-) -> Callable[..., Any] | None:
-    """The user's function. A file that is not there is told when the run begins: suites may be checked apart."""
+def _function(config: dict[str, Any], key: str, role: str) -> Callable[..., Any] | None:
+    """The user's function. A file that is not there keeps nobody from checking the suite, but from running it here."""
     place = config.get(key)
-    if not place or not (missing or Path(place.rpartition(":")[0]).is_file()):
+    if not place:
         return None
+    file = Path(place.rpartition(":")[0])
+    if not file.is_file():
+        raise InputError(Problem("", f"{key}: there is no file {file.name!r}", key=key, absent=True))
     return function_at(place, role, key)
 
 

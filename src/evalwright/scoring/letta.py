@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
-from evalwright.model.summary import GateOutcome, RunSummary
+from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.scoring.gate import OPERATORS, decided
 
@@ -64,7 +64,7 @@ class LettaAggregate:
         gates = [self._decided(rows) for rows in runs]
         rewarded = self._gate is not None and self._gate["kind"] == "reward"
         numbers = [
-            self._rewards(rows) if rewarded else self._numbers(rows, gate)
+            self._rewards(rows, gate) if rewarded else self._numbers(rows, gate)
             for rows, gate in zip(runs, gates, strict=True)
         ]
         summary.gate = self._overall(gates, [row for rows in runs for row in rows])
@@ -76,8 +76,13 @@ class LettaAggregate:
 
     def _decided(self, rows: Sequence[_Row]) -> GateOutcome:
         gate = self._gate
-        if gate is None or gate["kind"] == "reward":
+        if gate is None:
             return GateOutcome(True, reason=_errors(rows))
+        if gate["kind"] == "reward":
+            scores = _scores(rows, gate["metric_key"])
+            mean = sum(scores) / len(scores) if scores else 0.0
+            part = GatePart(f"reward({gate['metric_key']})", True, mean, n=len(scores))
+            return GateOutcome(True, [part], f"a reward, no gate; {_errors(rows)}")
         counted = rows
         if gate["kind"] == "legacy" and gate["aggregation"] == "accuracy":
             counted = [row for row in rows if row.attempted or (row.grades is None and not row.errored)]
@@ -129,13 +134,11 @@ class LettaAggregate:
             "failed_attempts": len(attempted) - passed,
         }
 
-    def _rewards(self, rows: Sequence[_Row]) -> dict[str, Any]:
+    def _rewards(self, rows: Sequence[_Row], gate: GateOutcome) -> dict[str, Any]:
         """One score a sample instead of a gate; the mean is over attempted rows."""
         key = (self._gate or {})["metric_key"]
-        graded = [row for row in rows if row.grades is not None]
-        scores = [row.grades[key] for row in graded if row.grades is not None and key in row.grades]
         return {
-            "reward": sum(scores) / len(scores) if scores else 0.0,
+            "reward": gate.parts[0].value,
             "reward_per_case": {row.case: row.grades.get(key) if row.grades else None for row in rows},
             "per_metric": {key: _averages(rows, key)["avg_score_attempted"] for key in self._keys},
             "n_total": len(rows),
