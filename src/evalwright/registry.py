@@ -147,6 +147,7 @@ KINDS: dict[str, dict[str, str]] = {
         "webhook": "evalwright.mirrors.webhook:Webhook",
     },
     "exports": {
+        "agentv_results": "evalwright.agentv.result_file:ResultFile",
         "letta_results": "evalwright.letta.layout:LettaResults",
     },
     "workspaces": {

@@ -107,6 +107,11 @@ def test_a_run_without_a_suite_is_a_usage_error(tmp_path: Path) -> None:
     assert "Missing argument 'PATH...'" in ended.err
 
 
+def test_the_exit_code_can_be_left_out_of_account(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "nothing of it"})
+    assert [made.evalwright("run", "eval.yaml", *more).code for more in ([], ["--exit-zero"])] == [1, 0]
+
+
 def test_a_suite_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     ended = project(tmp_path, {}).evalwright("run", "nope.yaml")
     assert ended.code == 2

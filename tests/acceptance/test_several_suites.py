@@ -52,6 +52,7 @@ def test_files_in_which_no_case_fits_are_left_out(both: Project) -> None:
         (["one/*.toml"], "leads to no suite"),
         (["one", "gone"], "gone"),
         (["one", "deep", "--retry-only-failed", "x"], "one suite"),
+        (["one", "deep", "--output", "x"], "--output takes one suite"),
     ],
 )
 def test_what_means_nothing_is_refused(both: Project, arguments: list[str], said: str) -> None:

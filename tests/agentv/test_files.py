@@ -403,3 +403,67 @@ def test_the_end_of_a_run_tells_what_was_missed_most_often(project):
     told = "\n".join(run_lines(outcome.plan, outcome.summary, Paint()))
     assert "mean 0.000, median 0.000" in told
     assert "1 × " in told.partition("missed most often")[2]
+
+
+@pytest.mark.parametrize(("threshold", "status"), [(0.7, "pass"), (0.71, "fail")])
+def test_the_command_line_says_from_which_score_a_case_passes(project, threshold, status):
+    pair = [{"name": n, "type": "contains", "value": v, "weight": w} for n, v, w in (("a", "Al", 7), ("b", "Bo", 3))]
+    outcome = run(project, case(pair), threshold=threshold)
+    assert verdicts(outcome)["a"].status == status
+
+
+@pytest.mark.parametrize(("form", "begins"), [(None, '{"timestamp"'), ("junit", "<?xml"), ("json", '{\n  "summary"')])
+def test_results_are_written_as_the_original_does(project, form, begins):
+    file = project / "new" / "results"
+    run(project, output=file, output_format=form)
+    assert file.read_text().startswith(begins)
+
+
+@pytest.mark.parametrize("given", [{"output_format": "json"}, {"output": "FOLDER"}])
+def test_a_result_file_that_cannot_be_written_is_refused(project, given):
+    given = {key: project if value == "FOLDER" else value for key, value in given.items()}
+    with pytest.raises(InputError, match="--output"):
+        run(project, **given)
+
+
+REPORTED = [
+    ({"text": "x", "cost_usd": -1}, "x", ["cost_usd: -1 is ignored, it cannot be"]),
+    ({"text": "x", "duration_ms": -1, "token_usage": {"input": -5, "output": 2}}, "x", ["duration_ms: -1 is ignored"]),
+    ({"output_messages": [1]}, '{"output_messages": [1]}', []),
+    ({"output_messages": [{"role": 5}]}, '{"output_messages": [{"role": 5}]}', []),
+    ({"text": "x", "cost_usd": float("nan")}, '{"text": "x", "cost_usd": NaN}', []),
+]
+
+
+@pytest.mark.parametrize(("reported", "answer", "warned"), REPORTED)
+def test_what_cannot_be_of_a_report_is_not_believed(project, reported, answer, warned):
+    agent(project, f"open(sys.argv[2], 'w').write({json.dumps(reported)!r})")
+    outcome = run(project, case([{"name": "l", "type": "latency", "threshold": 60000}]))
+    (trace,) = open_run(outcome.run_dir)[0].traces(Trace)
+    told = trace.extra.get("warnings", [])
+    assert (trace.output.final_answer, trace.metrics.cost_usd, trace.metrics.token_input) == (answer, None, None)
+    assert len(told) == len(warned)
+    assert all(text in found for text, found in zip(warned, told, strict=True))
+
+
+@pytest.mark.parametrize("command", ["printf %s, {FILES}", ["printf", "%s,", "{FILES}"]])
+def test_each_file_stands_in_the_command_as_its_format_says(project, command):
+    (project / "a b.txt").write_text("x")
+    key = "command" if isinstance(command, list) else "command_template"
+    target = {"name": "default", "provider": "cli", key: command, "files_format": "--file {path} {basename}"}
+    (project / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+    outcome = run(project, with_block(type="file", value="a b.txt"))
+    (trace,) = open_run(outcome.run_dir)[0].traces(Trace)
+    assert trace.output.final_answer == f"--file,{project / 'a b.txt'},a b.txt,"
+
+
+def test_a_command_in_a_folder_that_is_not_there_says_so(project):
+    target = {"name": "default", "provider": "cli", "command_template": "true", "cwd": "nowhere"}
+    (project / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+    assert "nowhere of the command does not exist" in verdicts(run(project))["greets"].error.message
+
+
+def test_a_function_that_returns_nothing_has_not_answered(project):
+    (project / "silent.py").write_text("def answer(asked):\n    pass\n")
+    (project / "targets.yaml").write_text("targets: [{name: default, provider: python, callable: 'silent:answer'}]\n")
+    assert "answer returned nothing" in verdicts(run(project))["greets"].error.message

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from evalwright.dialects import load_suite
+from evalwright.dialects.discovery import suite_files
 from evalwright.errors import InputError
 from evalwright.model.trace import Trace
 from evalwright.run.api import open_run, run_suite
@@ -217,3 +218,50 @@ def test_another_files_env_is_no_environment(repository):
     assert answer(suite(repository)) == "first"
     near.write_text("WHERE=second\n")
     assert answer(suite(repository)) == "second"
+
+
+EVALS = 'eval_patterns: ["**/*.eval.yaml", ".agentv/evals/*.{yaml,jsonl}"]\n'
+
+
+@pytest.fixture
+def patterned(repository):
+    configured(repository, EVALS)
+    (repository / ".agentv" / "evals").mkdir()
+    for name in (".agentv/evals/one.yaml", ".agentv/other.yaml", "evals/two.eval.yaml", "evals/deep/three.yaml"):
+        (repository / name).write_text("name: suite\nevalcases: []\n")
+    return repository
+
+
+def test_a_folder_is_searched_for_the_files_that_its_repository_names(patterned):
+    found = [file.relative_to(patterned).as_posix() for file in suite_files([patterned]).files]
+    assert found == [".agentv/evals/one.yaml", "evals/two.eval.yaml"]
+
+
+@pytest.mark.parametrize("here", [".", "evals/deep"])
+def test_without_paths_the_repository_is_searched(patterned, monkeypatch, here):
+    monkeypatch.chdir(patterned / here)
+    assert [file.name for file in suite_files([]).files] == ["one.yaml", "two.eval.yaml"]
+
+
+def test_a_file_that_is_named_needs_no_pattern(patterned):
+    path = patterned / "evals" / "deep" / "three.yaml"
+    assert suite_files([path]).files == [path]
+
+
+@pytest.mark.parametrize(
+    ("execution", "key"),
+    [
+        ("{targt: x}", "targt"),
+        ("{target: 5}", "target"),
+        ("{timeout_seconds: -1}", "timeout_seconds"),
+        ("{trials: 3}", "trials"),
+    ],
+)
+def test_what_the_execution_of_a_file_cannot_say_is_warned_of(repository, execution, key):
+    found = [(p.line, p.key) for p in suite(repository, f"execution: {execution}").warnings]
+    assert found == [(2, f"execution.{key}")]
+
+
+def test_cases_run_as_often_as_their_file_says(repository):
+    outcome = run_suite(suite(repository, "execution: {trials: {count: 3}}"))
+    assert [trace.trial for trace in open_run(outcome.run_dir)[0].traces(Trace)] == [0, 1, 2]

@@ -57,7 +57,7 @@ class Command:
                 continue
             try:
                 record = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise TargetError(f"line {number} of its output is no JSON: {error}") from None
             case_id = record.get("id") if isinstance(record, dict) else None
             if not isinstance(case_id, str):
@@ -90,6 +90,8 @@ class Command:
         except TimeoutError:
             raise TargetError(f"timed out after {self._timeout:g} seconds", "timeout") from None
         except OSError as error:
+            if not Path(self._cwd).is_dir():
+                raise TargetError(f"the folder {self._cwd} of the command does not exist") from None
             raise TargetError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
         if finished.exit_code != 0:
             said = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()
@@ -97,13 +99,15 @@ class Command:
         return finished
 
     def _words(self, values: dict[str, str], files: Sequence[str]) -> tuple[list[str], str]:
-        named = [_of_file(self._files_format, path) for path in files]
+        quoted = {key: shlex.quote(value) for key, value in values.items()}
+        quoted["FILES"] = " ".join(_of_file(self._files_format, path) for path in files)
         if self._template:
-            quoted = {key: shlex.quote(value) for key, value in values.items()}
-            quoted["FILES"] = " ".join(map(shlex.quote, named))
             return ["sh", "-c", _PLACEHOLDER.sub(lambda match: quoted[match[1]], self._template)], ""
+        named = shlex.split(quoted["FILES"])
         bare = {**values, "FILES": " ".join(named)}
-        words = [_PLACEHOLDER.sub(lambda match: bare[match[1]], str(word)) for word in self._listed or ()]
+        words: list[str] = []
+        for word in map(str, self._listed or ()):
+            words += named if word == "{FILES}" else [_PLACEHOLDER.sub(lambda match: bare[match[1]], word)]
         placed = any(_PLACEHOLDER.search(str(word)) for word in self._listed or ())
         return words, "" if placed else values["PROMPT"]
 
@@ -118,5 +122,6 @@ class Command:
 
 
 def _of_file(format: str, path: str) -> str:
-    values = {"path": path, "basename": Path(path).name}
+    """What stands for a file in a command line, its names quoted for the shell."""
+    values = {"path": shlex.quote(path), "basename": shlex.quote(Path(path).name)}
     return re.sub(r"\{(path|basename)\}", lambda match: values[match[1]], format)

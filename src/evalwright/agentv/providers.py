@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from evalwright.agentv.commands import Command
 from evalwright.agentv.health import refused
 from evalwright.agentv.saying import Asked, Said, read_said
+from evalwright.errors import TargetError
 from evalwright.model.chat import ChatRequest, Waits
 from evalwright.sandbox.patterns import search
 
@@ -79,6 +80,8 @@ class _Python:
         given = {"prompt": asked.prompt, "messages": await asked.with_images(), "eval_id": asked.case_id}
         called = inspect.iscoroutinefunction(self._function)
         said = await self._function(given) if called else await asyncio.to_thread(self._function, given)
+        if said is None:
+            raise TargetError(f"{self._function.__name__} returned nothing")
         return read_said(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,8 @@ from evalwright.errors import TargetError
 from evalwright.files.images import image_url
 
 __all__ = ["Asked", "Said", "read_said", "said_of"]
+
+_REPORTED = ("cost_usd", "duration_ms")
 
 
 class Asked(NamedTuple):
@@ -56,13 +59,14 @@ class Said(NamedTuple):
     token_usage: dict[str, Any] | None = None
     cost_usd: float | None = None
     duration_ms: float | None = None
+    warnings: Sequence[str] = ()
 
 
 def read_said(text: str) -> Said:
     """The answer in an output: JSON with `output_messages` or `text`, else the whole text."""
     try:
-        found = json.loads(text)
-    except ValueError:
+        found = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
         return Said(text)
     return said_of(found, text) if isinstance(found, dict) else Said(text)
 
@@ -72,17 +76,25 @@ def said_of(found: dict[str, Any], text: str) -> Said:
     if not _fits(found):
         return Said(text)
     usage = found.get("token_usage")
-    reported = (
-        usage if isinstance(usage, dict) else None,
-        _number(found.get("cost_usd")),
-        _number(found.get("duration_ms")),
-    )
-    messages = found.get("output_messages", found.get("outputMessages"))
-    if isinstance(messages, list) and messages:
-        listed = [message for message in messages if isinstance(message, dict)]
-        return Said(_answer(listed), listed, *reported)
-    said = found.get("text", text)
-    return Said(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), (), *reported)
+    numbers = [found.get(name) for name in _REPORTED]
+    cost, duration = (None if number is None or not 0 <= number < math.inf else number for number in numbers)
+    ignored = [
+        f"{name}: {number!r} is ignored, it cannot be"
+        for name, number, used in zip(_REPORTED, numbers, (cost, duration), strict=True)
+        if number is not None and used is None
+    ]
+    messages = _messages(found)
+    said = _answer(messages) if messages else found.get("text", text)
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return Said(text, messages or (), usage, cost, duration, ignored)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _messages(found: dict[str, Any]) -> Any:
+    return found.get("output_messages", found.get("outputMessages"))
 
 
 def _fits(found: dict[str, Any]) -> bool:
@@ -91,7 +103,14 @@ def _fits(found: dict[str, Any]) -> bool:
     counts = [usage.get("input"), usage.get("output")] if isinstance(usage, dict) else []
     numbers = [found.get("cost_usd"), found.get("duration_ms"), *counts]
     sound = all(n is None or (isinstance(n, (int, float)) and not isinstance(n, bool)) for n in numbers)
-    return sound and (usage is None or isinstance(usage, dict))
+    return sound and (usage is None or isinstance(usage, dict)) and _are_messages(_messages(found))
+
+
+def _are_messages(value: Any) -> bool:
+    """Messages with a role, or what is left out."""
+    if not isinstance(value, list):
+        return True
+    return all(isinstance(message, dict) and isinstance(message.get("role"), str) for message in value)
 
 
 def _answer(messages: Sequence[dict[str, Any]]) -> str:
@@ -103,9 +122,3 @@ def _answer(messages: Sequence[dict[str, Any]]) -> str:
                 content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, separators=(",", ":"))
             )
     return ""
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        return None
-    return float(value)

@@ -111,8 +111,10 @@ def _answer(said: Said) -> Answer:
     for name in ("token_usage", "duration_ms"):
         if getattr(said, name) is not None:
             extra[name] = getattr(said, name)
+    if said.warnings:
+        extra["warnings"] = [*said.warnings]
     usage = said.token_usage or {}
-    counts = [value if isinstance(value := usage.get(key), int) else None for key in ("input", "output")]
+    counts = [value if isinstance(value := usage.get(key), int) and value >= 0 else None for key in ("input", "output")]
     answer = Answer(Output(said.text), extra=extra, metrics=Metrics(counts[0], counts[1], cost_usd=said.cost_usd))
     answer.messages = [_message(message) for message in messages]
     answer.tool_calls = [m.tool_call for m in answer.messages if m.tool_call is not None]

@@ -89,10 +89,20 @@ _FORMAT_OPTIONS = (
     click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="agentv: tries after a time-out."),
     click.option("--workers", type=click.IntRange(1, 50), metavar="N", help="agentv: cases at the same time."),
     click.option(
+        "--threshold", type=click.FloatRange(0, 1), metavar="F", help="agentv: pass from this score on, else fail."
+    ),
+    click.option(
+        "--output-format", type=click.Choice(["jsonl", "json", "junit", "html"]), help="agentv: the form of --output."
+    ),
+    click.option(
         "--cached", "-c", type=click.Path(path_type=Path), metavar="DIR", help="letta: replay recorded results."
     ),
     click.option(
-        "--output", "-o", type=click.Path(path_type=Path), metavar="DIR", help="letta: write its own result files too."
+        "--output",
+        "-o",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="letta, agentv: write result files as the original does, too: into a folder, into a file.",
     ),
     click.option("--model-handle", metavar="MODEL", help="letta: this model instead of those of the suite."),
     click.option("--strict", is_flag=True, help="letta: refuse unknown keys; northstar: refuse repeated ids."),
@@ -112,5 +122,5 @@ def suite_argument() -> Callable[[F], F]:
 
 
 def suites_argument() -> Callable[[F], F]:
-    """Suites' files, folders to search for them, and globs."""
-    return click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="PATH...")
+    """Suites' files, folders to search for them, and globs; none where a repository says itself what it has."""
+    return click.argument("paths", type=click.Path(path_type=Path), nargs=-1, metavar="PATH...")

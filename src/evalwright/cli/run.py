@@ -26,7 +26,16 @@ _COUNT = click.IntRange(min=1)
 @suites_argument()
 @dialect
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that gets the run folder.")
-@click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only cases whose id fits; repeatable.")
+@click.option(
+    "--case",
+    "--filter",
+    "--eval-id",
+    "--test-id",
+    "cases",
+    multiple=True,
+    metavar="GLOB",
+    help="Only cases whose id fits; repeatable.",
+)
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag; repeatable.")
 @click.option("--limit", type=_COUNT, metavar="N", help="At most N cases.")
 @click.option("--trials", "--num-runs", "trials", type=_COUNT, metavar="N", help="Run each case N times.")
@@ -42,6 +51,7 @@ _COUNT = click.IntRange(min=1)
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite; repeatable.")
 @click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: failed cells too.")
+@click.option("--exit-zero", is_flag=True, help="End with 0 also when cells did not pass or have no verdict.")
 @click.option("--dry-run", is_flag=True, help="Say how many calls would be made, and run nothing.")
 @click.option("--display", type=click.Choice(["rich", "simple", "none"]), help="letta: none is --quiet.")
 @click.option("--api-key", metavar="KEY", help="letta: accepted; no Letta server is asked.")
@@ -64,6 +74,7 @@ def command(
     variables: tuple[str, ...],
     retried: Path | None,
     include_evaluator_failures: bool,
+    exit_zero: bool,
     dry_run: bool,
     as_json: bool,
     quiet: bool,
@@ -94,8 +105,8 @@ def command(
 
     found = suite_files(paths, dialect)
     tell(f"{path} is passed over: it fits no format" for path in found.passed_over)
-    if len(found.files) > 1 and retried is not None:
-        raise click.UsageError("--retry-only-failed takes one suite")
+    if len(found.files) > 1 and (retried is not None or of_format["output"] is not None):
+        raise click.UsageError(f"{'--output' if retried is None else '--retry-only-failed'} takes one suite")
     if len(found.files) > 1:
         from evalwright.cli.several import run_each, runnable
 
@@ -110,7 +121,8 @@ def command(
         outcome = _ran(suite, options, watch)
     else:
         outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
-    return present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)
+    code = present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)
+    return 0 if exit_zero and code in (1, 3) else code
 
 
 def _ran(suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:

@@ -17,7 +17,7 @@ from evalwright.dialects.agentv_messages import Files
 from evalwright.dialects.agentv_targets import Targets, targets_file
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import load_dotenv
-from evalwright.model.plan import PassCriteria, RunSettings, Variant
+from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
 
 __all__ = ["Agentv"]
@@ -25,6 +25,8 @@ __all__ = ["Agentv"]
 _TIMEOUT = 120.0
 _RETRIES = 2
 _WORKERS = 3
+_FORMS = {"jsonl": "agentv", "json": "json", "junit": "junit", "html": "html"}
+"""Reports by the original's names."""
 _HEAD = 4096
 _SCHEMA = re.compile(r"^\$schema:\s*[\"']?agentv-(targets|config|eval)\b", re.MULTILINE)
 
@@ -32,7 +34,9 @@ _SCHEMA = re.compile(r"^\$schema:\s*[\"']?agentv-(targets|config|eval)\b", re.MU
 class Agentv:
     """Reads an EVAL.yaml, or JSON Lines with a sidecar."""
 
-    options = ("target", "targets", "agent_timeout", "max_retries", "workers")
+    options = (
+        "target", "targets", "agent_timeout", "max_retries", "workers", "threshold", "output", "output_format",
+    )  # fmt: skip
 
     def load(
         self,
@@ -45,6 +49,9 @@ class Agentv:
         agent_timeout: float | None = None,
         max_retries: int | None = None,
         workers: int | None = None,
+        threshold: float | None = None,
+        output: Path | None = None,
+        output_format: str | None = None,
     ) -> Suite:
         files = Files(path.resolve().parent)
         environment = {**load_dotenv(files.roots), **variables}
@@ -82,10 +89,13 @@ class Agentv:
             variants=[variant],
             evaluators=[],
             evaluators_by_case=True,
-            pass_criteria=PassCriteria(rule="bands"),
+            pass_criteria=PassCriteria(rule="bands", threshold=threshold),
             run=RunSettings(
-                max_concurrency=workers or own or _WORKERS, evaluator_timeout_seconds=max(600.0, 4 * limit)
+                max_concurrency=workers or own or _WORKERS,
+                evaluator_timeout_seconds=max(600.0, 4 * limit),
+                trials=file.trials or 1,
             ),
+            exports=_exports(output, output_format),
             document=file.document,
             target_chosen=True,
             metadata=file.metadata,
@@ -140,6 +150,18 @@ def _judges(targets: Targets | None, chosen: str, folder: str) -> dict[str, Any]
     if targets is None:
         return {}
     return {"targets": targets.all(), "default": targets.judge_of(chosen), "folder": folder}
+
+
+def _exports(output: Path | None, form: str | None) -> list[Plugin]:
+    """The result file that the command line wants. Raises InputError."""
+    if output is None:
+        if form is not None:
+            raise InputError("--output-format needs --output FILE")
+        return []
+    if output.is_dir():
+        raise InputError(f"--output: {output} is a folder, expected a file")
+    report = _FORMS[form or "jsonl"]
+    return [Plugin("agentv_results", {"path": str(output.absolute()), "report": report})]
 
 
 def _longest(cases: Cases, limit: float, retries: int) -> int:

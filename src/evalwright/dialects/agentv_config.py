@@ -23,6 +23,8 @@ class Config(NamedTuple):
 
     guidelines: re.Pattern[str] | None = None
     """Paths, relative to the repository, of files whose content are guidelines."""
+    evals: re.Pattern[str] | None = None
+    """Paths, relative to the repository, of the files that a folder is searched for."""
     target: str | None = None
     timeout_seconds: float | None = None
     warnings: tuple[Problem, ...] = ()
@@ -70,7 +72,8 @@ def read_config(path: Path) -> Config:
         )
         for place, known in unknown
     )
-    return Config(_any_of(values.get("guideline_patterns") or []), target, limit, warnings)
+    guidelines, evals = (_any_of(values.get(key) or []) for key in ("guideline_patterns", "eval_patterns"))
+    return Config(guidelines, evals, target, limit, warnings)
 
 
 def _are_texts(value: Any) -> bool:

@@ -20,6 +20,7 @@ _HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
     "assertions", "tags", "author", "license", "category",
 }  # fmt: skip
+_EXECUTION = ("target", "timeout_seconds", "evaluators", "trials")
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
 _LONGEST = 2048
 _CASES = ("evalcases", "eval_cases", "cases", "tests")
@@ -66,6 +67,13 @@ class EvalFile:
         return float(value) if number else None  # type: ignore[arg-type]
 
     @property
+    def trials(self) -> int | None:
+        """How often each case runs."""
+        found = self.execution.get("trials")
+        count = found.get("count") if isinstance(found, dict) else None
+        return count if type(count) is int and count > 0 else None
+
+    @property
     def metadata(self) -> dict[str, Any]:
         found = self.head.get("metadata")
         return found if isinstance(found, dict) else {}
@@ -85,7 +93,27 @@ class EvalFile:
             found.append(("name", f"name: the standard wants 2 to 64 of a-z, 0-9 and '-', found {name!r}"))
         if len(str(self.head.get("description", ""))) > _LONGEST:
             found.append(("description", f"description: the standard wants at most {_LONGEST} characters"))
+        found += self._doubts_of_execution()
         return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in found]
+
+    def _doubts_of_execution(self) -> list[tuple[str, str]]:
+        execution = self.head.get("execution", {})
+        if not isinstance(execution, dict):
+            return [("execution", f"execution is not used: expected a mapping, found {execution!r}")]
+        found = [
+            (f"execution.{key}", f"nothing reads the key {key!r}{did_you_mean(str(key), _EXECUTION)}")
+            for key in execution
+            if key not in _EXECUTION
+        ]
+        values = {
+            "target": (self.default_target, "the name of a target"),
+            "timeout_seconds": (self.timeout_seconds, "a number above 0"),
+            "trials": (self.trials, "{count: a number from 1 on}"),
+        }
+        for key, (used, expected) in values.items():
+            if execution.get(key) is not None and used is None:
+                found.append((f"execution.{key}", f"{key} is not used: expected {expected}, found {execution[key]!r}"))
+        return found
 
     def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:
         """A mistake in a case: its place in the file, its id and the path inside it."""
@@ -140,12 +168,12 @@ def _yaml(path: Path) -> EvalFile:
     def line_of(index: int, inside: str) -> int | None:
         return document.line((key, index, *_steps(inside)))
 
-    return EvalFile(path, cases, head, line_of, path, lambda name: document.line((name,)), key, document.value)
+    return EvalFile(path, cases, head, line_of, path, lambda name: document.line(_steps(name)), key, document.value)
 
 
-def _steps(path: str) -> list[str | int]:
+def _steps(path: str) -> tuple[str | int, ...]:
     words = path.replace("[", ".").replace("]", "").split(".")
-    return [int(word) if word.isdecimal() else word for word in words if word]
+    return tuple(int(word) if word.isdecimal() else word for word in words if word)
 
 
 def _json_lines(path: Path) -> EvalFile:
@@ -154,7 +182,7 @@ def _json_lines(path: Path) -> EvalFile:
     for number, line in lines_of(path):
         try:
             case = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problems.append(Problem(str(path), f"line {number}: malformed JSON: {error}", number))
             continue
         if not isinstance(case, dict):
@@ -171,5 +199,5 @@ def _json_lines(path: Path) -> EvalFile:
     if not isinstance(head, dict):
         raise InputError(Problem(str(sidecar), f"expected a mapping, found {type(head).__name__}"))
     return EvalFile(
-        path, cases, head, lambda i, _inside: lines[i], sidecar, lambda name: document.line((name,)), document=head
+        path, cases, head, lambda i, _inside: lines[i], sidecar, lambda name: document.line(_steps(name)), document=head
     )

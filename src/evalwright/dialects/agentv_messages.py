@@ -41,14 +41,21 @@ class Files:
         self.roots = list(dict.fromkeys([*parents[: parents.index(root) + 1], here]))
         path = config_file(self.roots)
         self.config = Config() if path is None else read_config(path)
-        self._root = root
+        self.root = root
+        """The repository's."""
 
     def is_guideline(self, path: Path) -> bool:
         """Whether the repository's configuration says so."""
-        patterns = self.config.guidelines
-        if patterns is None or not path.is_relative_to(self._root) or is_image(path):
+        return self._fits(path, self.config.guidelines) and not is_image(path)
+
+    def is_eval(self, path: Path) -> bool:
+        """Whether the repository's configuration says so."""
+        return self._fits(path, self.config.evals)
+
+    def _fits(self, path: Path, patterns: re.Pattern[str] | None) -> bool:
+        if patterns is None or not path.is_relative_to(self.root):
             return False
-        return patterns.fullmatch(path.relative_to(self._root).as_posix()) is not None
+        return patterns.fullmatch(path.relative_to(self.root).as_posix()) is not None
 
     def find(self, name: str) -> Path | None:
         """The first file of that name; leading slashes are dropped for the search roots."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 from evalwright.errors import InputError, Problem
@@ -20,14 +21,14 @@ def read_scores(path: Path) -> tuple[dict[str, float], int]:
         lines += 1
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problems.append(Problem(str(path), f"malformed JSON: {error}", number))
             continue
         named = row.get("eval_id", row.get("test_id")) if isinstance(row, dict) else None
         score = row.get("score") if isinstance(row, dict) else None
         if not isinstance(named, str):
             problems.append(Problem(str(path), "eval_id: expected a text", number, "eval_id"))
-        elif isinstance(score, bool) or not isinstance(score, (int, float)):
+        elif isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
             problems.append(Problem(str(path), f"score: expected a number, found {score!r}", number, "score"))
         else:
             scores[named] = score

@@ -89,7 +89,7 @@ async def asked(command: Sequence[str], cwd: str, document: Mapping[str, Any], e
 def _read(text: str) -> Reply:
     try:
         said = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _unreadable("is no JSON", text)
     if not isinstance(said, dict):
         return _unreadable("is no JSON object", text)

@@ -67,7 +67,7 @@ def _text(error: Exception) -> str:
     """What the server said, without headers and addresses."""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else None
-    said = inner.get("message") if isinstance(inner, dict) else inner
+    said = inner.get("message") if isinstance(inner, dict) else inner or body
     return str(said or getattr(error, "message", None) or error)[:_TEXT]
 
 

@@ -75,7 +75,8 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
 class PassCriteria(msgspec.Struct, frozen=True):
     """When a cell passes; without criteria, when every evaluator passed without error.
 
-    With the rule `bands` it is the weighted mean of the scores that decides, and a cell may be `borderline`.
+    With the rule `bands` it is the weighted mean of the scores that decides, and a cell may be `borderline`; with a
+    `threshold` it passes from that mean on, and fails below it.
     `errored_cases` is `error` (an errored cell is never passed) or `evaluate` (upstream evalh's rule).
     `errored_evaluators` is `fail` (who cannot judge has not passed) or `error` (then the cell has no verdict).
     """
@@ -87,6 +88,7 @@ class PassCriteria(msgspec.Struct, frozen=True):
     spoiling_errors: list[str] = []
     """Types of errors of one evaluator that spoil the cell: what the others said is kept, but does not count."""
     rule: str = "evaluators"
+    threshold: float | None = None
 
 
 class RetryRule(msgspec.Struct, frozen=True):

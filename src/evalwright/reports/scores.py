@@ -20,6 +20,6 @@ def score_lines(native: dict[str, Any] | None, paint: Paint) -> list[str]:
     parts = [f"{label} {native[name]:.3f}" for label, name in _PARTS]
     if native["std_score"] is not None:
         parts.append(f"standard deviation {native['std_score']:.3f}")
-    line = f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'case')}, errors as 0"
+    line = f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'cell')}, errors as 0"
     misses = [f"  {miss['count']:>4,} × {one_line(miss['text'], _LONGEST)}" for miss in native["misses"]]
     return [line, *([paint("missed most often", "heading"), *misses] if misses else [])]

@@ -185,7 +185,7 @@ class Judge:
 
     def verdict(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
         if self._in_bands:
-            return banded_verdict(self._specs(case), trace, results)
+            return banded_verdict(self._specs(case), trace, results, self._plan.pass_criteria.threshold)
         return cell_verdict(self._plan.pass_criteria, self.names(case), trace, results)
 
 

@@ -11,10 +11,16 @@ from evalwright.model.trace import Trace
 __all__ = ["banded_verdict"]
 
 
-def banded_verdict(specs: Sequence[EvaluatorSpec], trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
+def banded_verdict(
+    specs: Sequence[EvaluatorSpec],
+    trace: Trace,
+    results: Sequence[EvaluationResult],
+    threshold: float | None = None,
+) -> CaseVerdict:
     """The verdict of a cell. An evaluator that could not judge counts 0 in the score, and the cell has no verdict.
 
     A gated result (`detail.gated`) makes it fail; one below its `required` score makes it fail with a score of 0.
+    With a `threshold` the mean passes from there on, and there is no borderline.
     """
     named = {spec.name: spec for spec in specs}
     weights = [named[row.evaluator].weight if row.evaluator in named else 1.0 for row in results]
@@ -22,7 +28,7 @@ def banded_verdict(specs: Sequence[EvaluatorSpec], trace: Trace, results: Sequen
     total = sum(weights)
     mean = sum(score * weight for score, weight in zip(scores, weights, strict=True)) / total if total else 0.0
     short = [row for row, score in zip(results, scores, strict=True) if _is_short(named.get(row.evaluator), score)]
-    status = _status(trace, results, mean, short)
+    status = _status(trace, results, mean, short, threshold)
     errored = trace.error is not None
     return CaseVerdict(
         trace.case_id,
@@ -43,13 +49,19 @@ def _is_short(spec: EvaluatorSpec | None, score: float) -> bool:
 
 
 def _status(
-    trace: Trace, results: Sequence[EvaluationResult], mean: float, short: Sequence[EvaluationResult]
+    trace: Trace,
+    results: Sequence[EvaluationResult],
+    mean: float,
+    short: Sequence[EvaluationResult],
+    threshold: float | None,
 ) -> Status:
     if trace.error is not None or any(row.error is not None for row in results):
         return "error"
     if short or any(row.detail.get("gated") for row in results):
         return "fail"
-    return band(mean)
+    if threshold is None:
+        return band(mean)
+    return "pass" if round(mean, 9) >= threshold else "fail"
 
 
 def _reasons(trace: Trace, results: Sequence[EvaluationResult]) -> list[str]:

@@ -1,0 +1,31 @@
+"""The result file beside the run, written whenever a session on the run ends (specification agentv, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.files.durable import replace_file, storage_error
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunWriter
+from evalwright.model.summary import RunSummary
+from evalwright.registry import load
+
+__all__ = ["ResultFile"]
+
+
+class ResultFile:
+    """Keys: `path` of the file, and `report`, the name of the form it has."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._path, self._report = Path(config["path"]), config["report"]
+
+    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
+        """Raises StorageError."""
+        text = load("reports", self._report)().render(run, summary)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error("make", self._path.parent, error) from error
+        replace_file(self._path, run.mask(text).encode("utf-8", "backslashreplace"))
