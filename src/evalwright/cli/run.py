@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,10 +108,7 @@ def command(
     if len(found.files) > 1 and (retried is not None or of_format["output"] is not None):
         raise click.UsageError(f"{'--output' if retried is None else '--retry-only-failed'} takes one suite")
     if len(found.files) > 1:
-        from evalwright.cli.several import run_each, runnable
-
-        files = runnable(found.files, partial(load, to_run=False), options)
-        return run_each(files, click.get_current_context())
+        return _each(found.files, partial(load, to_run=False), options)
     suite = load(found.files[0])
     warn(suite.warnings)
     if dry_run:
@@ -123,6 +120,12 @@ def command(
         outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
     code = present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)
     return 0 if exit_zero and code in (1, 3) else code
+
+
+def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
+    from evalwright.cli.several import run_each, runnable
+
+    return run_each(runnable(paths, load, options), click.get_current_context())
 
 
 def _ran(suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:

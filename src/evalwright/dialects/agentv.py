@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalwright.dialects.agentv_cases import Cases, Defaults
 from evalwright.dialects.agentv_config import read_config
@@ -31,28 +31,26 @@ _HEAD = 4096
 _SCHEMA = re.compile(r"^\$schema:\s*[\"']?agentv-(targets|config|eval)\b", re.MULTILINE)
 
 
+class _Options(NamedTuple):
+    """What the command line may say."""
+
+    target: str | None = None
+    targets: Path | None = None
+    agent_timeout: float | None = None
+    max_retries: int | None = None
+    workers: int | None = None
+    threshold: float | None = None
+    output: Path | None = None
+    output_format: str | None = None
+
+
 class Agentv:
     """Reads an EVAL.yaml, or JSON Lines with a sidecar."""
 
-    options = (
-        "target", "targets", "agent_timeout", "max_retries", "workers", "threshold", "output", "output_format",
-    )  # fmt: skip
+    options = _Options._fields
 
-    def load(
-        self,
-        path: Path,
-        variables: Mapping[str, str],
-        *,
-        to_run: bool = True,
-        target: str | None = None,
-        targets: Path | None = None,
-        agent_timeout: float | None = None,
-        max_retries: int | None = None,
-        workers: int | None = None,
-        threshold: float | None = None,
-        output: Path | None = None,
-        output_format: str | None = None,
-    ) -> Suite:
+    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
+        given = _Options(**options)
         files = Files(path.resolve().parent)
         environment = {**load_dotenv(files.roots), **variables}
         place = _schema(path) or _place(path)
@@ -60,21 +58,21 @@ class Agentv:
             return _beside(path, place, environment)
         file = read_file(path)
         folder = str(path.resolve().parent)
-        known, missing = _targets(targets, files, environment)
+        known, missing = _targets(given.targets, files, environment)
         if known is not None:
             os.environ.update(known.keys)  # where models look for theirs
-        chosen = target or file.default_target or files.config.target or "default"
+        chosen = given.target or file.default_target or files.config.target or "default"
         if known is not None:
             known.chosen(chosen)
-        limit = agent_timeout or files.config.timeout_seconds or _TIMEOUT
-        defaults = Defaults(file, files, target, known, limit)
+        limit = given.agent_timeout or files.config.timeout_seconds or _TIMEOUT
+        defaults = Defaults(file, files, given.target, known, limit)
         judges = _judges(known, chosen, folder)
-        cases = Cases(file, defaults, Evaluators(files, folder, judges, known, agent_timeout))
+        cases = Cases(file, defaults, Evaluators(files, folder, judges, known, given.agent_timeout))
         config = {
             "default": chosen,
             "folder": folder,
             "try_seconds": file.timeout_seconds or limit,
-            **({} if max_retries is None else {"retries": max_retries}),
+            **({} if given.max_retries is None else {"retries": given.max_retries}),
             **({"missing": missing} if missing else {}),
         }
         variant = _variant(config, {} if known is None else known.all(), cases, limit)
@@ -89,13 +87,13 @@ class Agentv:
             variants=[variant],
             evaluators=[],
             evaluators_by_case=True,
-            pass_criteria=PassCriteria(rule="bands", threshold=threshold),
+            pass_criteria=PassCriteria(rule="bands", threshold=given.threshold),
             run=RunSettings(
-                max_concurrency=workers or own or _WORKERS,
+                max_concurrency=given.workers or own or _WORKERS,
                 evaluator_timeout_seconds=max(600.0, 4 * limit),
                 trials=file.trials or 1,
             ),
-            exports=_exports(output, output_format),
+            exports=_exports(given.output, given.output_format),
             document=file.document,
             target_chosen=True,
             metadata=file.metadata,

@@ -111,6 +111,9 @@ def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
         message += " with strings as keys"
     elif not detail.startswith("Expected"):
         message += f", found {_shown(found)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
+    elif "[...]" in place:  # some value of a mapping
+        place = key
+        message += f" with other values, found {_shown(found)}: {detail[:1].lower()}{detail[1:].replace('`', chr(39))}"
     elif place == key:
         message += f"{_bound(detail)}, found {_shown(found)}"
     else:
