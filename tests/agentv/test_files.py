@@ -467,3 +467,20 @@ def test_a_function_that_returns_nothing_has_not_answered(project):
     (project / "silent.py").write_text("def answer(asked):\n    pass\n")
     (project / "targets.yaml").write_text("targets: [{name: default, provider: python, callable: 'silent:answer'}]\n")
     assert "answer returned nothing" in verdicts(run(project))["greets"].error.message
+
+
+@pytest.mark.parametrize(
+    ("said", "miss"), [("log first", "is no JSON"), ('{"score": NaN}', "has no number as 'score'")]
+)
+def test_a_code_judge_that_cannot_be_read_misses_with_what_it_said(project, said, miss):
+    judge = {"name": "j", "type": "code_judge", "script": ["echo", said]}
+    row = results(run(project, case([judge])))["a", "j"]
+    assert (row.score, len(row.misses)) == (0, 1)
+    assert all(text in row.misses[0] for text in (miss, said))
+
+
+def test_a_code_judge_gets_its_configuration_in_both_places(project):
+    code = "import json, sys; print(json.dumps({'score': 1, 'details': json.load(sys.stdin)['config']}))"
+    judge = {"name": "j", "type": "code_judge", "script": [sys.executable, "-c", code], "config": {"a": 1}, "b": 2}
+    row = results(run(project, case([judge])))["a", "j"]
+    assert row.detail["details"] == {"a": 1, "b": 2, "config": {"a": 1}}

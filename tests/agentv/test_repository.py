@@ -265,3 +265,50 @@ def test_what_the_execution_of_a_file_cannot_say_is_warned_of(repository, execut
 def test_cases_run_as_often_as_their_file_says(repository):
     outcome = run_suite(suite(repository, "execution: {trials: {count: 3}}"))
     assert [trace.trial for trace in open_run(outcome.run_dir)[0].traces(Trace)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("case", "key", "told"),
+    [
+        ({"execution": [1]}, "execution", "expected a mapping"),
+        (
+            {"execution": {"evaluators": [{**CHECK, "config": 5}]}},
+            "execution.evaluators[0].config",
+            "expected a mapping",
+        ),
+        (
+            {"execution": {"evaluators": [{"name": "j", "type": "llm_judge", "prompt": "prompts/none.md"}]}},
+            "execution.evaluators[0].prompt",
+            "there is no file 'prompts/none.md'",
+        ),
+        (
+            {"execution": {"evaluators": [{"name": "t", "type": "tool_trajectory", "minimums": {"a": -1}}]}},
+            "execution.evaluators[0].minimums",
+            "expected 'int' >= 0",
+        ),
+    ],
+)
+def test_what_a_case_cannot_be_judged_by_is_its_error(repository, case, key, told):
+    (problem,) = suite(repository, **case).cases.problems
+    assert (problem.key, told in problem.message) == (f"evalcases[0].{key}", True)
+
+
+@pytest.mark.parametrize("key", ["conversation_id", "description", "note", "metadata", "tags"])
+def test_what_only_describes_a_case_is_warned_of_where_it_cannot_be_used(repository, key):
+    found = [p.key for p in suite(repository, **{key: 5}).warnings]
+    assert found == [f"evalcases[0].{key}"]
+
+
+@pytest.mark.parametrize("asked", [{"role": "user", "content": "hi"}, {"task": "sum"}])
+def test_an_object_is_one_message(repository, asked):
+    (case,) = suite(repository, input=asked).cases
+    expected = asked if "role" in asked else {"role": "user", "content": asked}
+    assert case.extra["input_messages"] == [expected]
+
+
+def test_a_prompt_without_the_answer_is_warned_of(repository):
+    judge = {"name": "j", "type": "llm_judge", "prompt": "Judge it"}
+    found = suite(repository, execution={"evaluators": [judge]}).warnings
+    assert [(p.key, "neither candidate_answer" in p.message) for p in found] == [
+        ("evalcases[0].execution.evaluators[0].prompt", True)
+    ]

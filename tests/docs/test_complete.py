@@ -25,7 +25,7 @@ PAGES_OF_KIND = {
     "stores": ["runs-on-disk.md"],
     "providers": ["models.md"],
     "mirrors": ["mirrors.md"],
-    "exports": ["letta.md"],
+    "exports": ["letta.md", "agentv.md"],
     "enrichers": ["mirrors.md"],
     "workspaces": ["workspaces.md"],
     "datasets": ["datasets.md"],

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.collector import collector_paused
 from evalwright.dialects.agentv_evaluators import Evaluators, Spec, unique
-from evalwright.dialects.agentv_file import OUTCOMES, EvalFile
+from evalwright.dialects.agentv_file import OUTCOMES, EvalFile, texts_in
 from evalwright.dialects.agentv_messages import (
     Files,
     chat_of,
@@ -33,6 +33,12 @@ _KEYS = {
     "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
     "tags",
 }  # fmt: skip
+_TEXT = (str, "a text")
+_PLAIN: dict[str, tuple[type, str]] = {
+    "conversation_id": _TEXT, "description": _TEXT, "note": _TEXT, "metadata": (dict, "a mapping"),
+    "tags": (list, "a list of texts"),
+}  # fmt: skip
+"""What only describes a case, with its type."""
 _EXECUTION = {"target", "timeout_seconds", "evaluators", "skip_defaults"}
 
 
@@ -100,22 +106,28 @@ class Cases:
         outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
         if not isinstance(outcome, str) or not outcome.strip():
             tell("expected_outcome", f"expected_outcome: expected a text that is not empty, found {outcome!r}")
-        execution = raw.get("execution") if isinstance(raw.get("execution"), dict) else {}
+        execution = {} if raw.get("execution") is None else raw["execution"]
+        if not isinstance(execution, dict):
+            tell("execution", f"execution: expected a mapping, found {execution!r}")
+            execution = {}
         tell.unknown_keys("", raw, _KEYS)
-        tell.unknown_keys("execution", execution or {}, _EXECUTION)
+        tell.unknown_keys("execution", execution, _EXECUTION)
+        for key, (kind, wanted) in _PLAIN.items():
+            if raw.get(key) is not None and not isinstance(raw[key], kind):
+                tell.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")
         messages, expected = self._messages(raw, tell), self._expected(raw, tell)
         seen = {} if tell.errors else self._seen(messages, expected)
-        extra = {**seen, **self._overrides(execution or {}, tell), "expected_outcome": outcome}
+        extra = {**seen, **self._overrides(execution, tell), "expected_outcome": outcome}
         return ForeignCase(
             id=case_id,
             input=extra.get("question", ""),
-            tags=[*self._file.tags, *(tag for tag in raw.get("tags") or () if isinstance(tag, str))],
-            metadata=raw["metadata"] if isinstance(raw.get("metadata"), dict) else {},
+            tags=[*self._file.tags, *texts_in(raw.get("tags"))],
+            metadata={str(key): value for key, value in _mapping(raw.get("metadata")).items()},
             group=_text(raw.get("conversation_id")),
             description=_text(raw.get("description")),
             note=_text(raw.get("note")),
             extra=extra,
-            evaluators=self._checks(raw, execution or {}, tell),
+            evaluators=self._checks(raw, execution, tell),
         )
 
     def _messages(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
@@ -196,6 +208,10 @@ def _blocks(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for message in messages:
         content = message.get("content")
         yield from content if isinstance(content, list) else ()
+
+
+def _mapping(value: Any) -> dict[Any, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _text(value: Any) -> str | None:

@@ -42,6 +42,9 @@ _KEYS = {
     },
 }  # fmt: skip
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
+_ANSWER = re.compile(r"\{\{\s*(candidate_answer|output|answer|expected_messages|expected_output)\s*\}\}")
+_PATH = re.compile(r"\S+\.(md|txt|prompt|j2|jinja2?|tmpl|yaml|yml|json)")
+"""What is meant as a file, whether or not there is one."""
 _REQUIRED = 0.8
 _AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
 
@@ -127,8 +130,12 @@ class Evaluators:
             return self._composite(raw, place, name, tell)
         if kind in _TEXT_CHECKS:
             return self._text_check(kind, raw, place, name, tell)
-        given = {_snake(key): value for key, value in raw.items() if key not in _COMMON}
-        config = {**(given.pop("config", None) or {}), **given}
+        given = {_snake(str(key)): value for key, value in raw.items() if key not in _COMMON}
+        own = given.pop("config", None) or {}
+        if not isinstance(own, dict):
+            tell(f"{place}.config", f"config of {name!r}: expected a mapping, found {own!r}")
+            return None
+        config = {**{str(key): value for key, value in own.items()}, **given}
         if kind in PREMADE:
             return {"name": name, "type": kind, "config": config}
         known = _KEYS[kind]
@@ -153,18 +160,15 @@ class Evaluators:
             config["script"] = ["true"]
         if self._timeout is not None:
             config["timeout_seconds"] = self._timeout
+        own = raw.get("config")
+        stray = {**(own if isinstance(own, dict) else {}), **stray}
         return config | ({"config": stray} if stray else {})
 
     def _judge(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:
         config: dict[str, Any] = {"judges": self._judges}
         prompt = raw.get("prompt")
         if isinstance(prompt, str):
-            path = self._files.find(prompt) if "\n" not in prompt and len(prompt) < 1000 else None
-            config["prompt"] = prompt if path is None else path.read_text("utf-8", errors="replace")
-            if path is not None and not re.search(
-                r"\{\{\s*(candidate_answer|output|answer|expected_messages|expected_output)\s*\}\}", config["prompt"]
-            ):
-                tell(f"{place}.prompt", f"the prompt {prompt!r} uses neither candidate_answer nor expected_messages")
+            config["prompt"] = self._prompt(prompt, f"{place}.prompt", tell)
         elif prompt is not None:
             tell(f"{place}.prompt", f"prompt: expected text, found {type(prompt).__name__}")
         key = "target" if "target" in raw else "provider"
@@ -179,6 +183,17 @@ class Evaluators:
         settings: Any = raw.get("config")
         known = ("temperature", "max_tokens") if isinstance(settings, dict) else ()
         return config | {key: settings[key] for key in known if key in settings}
+
+    def _prompt(self, written: str, place: str, tell: Notes) -> str:
+        """A prompt, or the file that it names."""
+        path = self._files.find(written)
+        text = written if path is None else path.read_text("utf-8", errors="replace")
+        if path is None and _PATH.fullmatch(written):
+            tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, self._files.tried(written)))})")
+        elif not _ANSWER.search(text):
+            told = tell.warn if path is None else tell
+            told(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
+        return text
 
     def _rubric(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
         items = rubric_items(raw.get("rubrics", raw.get("criteria")), place, name, tell)

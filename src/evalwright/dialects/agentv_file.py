@@ -13,7 +13,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
 
-__all__ = ["OUTCOMES", "EvalFile", "first_line", "is_case", "read_file"]
+__all__ = ["OUTCOMES", "EvalFile", "first_line", "is_case", "read_file", "texts_in"]
 
 OUTCOMES = ("expected_outcome", "criteria", "outcome")
 _HEAD = {
@@ -80,8 +80,7 @@ class EvalFile:
 
     @property
     def tags(self) -> list[str]:
-        tags = self.metadata.get("tags", self.head.get("tags"))
-        return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+        return texts_in(self.metadata.get("tags", self.head.get("tags")))
 
     def warnings(self) -> list[Problem]:
         """What the top level says that nothing reads, or not as the standard wants it."""
@@ -120,6 +119,11 @@ class EvalFile:
         named = f" ({case_id})" if case_id else ""
         key = f"{self.key}[{index}]" + (f".{path}" if path else "")
         return Problem(str(self.path), f"{self.key}[{index}]{named}: {message}", self.line_of(index, path), key)
+
+
+def texts_in(value: Any) -> list[str]:
+    """The texts of a list, nothing of what is none."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def read_file(path: Path) -> EvalFile:

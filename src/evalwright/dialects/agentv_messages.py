@@ -113,10 +113,12 @@ def _address(value: str) -> str | None:
 
 
 def checked_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
-    """The messages with every mistake told; a text is one user message."""
+    """The messages with every mistake told; a text, and an object without a role, is one user message."""
     if isinstance(raw, str):
         _warn_of_marker(raw, place, tell)
         return [{"role": "user", "content": raw}]
+    if isinstance(raw, dict):
+        raw = [raw if "role" in raw else {"role": "user", "content": raw}]
     if not isinstance(raw, list):
         tell(place, f"expected text or a list of messages, found {_kind(raw)}")
         return []

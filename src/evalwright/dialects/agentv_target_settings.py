@@ -15,7 +15,7 @@ _Milliseconds = Annotated[float, Field(ge=0, le=3_600_000)]
 
 class _Response(BaseModel):
     pattern: str
-    response: Any = ""
+    response: Any
 
     @field_validator("pattern")
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -94,7 +95,7 @@ def _read(text: str) -> Reply:
     if not isinstance(said, dict):
         return _unreadable("is no JSON object", text)
     score = said.get("score")
-    if isinstance(score, bool) or not isinstance(score, (int, float)):
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         return _unreadable("has no number as 'score'", text)._replace(hits=_texts(said.get("hits")))
     reasoning, details, verdict = said.get("reasoning"), said.get("details"), said.get("verdict")
     return Reply(
@@ -108,7 +109,8 @@ def _read(text: str) -> Reply:
 
 
 def _unreadable(what: str, text: str) -> Reply:
-    return Reply(0.0, [], [], f"the output of the code judge {what}: {text[:_TOLD]!r}", {}, None)
+    said = f"the output of the code judge {what}: {text[:_TOLD]!r}"
+    return Reply(0.0, [], [said], said, {}, None)
 
 
 def _texts(value: Any) -> list[str]:
