@@ -31,6 +31,8 @@ class Command:
     def __init__(self, target: Mapping[str, Any], folder: str) -> None:
         name = target.get("name")
         template, listed = target.get("command_template"), target.get("command")
+        if isinstance(listed, str):  # the newer name of the template
+            template, listed = template or listed, None
         if not template and not listed:
             raise refused("command_template", f"target {name!r} needs a 'command_template'")
         words = [template] if template else list(listed or ())

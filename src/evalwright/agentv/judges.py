@@ -172,7 +172,7 @@ class CriteriaJudge(_Judge, frozen=True, kw_only=True):
         try:
             score, hits, misses, reasoning = await self._asked(case, prompt, _FORMAT, _read_score)
         except _NoReply as error:
-            return banded(0.0, misses=[str(error)], detail=error.detail)
+            return banded(0.0, reason=str(error), detail=error.detail)
         return banded(score, hits, misses, reasoning)
 
 

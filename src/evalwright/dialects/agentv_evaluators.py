@@ -160,8 +160,6 @@ class Evaluators:
             config["script"] = ["true"]
         if self._timeout is not None:
             config["timeout_seconds"] = self._timeout
-        own = raw.get("config")
-        stray = {**(own if isinstance(own, dict) else {}), **stray}
         return config | ({"config": stray} if stray else {})
 
     def _judge(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:

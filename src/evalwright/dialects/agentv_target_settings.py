@@ -51,7 +51,7 @@ class _Settings(BaseModel):
     response: Any = None
     responses: list[_Response] | None = None
     command_template: str | None = None
-    command: list[str | int | float] | None = None
+    command: str | list[str | int | float] | None = None
     files_format: str | None = None
     cwd: str | None = None
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None

@@ -109,8 +109,7 @@ def _read(text: str) -> Reply:
 
 
 def _unreadable(what: str, text: str) -> Reply:
-    said = f"the output of the code judge {what}: {text[:_TOLD]!r}"
-    return Reply(0.0, [], [said], said, {}, None)
+    return Reply(0.0, [], [], f"the output of the code judge {what}: {text[:_TOLD]!r}", {}, None)
 
 
 def _texts(value: Any) -> list[str]:
