@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, GateOutcome, GatePart
-from evalwright.model.trace import Output, ToolCall, ToolResult, TraceError, TraceMessage
+from evalwright.model.trace import Output, Span, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.reports.elements import element
 from evalwright.reports.html import HtmlPage
 from evalwright.testing import a_case, a_result, a_trace, a_verdict
@@ -68,6 +68,7 @@ def cell(text: str, **fields: Any) -> Iterator[Any]:
         messages=[TraceMessage(text, text)],
         tool_calls=[ToolCall(text, text, {text: text})],
         tool_results=[ToolResult(text, text, text)],
+        spans=[Span(text, text, kind=text, error=text)],
         error=error,
     )
     yield a_result(**named, evaluator=text, evaluator_type=text, reason=text, detail={text: text}, error=error)
@@ -144,7 +145,7 @@ def test_failures_and_errors_are_apart_with_their_reasons() -> None:
 
 def test_a_cell_opens_to_everything_about_it() -> None:
     text = PLAIN.text.partition("Errors (no verdict)")[2]
-    labels = ["input", "messages", "thinking", "answer", "structured", "tools", "error", "stack", "checks"]
+    labels = ["input", "messages", "thinking", "answer", "structured", "tools", "steps", "error", "stack", "checks"]
     assert [
         label for label in labels if f"{label}plain" in text or f"{label}{{" in text or f"{label}!" in text
     ] == labels

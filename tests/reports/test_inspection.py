@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
+from evalwright.model.trace import Span
 from evalwright.reports.inspection import cell_lines
 from evalwright.reports.text import Paint
 from evalwright.testing import a_result, a_trace
@@ -28,6 +31,26 @@ def test_hits_and_misses_that_the_reason_does_not_tell_are_shown() -> None:
 def test_borderline_is_neither_pass_nor_fail() -> None:
     row = a_result(evaluator="rubric", passed=False, score=0.7, detail={"verdict": "borderline"})
     assert "~ rubric 0.7" in "\n".join(cell_lines(a_trace(), [row], "borderline", Paint(), 200))
+
+
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_steps_are_shown_below_the_step_that_they_belong_to() -> None:
+    spans = [
+        Span("2", "retrieve", "1", "retriever", MOMENT, MOMENT + timedelta(milliseconds=3), error="no\x1bindex"),
+        Span("1", "ask", None, "span", MOMENT - timedelta(seconds=1), MOMENT + timedelta(seconds=1)),
+        Span("3", "ring", "4"),
+        Span("4", "of two", "3"),
+        Span("5", "orphan", "99"),
+    ]
+    lines = [line[14:] for line in shown(spans=spans).splitlines()[1:]]
+    found = lines[next(number for number, line in enumerate(lines) if line.startswith("ask")) :]
+    assert found == ["ask  2.00 s", "  retrieve  retriever 3 ms  no\\x1bindex", "orphan", "ring", "of two"]
+
+
+def test_of_many_steps_the_first_are_shown_and_the_others_counted() -> None:
+    assert "… (+30 steps)" in shown(spans=[Span(str(number), "step") for number in range(50)])
 
 
 def test_a_latency_that_nobody_measured_is_not_shown() -> None:

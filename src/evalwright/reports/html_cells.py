@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -10,11 +11,12 @@ import msgspec
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import ToolCall, ToolResult, Trace, TraceError
+from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceError
 from evalwright.reports import numbers
 from evalwright.reports.elements import Child, Html, element, joined
 from evalwright.reports.inspection import MARKS, calls_with_results, facts
 from evalwright.reports.shortfalls import newest_verdicts
+from evalwright.reports.steps import about, outlined
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import capped
 
@@ -29,7 +31,8 @@ _REST = "Passed and skipped"
 _LONGEST = 4_000
 """Characters of a text."""
 _MOST_ITEMS = 50
-"""Tool calls, messages or checks of a cell."""
+"""Tool calls, messages, steps or checks of a cell."""
+_DEEPEST, _EM_SPACE = 20, "\u2003"
 
 
 def cells_shown(reader: RunReader, summary: RunSummary) -> Html:
@@ -100,7 +103,8 @@ def _facts(trace: Trace | None, results: Sequence[EvaluationResult], verdict: Ca
         yield from _field("structured", _block(trace.output.structured))
         calls = list(calls_with_results(trace))
         yield from _field("tools", [_call(call, result) for call, result in calls[:_MOST_ITEMS]])
-        left_out = max(len(calls), len(trace.messages)) - _MOST_ITEMS
+        yield from _field("steps", [_step(depth, span) for depth, span in islice(outlined(trace.spans), _MOST_ITEMS)])
+        left_out = max(len(calls), len(trace.messages), len(trace.spans)) - _MOST_ITEMS
         yield from _field("", f"only the first {_MOST_ITEMS} are shown" if left_out > 0 else "")
     error = verdict.error or (trace.error if trace else None)
     yield from _field("error", _block(_said(error)) if error else "")
@@ -109,6 +113,12 @@ def _facts(trace: Trace | None, results: Sequence[EvaluationResult], verdict: Ca
     yield from _field("checks", [_check(row) for row in results[:_MOST_ITEMS]])
     if not results:
         yield from _field("reasons", _block("\n".join(filter(None, verdict.reasons))))
+
+
+def _step(depth: int, span: Span) -> Html:
+    error = element("span", f" {capped(span.error, 300)}", class_="error") if span.error else ""
+    name = _EM_SPACE * min(depth, _DEEPEST) + capped(span.name, 200)
+    return element("div", name, element("span", f" {about(span)}", class_="note"), error)
 
 
 def _field(label: str, *content: Child) -> Iterator[Html]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.result import EvaluationResult
-from evalwright.model.trace import ToolCall, ToolResult, Trace
+from evalwright.model.trace import Span, ToolCall, ToolResult, Trace
 from evalwright.reports import numbers
+from evalwright.reports.steps import about, outlined
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import Paint, block, one_line
 
@@ -19,6 +21,8 @@ __all__ = ["MARKS", "calls_with_results", "cell_lines", "facts", "file_lines"]
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~"}
 _LABEL = 12
 _MOST_FILES = 20
+_MOST_STEPS = 20
+_DEEPEST = 20
 _INDENT = " " * (_LABEL + 2)
 
 
@@ -32,6 +36,7 @@ def cell_lines(
     lines += _field("answer", trace.output.final_answer, paint, limit)
     lines += _field("structured", _text(trace.output.structured), paint, limit)
     lines += _labelled("tools", list(_tools(trace, paint, limit)), paint)
+    lines += _labelled("steps", _steps(trace, paint, limit), paint)
     if trace.error is not None:
         lines += _field("error", f"{trace.error.type}: {trace.error.message}", paint, limit, "error")
         if limit is None:
@@ -97,6 +102,18 @@ def _field(label: str, text: str | None, paint: Paint, limit: int | None, style:
 def _labelled(label: str, items: Sequence[str], paint: Paint) -> list[str]:
     labels = [paint(label.ljust(_LABEL), "dim"), *(" " * _LABEL for _ in items[1:])]
     return [f"  {name}{item}" for name, item in zip(labels, items, strict=False)]
+
+
+def _steps(trace: Trace, paint: Paint, limit: int | None) -> list[str]:
+    most = len(trace.spans) if limit is None else _MOST_STEPS
+    lines = [_step(depth, span, paint, limit) for depth, span in islice(outlined(trace.spans), most)]
+    left_out = len(trace.spans) - len(lines)
+    return [*lines, f"… (+{left_out:,} steps)"] if left_out > 0 else lines
+
+
+def _step(depth: int, span: Span, paint: Paint, limit: int | None) -> str:
+    line = f"{'  ' * min(depth, _DEEPEST)}{one_line(span.name, 60)}  {paint(about(span), 'dim')}".rstrip()
+    return f"{line}  {paint(block(span.error, _INDENT, limit), 'error')}" if span.error else line
 
 
 def _tools(trace: Trace, paint: Paint, limit: int | None) -> Iterator[str]:
