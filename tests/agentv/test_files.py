@@ -172,6 +172,23 @@ def test_evaluators_of_one_name_and_their_unknown_keys_are_warnings(project):
     assert "2 evaluators have the name 'l'" in found["execution.evaluators"]
 
 
+@pytest.mark.parametrize(
+    ("evaluator", "key"),
+    [
+        ({"type": "contains", "value": "x", "colour": 1}, "colour"),
+        ({"type": "llm_judge", "promt": "x"}, "promt"),
+        ({"type": "llm_judge", "config": {"seed": 1}}, "config.seed"),
+        ({"type": "rubric", "rubrics": ["polite"], "prompt": "x"}, "prompt"),
+        ({"type": "rubric", "rubrics": [{"outcome": "polite", "wieght": 2}]}, "rubrics[0].wieght"),
+        ({"type": "composite", "evaluators": [{"name": "m", "type": "is_json", "odd": 1}]}, "evaluators[0].odd"),
+        ({"type": "composite", "mode": "all", "evaluators": [{"name": "m", "type": "is_json"}]}, "mode"),
+    ],
+)
+def test_what_nothing_reads_of_an_evaluator_is_a_warning(project, evaluator, key):
+    found = warnings(project, execution={"evaluators": [{"name": "e", **evaluator}]})
+    assert "nothing reads" in found[f"execution.evaluators[0].{key}"]
+
+
 def test_expected_files_are_resolved(project):
     (project / "answer.txt").write_text("42")
     block = {"type": "file", "value": "answer.txt"}

@@ -109,3 +109,34 @@ def test_every_broken_line_is_named(project):
     with pytest.raises(InputError, match=r"(?s)r\.jsonl:2.*r\.jsonl:3"):
         convert(project / "r.jsonl")
     assert not (project / "r.yaml").exists()
+
+
+def test_what_cannot_be_a_line_is_told_by_its_place_in_the_original(project):
+    (project / "E.yaml").write_text("evalcases:\n  - {id: a, criteria: x, input: y}\n  - seven\n")
+    with pytest.raises(InputError, match=r"E\.yaml:3 .*expected a mapping, found str"):
+        convert(project / "E.yaml", allow_loss=True)
+
+
+@pytest.mark.parametrize("to", ["agentv", "native"])
+def test_credentials_in_json_lines_are_noted(project, to):
+    case = {"id": "a", "criteria": "x", "input": "y", "metadata": {"deep": [{"api_key": "abc"}]}}
+    (project / "c.jsonl").write_text(json.dumps(case) + "\n")
+    (note,) = convert(project / "c.jsonl", to, project / ("out" if to == "native" else "out.yaml")).notes
+    assert note.startswith("api_key holds a credential")
+
+
+@pytest.mark.parametrize("out", ["EVAL.yaml", "EVAL.yaml/deeper"])
+def test_an_output_below_a_file_is_refused(project, out):
+    with pytest.raises(InputError, match="is no folder"):
+        convert(project / "EVAL.yaml", "native", project / out)
+
+
+def test_a_file_without_cases_is_refused(project):
+    with pytest.raises(InputError, match=r"targets\.yaml .*has no cases"):
+        convert(project / "targets.yaml", "native")
+
+
+def test_a_case_that_cannot_be_read_is_noted(project):
+    (project / "E.yaml").write_text("evalcases:\n  - {id: a, criteria: x, input: y}\n  - {id: b, input: y}\n")
+    (note,) = convert(project / "E.yaml", "native", project / "out").notes
+    assert "evalcases[1] (b): expected_outcome" in note

@@ -7,6 +7,7 @@ import pytest
 
 from dialects.suites import SOUND, refusal, write
 from evalwright.dialects import load_suite
+from evalwright.dialects.discovery import suite_files
 
 
 def test_an_eval_yaml_is_known_by_its_keys(tmp_path: Path) -> None:
@@ -43,3 +44,16 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     path = write(tmp_path, SOUND)
     path.chmod(0)
     assert "cannot be read" in str(refusal(lambda: load_suite(path)))
+
+
+def test_the_sidecar_of_json_lines_is_no_suite_and_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "y.jsonl").write_text('{"id": "a", "criteria": "x", "input": "y"}\n')
+    (tmp_path / "y.yaml").write_text("name: cases\n")
+    (tmp_path / "z.yaml").write_text("name: other\n")
+    assert suite_files([tmp_path]) == ([tmp_path / "y.jsonl"], [tmp_path / "z.yaml"])
+
+
+def test_a_sidecar_that_is_named_says_where_its_cases_are(tmp_path: Path) -> None:
+    (tmp_path / "y.jsonl").write_text('{"id": "a", "criteria": "x", "input": "y"}\n')
+    (tmp_path / "y.yaml").write_text("name: cases\n")
+    assert "belongs to the cases in y.jsonl" in str(refusal(lambda: load_suite(tmp_path / "y.yaml")))

@@ -64,6 +64,10 @@ def to_yaml(source: Path, target: Path, output: Output, tell: Tell) -> None:
 def to_lines(source: Path, target: Path, output: Output, tell: Tell) -> None:
     """JSON Lines with the cases of `source`, and a sidecar with all else that it says."""
     read = read_file(source)
+    if strange := [i for i, case in enumerate(read.cases) if not isinstance(case, dict)]:
+        raise InputError(
+            [read.problem(i, "", "", f"expected a mapping, found {type(read.cases[i]).__name__}") for i in strange]
+        )
     named = _named(read.head, source, target)
     with_sidecar = target.with_suffix(".yaml")
     if named:
@@ -74,8 +78,6 @@ def to_lines(source: Path, target: Path, output: Output, tell: Tell) -> None:
 def _write_lines(file: IO[str], cases: list[Any], tell: Tell) -> None:
     for number, case in enumerate(cases, 1):
         place = _case(case, number)
-        if not isinstance(case, dict):
-            tell(Problem(place, f"expected a mapping, found {type(case).__name__}"))
         file.write(json.dumps(_jsonable(case, place, "", tell), ensure_ascii=False, allow_nan=False) + "\n")
 
 

@@ -16,7 +16,7 @@ from evalwright.convert.native import write_native
 from evalwright.convert.northstar import write_northstar
 from evalwright.convert.output import Output
 from evalwright.convert.pixie import write_pixie
-from evalwright.convert.reading import Original, read_original
+from evalwright.convert.reading import Original, credential_notes, read_original
 from evalwright.convert.unread import unread_keys
 from evalwright.convert.written import Written
 from evalwright.dialects import load_suite
@@ -76,6 +76,10 @@ def convert(
         return _other_form(source, out, allow_loss, options or {})
     if to == original.suite.dialect or (original.suite.dialect, to) == (_NATIVE, "native"):
         raise InputError(Problem(str(source), f"is of the format {to} already"))
+    if not original.suite.variants and not any(True for _ in original.suite.cases):
+        raise InputError(
+            Problem(str(source), "has no cases and nothing that is evaluated: there is nothing to convert")
+        )
     return _written(original, to, out or Path(f"{source.stem}-{to}"), allow_loss)
 
 
@@ -110,7 +114,7 @@ def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mappi
     if agentv_forms.is_lines(target) == lines:
         expected = ".yaml" if lines else ".jsonl"
         raise InputError(Problem(str(target), f"expected a file that ends in {expected}"))
-    losses: list[Problem] = []
+    losses, notes = list[Problem](), list[str]()
     with Output() as output:
         if lines:
             agentv_forms.to_yaml(source, target, output, losses.append)
@@ -122,9 +126,10 @@ def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mappi
             known = {(loss.file, loss.key) for loss in losses}
             found = _first(differences(original, written), allow_loss)
             losses += [loss for loss in found if (loss.file, loss.key) not in known]
+            notes = credential_notes(original)
         _refuse(losses, allow_loss)
     files = sorted(output.files, key=lambda path: path != target)
-    return Conversion(files, losses=losses)
+    return Conversion(files, notes=notes, losses=losses)
 
 
 def _first(losses: Iterator[Problem], allow_loss: bool) -> Iterator[Problem]:

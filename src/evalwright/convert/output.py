@@ -35,6 +35,8 @@ class Output(AbstractContextManager["Output"]):
         try:
             self._make_folder(path.parent)
             file = opened()
+        except NotADirectoryError:
+            raise InputError(Problem(str(path.parent), "is no folder; name another place with --out")) from None
         except FileExistsError:
             raise InputError(Problem(str(path), "exists already; name another place with --out")) from None
         except OSError as error:

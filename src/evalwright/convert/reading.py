@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.convert.references import OWN_NAMES, marked, shown
+from msgspec import to_builtins
+
+from evalwright.convert.references import NAMED, OWN_NAMES, marked, shown
 from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
 from evalwright.files.credentials import credentials
+from evalwright.model.case import EvalCase
+from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
+from evalwright.run.planning import snapshot
 
-__all__ = ["Original", "read_original"]
+__all__ = ["Original", "credential_notes", "read_original"]
 
 _NAME = re.compile(r"\$\{\{?\s*([A-Z_][A-Z0-9_]*)")
 _DEFAULT = re.compile(r"\$\{([A-Z_][A-Z0-9_]*):-[^}]*\}")
@@ -34,8 +40,9 @@ class Original(NamedTuple):
         """What is to be known before the new files are run."""
         notes = [f"set {name} before a run: only agentv reads .env files" for name in self.brought]
         document = self.suite.document
-        names = dict.fromkeys(key for key, text in credentials(document) if not _NAME.search(text))
-        notes += [f"{name} holds a credential, and so may the new files: name a variable instead" for name in names]
+        notes += credential_notes(self.suite)
+        unread: Iterable[Problem] = getattr(self.suite.cases, "problems", ())
+        notes += [f"only the mistake is written of what cannot be read: {problem.message}" for problem in unread]
         part = document.get("dataset") if self.suite.dialect == "evalh" else document
         keys = ("filter", "sample", "sample_tags", "max_samples")
         chosen = [key for key in keys if isinstance(part, dict) and part.get(key)]
@@ -44,6 +51,19 @@ class Original(NamedTuple):
     def losses(self) -> list[Problem]:
         """What no reading of the suite shows."""
         return [Problem("suite", f"the default in {reference} is not written") for reference in self.defaults]
+
+
+def credential_notes(suite: Suite) -> list[str]:
+    """Which keys of a suite and of its cases hold a credential as text."""
+    parts = chain([suite.document], (to_builtins(_authored(case)) for case in suite.cases))
+    found = chain.from_iterable(map(credentials, parts))
+    names = dict.fromkeys(key for key, text in found if not _NAME.search(text) and not NAMED.search(text))
+    return [f"{name} holds a credential, and so may the new files: name a variable instead" for name in names]
+
+
+def _authored(case: EvalCase | Case) -> list[Any]:
+    made = snapshot(case)
+    return [made.input, made.expected, made.metadata, made.extra]
 
 
 def read_original(source: Path, dialect: str | None, options: Mapping[str, Any]) -> Original:

@@ -77,6 +77,8 @@ def _detected(path: Path) -> str:
         return found[0]
     if not found and path.suffix == ".json":
         _must_be_json(path)
+    if not found and path.suffix == ".yaml":
+        _must_be_no_sidecar(path)
     said = f"fits several formats ({', '.join(found)})" if found else "fits no known format"
     raise InputError(Problem(str(path), f"{said}: name one with --dialect, of {', '.join(registry.names('dialects'))}"))
 
@@ -88,6 +90,13 @@ def _must_be_json(path: Path) -> None:
         json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"broken JSON: {error}", getattr(error, "lineno", None))) from error
+
+
+def _must_be_no_sidecar(path: Path) -> None:
+    from evalwright.dialects.agentv_file import lines_beside
+
+    if (lines := lines_beside(path)) is not None:
+        raise InputError(Problem(str(path), f"belongs to the cases in {lines.name}: name that file instead"))
 
 
 def _head(path: Path) -> Mapping[str, Any]:

@@ -30,6 +30,15 @@ _TYPES = (
     "latency", "cost", "token_usage", *_TEXT_CHECKS,
 )  # fmt: skip
 _COMMON = {"name", "metric", "type", "weight", "required", "negate"}
+_OF_MODEL = ("temperature", "max_tokens")
+_OF_JUDGE = {"target", "provider", "config"}
+_READ = {
+    "llm_judge": {"prompt", *_OF_JUDGE},
+    "rubric": {"rubrics", "criteria", *_OF_JUDGE},
+    "composite": {"evaluators", "assert", "aggregator"},
+    **{kind: {"value", "flags"} for kind in _TEXT_CHECKS},
+}
+"""What is read of an evaluator, beside what all of them have; a code judge gets everything."""
 _KEYS = {
     "tool_trajectory": {"mode", "minimums", "expected"},
     "field_accuracy": {"fields", "aggregation"},
@@ -120,7 +129,11 @@ class Evaluators:
         return spec if self._built(spec, place, tell) else None
 
     def _of_kind(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:
-        if kind == "rubric" or (kind == "llm_judge" and raw.get("rubrics") is not None):
+        if kind == "llm_judge" and raw.get("rubrics") is not None:
+            kind = "rubric"
+        if kind in _READ:
+            tell.unknown_keys(place, raw, _COMMON | _READ[kind])
+        if kind == "rubric":
             return self._rubric(raw, f"{place}.rubrics", name, tell)
         if kind == "llm_judge":
             return {"name": name, "type": "criteria_judge", "config": self._judge(raw, place, tell)}
@@ -179,8 +192,10 @@ class Evaluators:
             except InputError as error:
                 tell(f"{place}.{key}", error.problems[0].message)
         settings: Any = raw.get("config")
-        known = ("temperature", "max_tokens") if isinstance(settings, dict) else ()
-        return config | {key: settings[key] for key in known if key in settings}
+        if not isinstance(settings, dict):
+            return config
+        tell.unknown_keys(f"{place}.config", settings, _OF_MODEL)
+        return config | {key: settings[key] for key in _OF_MODEL if key in settings}
 
     def _prompt(self, written: str, place: str, tell: Notes) -> str:
         """A prompt, or the file that it names."""

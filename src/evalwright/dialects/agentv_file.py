@@ -13,7 +13,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
 
-__all__ = ["OUTCOMES", "EvalFile", "first_line", "is_case", "read_file", "texts_in"]
+__all__ = ["OUTCOMES", "EvalFile", "first_line", "is_case", "lines_beside", "read_file", "texts_in"]
 
 OUTCOMES = ("expected_outcome", "criteria", "outcome")
 _HEAD = {
@@ -145,6 +145,12 @@ def first_line(path: Path) -> Any:
 def is_case(record: Any) -> bool:
     """Whether a line is a case: one with mistakes in it is told those."""
     return isinstance(record, dict) and "id" in record and any(key in record for key in OUTCOMES)
+
+
+def lines_beside(sidecar: Path) -> Path | None:
+    """The JSON Lines of cases whose sidecar a file is."""
+    lines = sidecar.with_suffix(".jsonl")
+    return lines if sidecar.suffix == ".yaml" and lines.is_file() and is_case(first_line(lines)) else None
 
 
 def _with_line(problem: Problem) -> Problem:

@@ -10,6 +10,10 @@ from evalwright.dialects.agentv_notes import Notes
 __all__ = ["rubric_items"]
 
 _TOP = 10
+_KEYS = {
+    "id", "weight", "required", "min_score", "required_min_score", "score_ranges", "expected_outcome", "outcome",
+    "description", "criteria",
+}  # fmt: skip
 _TEXTS = ("expected_outcome", "outcome", "description", "criteria")
 _EXPECTED = "expected text, or a mapping with expected_outcome or score_ranges"
 
@@ -49,6 +53,7 @@ def _text(raw: dict[str, Any]) -> str | None:
 def _item(raw: Any, number: int, place: str, name: str, tell: Notes) -> dict[str, Any]:
     if isinstance(raw, str):
         return {"id": f"rubric-{number}", "text": raw, "weight": 1.0, "required": False}
+    tell.unknown_keys(place, raw, _KEYS)
     item_id = str(raw.get("id") or f"rubric-{number}")
     item: dict[str, Any] = {
         "id": item_id,

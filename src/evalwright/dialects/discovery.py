@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from evalwright import registry
 from evalwright.dialects import fitting
+from evalwright.dialects.agentv_file import lines_beside
 from evalwright.errors import InputError, Problem
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Found(NamedTuple):
     files: list[Path]
     """Each once, in the order of the paths, and sorted where one path means several."""
     passed_over: list[Path]
-    """YAML files in folders, and of globs, that fit no format."""
+    """YAML files in folders, and of globs, that fit no format and are no sidecars."""
 
 
 def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
@@ -105,6 +106,6 @@ def _sorted_out(files: Iterable[Path], dialect: str | None) -> Found:
         formats = fitting(file)
         if dialect in formats if dialect is not None else formats:
             found.files.append(file)
-        elif file.suffix in _YAML:
+        elif file.suffix in _YAML and lines_beside(file) is None:
             found.passed_over.append(file)
     return found
