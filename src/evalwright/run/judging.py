@@ -176,11 +176,15 @@ class Judge:
     def spoil(self, results: Sequence[EvaluationResult]) -> None:
         """Take back what others said of a cell in which an evaluator had an error that spoils it."""
         types = self._plan.pass_criteria.spoiling_errors
+        if not types:
+            return
         spoilt = next((row for row in results if row.error is not None and row.error.type in types), None)
-        for row in results if spoilt is not None else ():
+        if spoilt is None:
+            return
+        for row in results:
             if row.error is None:
                 row.detail = {**row.detail, "not_counted": {"passed": row.passed, "score": row.score}}
-                row.error = TraceError("not_counted", f"{spoilt.evaluator} had an error")  # type: ignore[union-attr]
+                row.error = TraceError("not_counted", f"{spoilt.evaluator} had an error")
                 row.passed, row.score = False, None
 
     def verdict(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
