@@ -179,7 +179,10 @@ class _Reading:
             key = str(reward.get("metric_key"))
             if keys and key not in keys:
                 known = ", ".join(keys)
-                self.tell(("reward", "metric_key"), f"no grader {key!r}{did_you_mean(key, keys)} (there are: {known})")
+                self._warn(
+                    ("reward", "metric_key"),
+                    f"no grader {key!r}{did_you_mean(key, keys)} (there are: {known}): no sample gets a reward",
+                )
             return {"kind": "reward", "metric_key": key}
         if kind == "custom" and isinstance(reward.get("function"), str):
             path, _, name = reward["function"].rpartition(":")

@@ -50,8 +50,6 @@ def read_cache(path: Path) -> Cache:
     cache = Cache()
     for recording in _recordings(path):
         cache.add(recording)
-    if not len(cache):
-        raise InputError(Problem(str(seen_from_here(path)), "holds no recorded results"))
     return cache
 
 

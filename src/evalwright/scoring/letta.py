@@ -80,7 +80,7 @@ class LettaAggregate:
             return GateOutcome(True, reason=_errors(rows))
         if gate["kind"] == "reward":
             scores = _scores(rows, gate["metric_key"])
-            mean = sum(scores) / len(scores) if scores else 0.0
+            mean = sum(scores) / len(scores) if scores else None
             part = GatePart(f"reward({gate['metric_key']})", True, mean, n=len(scores))
             return GateOutcome(True, [part], f"a reward, no gate; {_errors(rows)}")
         counted = rows
@@ -138,7 +138,7 @@ class LettaAggregate:
         """One score a sample instead of a gate; the mean is over attempted rows."""
         key = (self._gate or {})["metric_key"]
         return {
-            "reward": gate.parts[0].value,
+            "reward": gate.parts[0].value or 0.0,
             "reward_per_case": {row.case: row.grades.get(key) if row.grades else None for row in rows},
             "per_metric": {key: _averages(rows, key)["avg_score_attempted"] for key in self._keys},
             "n_total": len(rows),
