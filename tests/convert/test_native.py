@@ -343,3 +343,13 @@ def test_a_default_that_the_format_has_no_words_for_is_a_loss(project):
     native.write_text(native.read_text().replace("name: EVAL", "name: ${WHO:-EVAL}"))
     with pytest.raises(InputError, match=r"the default in \$\{WHO:-EVAL\} is not written"):
         convert(native, "agentv", project / "back")
+
+
+def test_a_suite_that_cannot_run_for_its_target_is_refused(tmp_path):
+    (tmp_path / "data.jsonl").write_text('{"input": "hi", "ground_truth": "hi"}\n')
+    suite = {"name": "s", "dataset": "data.jsonl", "target": {"kind": "letta_agent"}}
+    suite |= {"graders": {"m": {"kind": "tool", "function": "contains"}}, "gate": {"metric_key": "m", "value": 0}}
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+    with pytest.raises(InputError, match="expected exactly one of agent_id"):
+        convert(tmp_path / "suite.yaml", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -55,9 +55,10 @@ class Target:
         """One for each model; without models, one."""
         from evalwright.targets.build import build_target
 
+        self._check_source()
         if not to_run:
             return [self._variant(model, i) for i, model in enumerate(self._models())]
-        self._check_source()
+        self._check_file()
         if self.cached is not None:
             take(("target",), self._read_cache)
         found = []
@@ -124,6 +125,8 @@ class Target:
         keys = _NAMED_BY.get(str(self._raw.get("kind")), ())
         if keys and not any(isinstance(self._raw.get(key), str) and self._raw[key] for key in keys):
             self._tell(("target",), f"target: a target of this kind needs {' or '.join(map(repr, keys))}, a text")
+
+    def _check_file(self) -> None:
         named = self._raw.get("agent_file")
         if named is not None and not str(named).endswith(".af"):
             self._tell(("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {named!r}")
