@@ -327,6 +327,7 @@ def test_the_mean_reward_stands_where_a_gate_would(project):
     suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"
     gate = run(project, suite).summary.gate
     assert [(part.name, part.value, part.n) for part in gate.parts] == [("reward(right)", 0.5, 2)]
+    assert gate.reason == "a reward, no gate; 0 of 2 rows had errors (0.0%)"
 
 
 def test_a_reward_of_a_grader_that_is_not_there_is_a_warning_and_no_reward(project):

@@ -93,9 +93,9 @@ class LettaAggregate:
     def _overall(self, gates: Sequence[GateOutcome], rows: Sequence[_Row]) -> GateOutcome:
         """At least one run must pass; `max_error_rate` bounds the share of rows without a verdict."""
         passed = sum(gate.passed for gate in gates)
-        outcome = GateOutcome(passed > 0, gates[0].parts, _errors(rows))
+        outcome = GateOutcome(passed > 0, gates[0].parts, gates[0].reason)
         if len(gates) > 1:
-            reason = f"{passed} of {len(gates)} runs passed; {outcome.reason}"
+            reason = f"{passed} of {len(gates)} runs passed; {_errors(rows)}"
             outcome = GateOutcome(outcome.passed, [], reason, list(gates))
         limit = (self._gate or {}).get("max_error_rate")
         if limit is not None and _error_rate(rows) > limit:
