@@ -447,6 +447,7 @@ REPORTED = [
     ({"text": "x", "cost_usd": -1}, "x", ["cost_usd: -1 is ignored, it cannot be"]),
     ({"text": "x", "duration_ms": -1, "token_usage": {"input": -5, "output": 2}}, "x", ["duration_ms: -1 is ignored"]),
     ({"output_messages": [1]}, '{"output_messages": [1]}', []),
+    ({"output_messages": {"a": 1}}, '{"output_messages": {"a": 1}}', []),
     ({"output_messages": [{"role": 5}]}, '{"output_messages": [{"role": 5}]}', []),
     ({"text": "x", "cost_usd": float("nan")}, '{"text": "x", "cost_usd": NaN}', []),
 ]
@@ -498,3 +499,14 @@ def test_a_command_may_be_a_text_for_the_shell(project):
     (project / "targets.yaml").write_text(json.dumps({"targets": [target]}))
     (trace,) = open_run(run(project).run_dir)[0].traces(Trace)
     assert trace.output.final_answer == "GREETS"
+
+
+MARKED = {"tool": "search", "input": {}, "start_time": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize("call", [{**MARKED, "id": [1]}, {**MARKED, "end_time": "2026-01-01T00:00:01"}])
+def test_calls_with_odd_ids_and_times_are_calls_all_the_same(project, call):
+    said = {"output_messages": [{"role": "assistant", "content": "x", "tool_calls": [call]}]}
+    agent(project, f"open(sys.argv[2], 'w').write({json.dumps(said)!r})")
+    outcome = run(project, case([{"name": "t", "type": "tool_trajectory", "minimums": {"search": 1}}]))
+    assert results(outcome)["a", "t"].score == 1

@@ -107,10 +107,12 @@ def _fits(found: dict[str, Any]) -> bool:
 
 
 def _are_messages(value: Any) -> bool:
-    """Messages with a role, or what is left out."""
-    if not isinstance(value, list):
+    """Messages with a role, or none."""
+    if value is None:
         return True
-    return all(isinstance(message, dict) and isinstance(message.get("role"), str) for message in value)
+    return isinstance(value, list) and all(
+        isinstance(message, dict) and isinstance(message.get("role"), str) for message in value
+    )
 
 
 def _answer(messages: Sequence[dict[str, Any]]) -> str:

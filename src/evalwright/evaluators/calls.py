@@ -63,7 +63,9 @@ def _call(raw: dict[str, Any]) -> Call:
         name, given = function.get("name"), function.get("arguments")
     else:
         name, given = raw.get("tool", raw.get("name")), raw.get("input", raw.get("args", raw.get("arguments")))
-    return Call(str(name or ""), _parsed(given), raw.get("output"), raw.get("id"), _duration(raw))
+    call_id = raw.get("id")
+    named = call_id if isinstance(call_id, str) else None
+    return Call(str(name or ""), _parsed(given), raw.get("output"), named, _duration(raw))
 
 
 def _parsed(given: Any) -> Any:
@@ -72,7 +74,7 @@ def _parsed(given: Any) -> Any:
         return given
     try:
         return json.loads(given)
-    except ValueError:
+    except (ValueError, RecursionError):
         return given
 
 
@@ -82,7 +84,9 @@ def _duration(raw: dict[str, Any]) -> float | None:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0:
             return float(value)
     start, end = (_moment(raw, *keys) for keys in (("start_time", "startTime"), ("end_time", "endTime")))
-    return (end - start).total_seconds() * 1000 if start is not None and end is not None else None
+    if start is None or end is None or (start.tzinfo is None) != (end.tzinfo is None):
+        return None
+    return (end - start).total_seconds() * 1000
 
 
 def _moment(raw: dict[str, Any], *keys: str) -> datetime | None:
