@@ -345,6 +345,14 @@ def test_a_default_that_the_format_has_no_words_for_is_a_loss(project):
         convert(native, "agentv", project / "back")
 
 
+def test_a_format_that_cannot_hold_a_suite_even_with_losses_says_so(texts):
+    with pytest.raises(
+        InputError, match=r"(?s)the format letta cannot hold this suite.*Letta suites need a gate"
+    ) as raised:
+        convert(texts, "letta", texts.parent / "out", allow_loss=True)
+    assert "--allow-loss" not in str(raised.value)
+
+
 def test_a_suite_that_cannot_run_for_its_target_is_refused(tmp_path):
     (tmp_path / "data.jsonl").write_text('{"input": "hi", "ground_truth": "hi"}\n')
     suite = {"name": "s", "dataset": "data.jsonl", "target": {"kind": "letta_agent"}}

@@ -99,8 +99,10 @@ def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Con
             )
             losses += _first(differences(original.suite, read), allow_loss)
         except InputError as error:
-            _refuse(losses, False)
-            raise InputError(error.problems, f"the format {to} cannot hold this suite") from error
+            _refuse(losses, allow_loss)
+            raise InputError(
+                [*losses[:_MOST_TOLD], *error.problems], f"the format {to} cannot hold this suite"
+            ) from error
         _refuse(losses, allow_loss)
     files = [written.file, *(path for path in output.files if path != written.file)]
     left_out = list(unread_keys(original.suite))
@@ -140,6 +142,6 @@ def _first(losses: Iterator[Problem], allow_loss: bool) -> Iterator[Problem]:
 def _refuse(losses: list[Problem], allow_loss: bool) -> None:
     if losses and not allow_loss:
         shown = f", the first {_MOST_TOLD}" if len(losses) > _MOST_TOLD else ""
-        count = f"{len(losses)}{' or more' if len(losses) >= _MOST_FOUND else ''}"
-        headline = f"{count} things would be lost{shown}; nothing is written without --allow-loss"
+        count = f"{len(losses)}{' or more' if len(losses) >= _MOST_FOUND else ''} thing{'s' * (len(losses) > 1)}"
+        headline = f"{count} would be lost{shown}; nothing is written without --allow-loss"
         raise InputError(losses[:_MOST_TOLD], headline)

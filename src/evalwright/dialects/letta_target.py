@@ -125,12 +125,13 @@ class Target:
         keys = _NAMED_BY.get(str(self._raw.get("kind")), ())
         if keys and not any(isinstance(self._raw.get(key), str) and self._raw[key] for key in keys):
             self._tell(("target",), f"target: a target of this kind needs {' or '.join(map(repr, keys))}, a text")
-
-    def _check_file(self) -> None:
         named = self._raw.get("agent_file")
         if named is not None and not str(named).endswith(".af"):
             self._tell(("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {named!r}")
-        elif named is not None and not (self._folder / str(named)).is_file():
+
+    def _check_file(self) -> None:
+        named = str(self._raw.get("agent_file") or "")
+        if named.endswith(".af") and not (self._folder / named).is_file():
             self._tell(("target", "agent_file"), f"agent_file: there is no file {named!r}")
 
     def _models(self) -> list[str | None]:
