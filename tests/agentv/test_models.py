@@ -177,3 +177,10 @@ def test_late_system_messages_keep_their_place(run):
     _, _, (asked,) = run(LOCAL, openai("six"), messages=messages)
     said = [(m["role"], m["content"]) for m in json.loads(asked.body)["messages"]]
     assert said[2] == ("assistant", "@[System]:\nNow in French.")
+
+
+def test_tokens_that_a_model_does_not_report_are_no_tokens_used(run):
+    silent = reply({"model": "m", "choices": [{"message": {"role": "assistant", "content": "four"}}]})
+    check = {"name": "t", "type": "token_usage", "max_total": 100}
+    (trace,), (row,), _ = run(LOCAL, silent, evaluators=[check])
+    assert (trace.metrics.token_input, row.score) == (None, 0)

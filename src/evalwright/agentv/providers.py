@@ -134,5 +134,6 @@ class Model:
         )
         meant: Purpose = "judge" if purpose == "judge" else "system"
         reply = await current().chat(request, meant)
-        usage = {"input": reply.usage.token_input or 0, "output": reply.usage.token_output or 0}
-        return Said(reply.text, (), usage, reply.cost_usd)
+        counts = {"input": reply.usage.token_input, "output": reply.usage.token_output}
+        usage = {name: count for name, count in counts.items() if count is not None}
+        return Said(reply.text, (), usage or None, reply.cost_usd)

@@ -119,8 +119,7 @@ def _innermost(captured: Sequence[Captured]) -> list[LLMSpan]:
 
 
 def metrics_of(captured: Sequence[Captured]) -> Metrics:
-    """Tokens of all model calls; nothing where none was seen."""
+    """Tokens of all model calls; nothing where none was reported, as every call has some."""
     calls = _innermost(captured)
-    if not calls:
-        return Metrics()
-    return Metrics(sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls))
+    given, said = sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
+    return Metrics(given, said) if given or said else Metrics()
