@@ -76,7 +76,7 @@ def written(tmp_path):
     def write(*entries, **keys):
         document = {"runnable": "app.py:Echo", "evaluators": ["ExactMatch"], "entries": list(entries)} | keys
         path = tmp_path / "dataset.json"
-        path.write_text(json.dumps(document))
+        path.write_text(json.dumps({key: value for key, value in document.items() if value is not ...}))
         return path
 
     return write
@@ -163,6 +163,7 @@ def test_an_input_that_the_entry_lacks_is_told(written, tmp_path):
     [
         ({"entry_kwargs": ...}, "entries.0.entry_kwargs"),
         ({"eval_input": []}, "at least 1"),
+        ({"eval_input": ..., "eval_inputs": []}, "required, a list of {name, value}, found 'eval_inputs'"),
         ({"eval_input": [{"name": "x"}]}, "entries.0.eval_input.0.value"),
         ({"description": " "}, "description"),
         ({"evaluators": ["ExactMtach"]}, 'did you mean "ExactMatch"'),
@@ -187,6 +188,7 @@ def test_mistakes_of_an_entry_are_named(written, changes, said):
         ({"evaluators": ["..."]}, "row-level"),
         ({"evaluators": "ExactMatch"}, "list of strings"),
         ({"items": []}, "expected one of them"),
+        ({"runnable": ..., "runable": "app.py:Echo"}, "found 'runable'"),
     ],
 )
 def test_mistakes_of_a_file_are_named(written, keys, said):
@@ -206,6 +208,14 @@ def test_entries_of_one_dataset_count_as_independent_of_each_other(written, tmp_
     outcome, *_ = ran(written(entry("a"), entry("b"), entry("c"), entry("d")), tmp_path)
     exact = next(one for one in outcome.summary.by_evaluator if one.evaluator == "ExactMatch")
     assert (exact.by_variant["app"].n, exact.by_variant["app"].cases) == (4, 4)
+
+
+@pytest.mark.parametrize("given", [{"text": "hi"}, [{"name": "input", "value": {"text": "hi"}}]])
+def test_items_need_no_description_and_give_their_bare_value(written, tmp_path, given):
+    (tmp_path / "app.py").write_text("def said(given):\n    return given['text']\n")
+    items = [{"eval_input": given, "expected_output": "hi", "description": None}]
+    path = written(runnable="app.py:said", items=items, entries=...)
+    assert ran(path, tmp_path)[1] == {"entry-1": "pass"}
 
 
 def test_what_is_odd_is_warned_of(written):

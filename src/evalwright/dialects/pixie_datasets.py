@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -136,8 +137,8 @@ class _Reading:
         if given is _MISSING:
             if self._to_run or not self._unassigned:
                 hint = ", before the items can be run; assert_dataset_pass takes them as they are"
-                message = "runnable: the field is required, a non-empty string filepath:name"
-                self._tell("runnable", message + (hint if self._unassigned else ""))
+                hint = _instead("runnable", self._raw, _KEYS) or (hint if self._unassigned else "")
+                self._tell("runnable", f"runnable: the field is required, a non-empty string filepath:name{hint}")
             return None
         if not isinstance(given, str) or not given.strip():
             self._tell("runnable", f"'runnable' must be a non-empty string filepath:name, found {given!r}")
@@ -163,7 +164,7 @@ class _Reading:
         key = "items" if older else "entries"
         entries = self._raw.get(key, _MISSING)
         if entries is _MISSING:
-            self._tell(key, "entries: the field is required, a list")
+            self._tell(key, f"entries: the field is required, a list{_instead('entries', self._raw, _KEYS)}")
             return []
         if not isinstance(entries, list):
             self._tell(key, f"{key}: expected a list, found {_kind(entries)}")
@@ -199,7 +200,7 @@ class _Reading:
         arguments, given = self._older(entry) if older else self._given(entry, base, where)
         description = entry.get("description")
         described = isinstance(description, str) and description.strip()
-        if not described and not self._unassigned:
+        if not described and (not older or description is not None):
             self._tell(f"{base}.description", f"{where}{base}: description must be a non-empty string")
         metadata = entry.get("eval_metadata")
         if metadata is not None and not isinstance(metadata, dict):
@@ -218,8 +219,11 @@ class _Reading:
         )
 
     def _older(self, entry: dict[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
+        """A bare value, or named ones as DatasetStore writes them: the application gets these collapsed."""
         value = entry.get("eval_input")
-        return value, [{"name": "input", "value": value}]
+        if not (isinstance(value, list) and value and all(map(_is_named, value))):
+            return value, [{"name": "input", "value": value}]
+        return (value[0]["value"] if len(value) == 1 else {one["name"]: one["value"] for one in value}), value
 
     def _given(self, entry: dict[str, Any], base: str, where: str) -> tuple[Any, list[dict[str, Any]]]:
         newer = _RESERVED in entry
@@ -228,7 +232,8 @@ class _Reading:
         key = _RESERVED if newer else "entry_kwargs"
         arguments = entry.get(key, _MISSING)
         if arguments is _MISSING:
-            self._tell(f"{base}.{key}", f"{where}{base}.{key}: the field is required, an object")
+            instead = _instead(key, entry, _ENTRY_KEYS)
+            self._tell(f"{base}.{key}", f"{where}{base}.{key}: the field is required, an object{instead}")
         elif not isinstance(arguments, dict):
             self._tell(f"{base}.{key}", f"{where}{base}.{key}: expected an object, found {_kind(arguments)}")
         given = self._eval_input(entry, base, where, newer)
@@ -240,7 +245,8 @@ class _Reading:
         key = f"{base}.eval_input"
         given = entry.get("eval_input", [] if newer else _MISSING)
         if given is _MISSING:
-            self._tell(key, f"{where}{key}: the field is required, a list of {{name, value}}")
+            instead = _instead("eval_input", entry, _ENTRY_KEYS)
+            self._tell(key, f"{where}{key}: the field is required, a list of {{name, value}}{instead}")
             return []
         if not isinstance(given, list):
             self._tell(key, f"{where}{key}: expected a list of {{name, value}}, found {_kind(given)}")
@@ -312,6 +318,16 @@ def _classes_in(value: Any) -> set[str]:
         elif isinstance(one, list):
             waiting += one
     return found
+
+
+def _is_named(item: Any) -> bool:
+    return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
+
+
+def _instead(key: str, mapping: dict[str, Any], known: tuple[str, ...]) -> str:
+    """`, found 'x'` where an unknown key is nearly the missing one."""
+    near = get_close_matches(key, mapping.keys() - set(known), n=1)
+    return f", found {near[0]!r}" if near else ""
 
 
 def _near(key: str, known: tuple[str, ...]) -> str:

@@ -67,6 +67,8 @@ class ExactMatch:
 def _normal(value: Any) -> str:
     if isinstance(value, (list, dict)):
         return json.dumps(value)
+    if not isinstance(value, (str, bytes)):
+        raise TypeError(f"an object or a list cannot be compared with {value!r}, expected text or another of them")
     try:
         return json.dumps(json.loads(value))
     except ValueError:
