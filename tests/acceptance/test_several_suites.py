@@ -106,3 +106,15 @@ def test_an_interrupt_ends_all(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, "1 not run" in err) == (130, True)
+
+
+def test_variables_of_one_suite_reach_no_other(tmp_path: Path) -> None:
+    case = {"id": "a", "input": "x", "expected_outcome": "y"}
+    for name in ("one", "two"):
+        judged = {**case, "execution": {"evaluators": [{"name": "c", "type": "contains", "value": name}]}}
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "EVAL.yaml").write_text(json.dumps({"name": name, "evalcases": [judged]}))
+        target = {"name": "default", "provider": "mock", "response": "${{ ANSWER }}"}
+        (tmp_path / name / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+        (tmp_path / name / ".env").write_text(f"ANSWER={name}\n")
+    assert "2 suites: 2 passed" in Project(tmp_path).evalwright("run", "one", "two", "--quiet").err

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import os
 import threading
 from typing import NamedTuple
 
@@ -97,6 +98,28 @@ def test_a_key_in_the_file_is_used_and_never_stored(run, tmp_path, monkeypatch):
     assert asked.headers["authorization"] == "Bearer written-k3y"
     stored = b"".join(path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file())
     assert b"written-k3y" not in stored
+
+
+def keys_by_target(folder, *targets):
+    """The keys that targets' models are asked with, by target, once an EVAL.yaml beside these is read."""
+    listed = [{"provider": "openai", "model": "m", **target} for target in targets]
+    folder.mkdir()
+    case = {"id": "a", "expected_outcome": "x", "input": "y", "execution": {"evaluators": [CHECK]}}
+    (folder / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": [case]}))
+    (folder / "targets.yaml").write_text(json.dumps({"targets": listed}))
+    (variant,) = load_suite(folder / "EVAL.yaml", "agentv").variants
+    return {name: target["api_key_env"] for name, target in variant.config["targets"].items()}
+
+
+def test_keys_in_files_overwrite_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.environ", {**os.environ, "OPENAI_API_KEY": "of-the-environment"})
+    named = ("default", "openai", "o-1", "o.1")
+    one = keys_by_target(tmp_path / "one", *({"name": n, "api_key": f"k3y of {n}"} for n in named))
+    two = keys_by_target(tmp_path / "two", {"name": "default", "api_key": "k3y of two"})
+    again = keys_by_target(tmp_path / "three", {"name": "default", "api_key": "k3y of default"})
+    assert [os.environ[one[n]] for n in named] == [f"k3y of {n}" for n in named]
+    assert (os.environ[two["default"]], os.environ["OPENAI_API_KEY"]) == ("k3y of two", "of-the-environment")
+    assert again["default"] == one["default"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ def runnable(files: Sequence[Path], load: Callable[[Path], Suite], options: RunO
     """The suites in which a case is chosen. Raises InputError with the mistakes of all, or when there is none."""
     problems: list[Problem] = []
     chosen = []
+    before = dict(os.environ)
     for file in files:
         try:
             suite = load(file)
@@ -35,6 +37,9 @@ def runnable(files: Sequence[Path], load: Callable[[Path], Suite], options: RunO
                 chosen.append(file)
         except InputError as error:
             problems += error.problems or [Problem(str(file), error.headline)]
+        finally:  # a suite's own process inherits nothing from the `.env` of another
+            os.environ.clear()
+            os.environ.update(before)
     if problems:
         raise InputError(problems)
     if not chosen:

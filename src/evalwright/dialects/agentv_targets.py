@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +108,17 @@ class _Reading:
             message = f"{key}: the environment variable {variable} of target {name!r} is not set"
             self.unset.setdefault(name, []).append(self._problem(i, key, message))
         if isinstance(key := resolved.pop(_KEY, None), str):
-            resolved["api_key_env"] = variable = f"{_NO_WORD.sub('_', name).upper()}_API_KEY"
+            resolved["api_key_env"] = variable = self._variable(name, key)
             self.keys[variable] = key
         if not unset:
             self.targets[name], wrong = checked(resolved)
             self.problems += [self._problem(i, key, message) for key, message in wrong]
+
+    def _variable(self, name: str, key: str) -> str:
+        """The variable for a target's key: one that holds nothing else, here, in another file or in the environment."""
+        plain = _NO_WORD.sub("_", name).upper()
+        names = chain([f"{plain}_API_KEY"], (f"{plain}_{number}_API_KEY" for number in count(2)))
+        return next(n for n in names if {self.keys.get(n), os.environ.get(n)} <= {None, "", key})
 
     def _problem(self, i: int, key: str, message: str) -> Problem:
         line = self._document.line(("targets", i, *steps_of(key)))
