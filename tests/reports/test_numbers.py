@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalwright.model.summary import EvaluatorRate
 from evalwright.reports import numbers
 
 
@@ -38,6 +39,14 @@ def test_money(dollars: float, text: str) -> None:
 
 def test_points_carry_their_interval_and_sign() -> None:
     assert numbers.points(0.0833, (-0.05, 0.21)) == "+8.3 pp [−5.0, +21.0]"
+
+
+@pytest.mark.parametrize(
+    ("n", "cases", "grouped", "text"),
+    [(4, 4, False, "4"), (4, 2, False, "4 of 2 cases"), (4, 1, False, "4 of 1 case"), (4, 1, True, "4 of 1 group")],
+)
+def test_results_are_of_cases_or_of_groups_of_cases(n: int, cases: int, grouped: bool, text: str) -> None:
+    assert numbers.results(EvaluatorRate(1.0, None, n, cases=cases, grouped=grouped)) == text
 
 
 def test_no_difference_has_no_sign() -> None:

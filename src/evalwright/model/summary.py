@@ -83,7 +83,8 @@ class VariantSummary(msgspec.Struct):
 class EvaluatorRate(msgspec.Struct):
     """One evaluator on one variant: `n` counts results that were not skipped, `scored` the scores behind `avg_score`.
 
-    `cases` is the number of cases behind the interval: repeats of a case are not independent.
+    `cases` is the number of cases behind the interval: repeats of a case are not independent, nor are cases of a group,
+    which count as one.
     """
 
     pass_rate: float
@@ -96,6 +97,8 @@ class EvaluatorRate(msgspec.Struct):
     cases: int = 0
     cost_usd: float | None = None
     """What this evaluator's models cost in all, US dollars."""
+    grouped: bool = False
+    """Whether some case has a group, so that `cases` counts groups."""
 
 
 class EvaluatorRollup(msgspec.Struct):

@@ -23,6 +23,8 @@ __all__ = [
     "signed_duration",
 ]
 
+_UNITS = {False: "case", True: "group"}
+
 
 def percent(rate: float) -> str:
     return f"{100 * rate:.1f}%"
@@ -34,8 +36,8 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 
 def results(rate: EvaluatorRate) -> str:
-    """How many results there are, and of how many cases where those ran several times."""
-    return f"{rate.n:,}" if rate.cases in (0, rate.n) else f"{rate.n:,} of {rate.cases:,} cases"
+    """How many results there are, and of how many cases where those ran several times, or groups of cases."""
+    return f"{rate.n:,}" if rate.cases in (0, rate.n) else f"{rate.n:,} of {counted(rate.cases, _UNITS[rate.grouped])}"
 
 
 def condition(part: GatePart) -> str:

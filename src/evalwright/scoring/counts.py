@@ -62,7 +62,7 @@ class EvaluatorCount:
         for name in self.__slots__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def rate(self, repeats: float) -> EvaluatorRate:
+    def rate(self, repeats: float, grouped: bool) -> EvaluatorRate:
         """Passed without error among the results that were not skipped.
 
         `repeats` is the mean number of results of a case, or of a group of cases: they are not independent, so that
@@ -81,6 +81,7 @@ class EvaluatorCount:
             self.skipped,
             cases,
             self.cost_usd,
+            grouped,
         )
 
     @property
@@ -176,7 +177,8 @@ class VariantCount:
     def rate(self, evaluator: str) -> EvaluatorRate:
         """One evaluator's share of passed results."""
         cells = sum(self.cells.values())
-        return self.evaluators[evaluator].rate(cells / self._independent(len(self.cases) if self.cases else cells))
+        repeats = cells / self._independent(len(self.cases) if self.cases else cells)
+        return self.evaluators[evaluator].rate(repeats, bool(self.grouped))
 
     def judge_cost_usd(self) -> float | None:
         """What all evaluators' models cost, where any result says so."""
