@@ -57,7 +57,7 @@ class Scripted:
             raise EvaluatorError(f"unknown: {unknown}", "bad_request")
         return Embedding([self._vectors[text] for text in texts], model, cost_usd=0.001)
 
-    async def moderate(self, text: str, model: str | None = None) -> Moderation:
+    async def moderate(self, model: str, text: str) -> Moderation:
         raise NotImplementedError
 
     def price(self, model: str) -> Price | None:

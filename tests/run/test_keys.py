@@ -48,6 +48,20 @@ def test_every_model_of_every_judge_is_told_once(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("Factuality", "gpt-4o-mini"),
+        ("Faithfulness", "gpt-4o-mini"),
+        ("EmbeddingSimilarity", "text-embedding-ada-002"),
+        ("Moderation", "omni-moderation-latest"),
+    ],
+)
+def test_premade_evaluators_that_ask_models_need_keys_too(tmp_path, name, model):
+    with pytest.raises(InputError, match=f"OPENAI_API_KEY is not set: '{model}' needs a key"):
+        run_suite(suite(tmp_path, ["hello"], evaluators=[EvaluatorSpec("it", name, {})]))
+
+
 def test_nothing_is_left_behind(tmp_path):
     told(tmp_path, evaluators=[JUDGE])
     assert list((tmp_path / "runs").iterdir()) == []

@@ -34,7 +34,7 @@ class Scripted:
     async def embed(self, model: str, texts: Any, purpose: Purpose = "judge") -> Embedding:
         raise NotImplementedError
 
-    async def moderate(self, text: str, model: str | None = None) -> Moderation:
+    async def moderate(self, model: str, text: str) -> Moderation:
         raise NotImplementedError
 
 

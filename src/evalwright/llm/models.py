@@ -30,7 +30,6 @@ T = TypeVar("T")
 P = TypeVar("P", ChatReply, Embedding)
 
 _WIDTH = 64
-_MODERATION = "omni-moderation-latest"
 _UNFINISHED = ("length", "max_tokens", "content_filter", "refusal")
 """Why a reply may have ended too early to be kept: the same question may be answered another time."""
 
@@ -114,8 +113,8 @@ class LiveModels:
         )
         return found
 
-    async def moderate(self, text: str, model: str | None = None) -> Moderation:
-        asked = writable(ChatRequest(model or _MODERATION, [ChatMessage("user", text)], tool_choice="moderate"))
+    async def moderate(self, model: str, text: str) -> Moderation:
+        asked = writable(ChatRequest(model, [ChatMessage("user", text)], tool_choice="moderate"))
         route = route_of(asked, self._environment)
         found: Moderation = await self._answered(
             "judge",

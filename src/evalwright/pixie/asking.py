@@ -15,11 +15,13 @@ from evalwright.llm.current import current
 from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
 from evalwright.pixie.rates import paced
 
-__all__ = ["JUDGE", "chat", "embed", "moderate", "structured"]
+__all__ = ["EMBEDDER", "JUDGE", "MODERATION", "chat", "embed", "moderate", "structured"]
 
 JUDGE = "gpt-4o-mini"
 """The judge where an evaluator names none."""
-_EMBEDDER = "text-embedding-ada-002"
+EMBEDDER = "text-embedding-ada-002"
+"""What embeds where an evaluator names no model."""
+MODERATION = "omni-moderation-latest"
 _vectors: WeakKeyDictionary[Models, dict[tuple[str, str], asyncio.Future[Embedding]]] = WeakKeyDictionary()
 """What was asked in each run, so that a text is embedded once."""
 
@@ -95,10 +97,10 @@ async def embed(texts: list[str], model: str | None, client: Any) -> list[list[f
     """A vector for each text."""
     if client is not None:
         await paced("".join(texts))
-        reply = await _called(client.embeddings.create, model=model or _EMBEDDER, input=texts)
+        reply = await _called(client.embeddings.create, model=model or EMBEDDER, input=texts)
         return [list(one.embedding) for one in reply.data]
     async with _models() as models:
-        return list(await asyncio.gather(*(_vector(models, model or _EMBEDDER, text) for text in texts)))
+        return list(await asyncio.gather(*(_vector(models, model or EMBEDDER, text) for text in texts)))
 
 
 async def _vector(models: Models, model: str, text: str) -> list[float]:
@@ -126,7 +128,7 @@ async def moderate(text: str, client: Any) -> tuple[bool, dict[str, float]]:
         scores = reply.category_scores
         return bool(reply.flagged), dict(scores if isinstance(scores, dict) else scores.model_dump())
     async with _models() as models:
-        said = await models.moderate(text)
+        said = await models.moderate(MODERATION, text)
     return said.flagged, said.scores
 
 

@@ -6,7 +6,7 @@ trace the value at `field`. A score of at least one half passes. What could not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -15,9 +15,11 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
 from evalwright.evaluators.json import schema_problems
+from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.pixie.asking import EMBEDDER, JUDGE, MODERATION
 from evalwright.pixie.evaluator import judged
 
 _NO_VALUE: tuple[Any, ...] = (None, "", [])
@@ -69,7 +71,11 @@ def _with_output(trace: Trace, output: Any) -> Trace:
 
 class _Judge(_Premade, frozen=True, kw_only=True):
     model: str | None = None
+    default_model: ClassVar[str] = JUDGE
     calls_models = True
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        yield ChatRequest(self.model or self.default_model, [])
 
 
 class ExactMatch(_Premade, frozen=True):
@@ -114,6 +120,7 @@ class ListContains(_Premade, frozen=True, kw_only=True):
 class EmbeddingSimilarity(_Judge, frozen=True, kw_only=True):
     """How near output and expectation are in meaning, by their embeddings."""
 
+    default_model: ClassVar[str] = EMBEDDER
     prefix: str = ""
 
 
@@ -122,6 +129,9 @@ class Moderation(_Premade, frozen=True, kw_only=True):
 
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     calls_models = True
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        yield ChatRequest(MODERATION, [])
 
 
 class Factuality(_Judge, frozen=True):
