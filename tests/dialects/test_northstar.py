@@ -106,10 +106,25 @@ def test_a_broken_trace_is_the_error_of_its_case_alone(tmp_path: Path) -> None:
     )
 
 
-def test_a_record_that_json_cannot_hold_spoils_no_other(tmp_path: Path) -> None:
-    path = written(tmp_path, GOOD)
-    path.write_text(path.read_text() + '\n{"id": "odd", "messages": [{"role": "user", "content": "\\ud800"}]}\n')
-    assert cells(ran(path)) == {"pass": 1, "skip": 1}
+@pytest.mark.parametrize(
+    ("odd", "status"),
+    [
+        ({"id": "odd", "messages": [{"role": "user", "content": "\ud800"}]}, "skip"),
+        ({**MUTE, "metadata": {"\udc00": "\ud800"}}, "skip"),
+        ({**GOOD, "id": "\ud800"}, "pass"),
+        ({**BAD, "expected": {"not_contains": ["\ud800"]}}, "error"),
+        ({**BAD, "expected": {"tool_arguments": [{"name": "t", "arguments": {"x": float("nan")}}]}}, "error"),
+    ],
+)
+def test_a_record_that_json_cannot_hold_spoils_no_other(tmp_path: Path, odd: dict[str, Any], status: str) -> None:
+    judged = cells(ran(written(tmp_path, {**GOOD, "id": "kept"}, odd)))
+    assert judged == ({"pass": 2} if status == "pass" else {"pass": 1, status: 1})
+
+
+def test_ids_that_are_stored_alike_are_numbered(tmp_path: Path) -> None:
+    outcome = ran(written(tmp_path, {**GOOD, "id": "a\ud800"}, {**GOOD, "id": "a\udc00"}))
+    reader, _ = open_run(outcome.run_dir)
+    assert [verdict.case_key for verdict in reader.verdicts(CaseVerdict)] == ["a\ufffd", "a\ufffd#2"]
 
 
 def test_every_mistake_is_told_with_its_line(tmp_path: Path) -> None:

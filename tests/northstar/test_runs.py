@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.dialects.northstar_cases import case_of, trace_of_case
+from evalwright.dialects.northstar_cases import case_of
 from evalwright.evaluators.conversations import normalized
+from evalwright.model.snapshot import Case
 from evalwright.northstar import EvalSuite, normalize_messages
 from northstar.conversations import call, case, says, tool
 
+words = st.text(st.characters(), max_size=8)
 plain = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    st.none() | st.booleans() | st.integers() | st.floats() | words,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=4),
     max_leaves=12,
 )
 keys = st.sampled_from(["role", "content", "tool_calls", "function_call", "name", "id", "tool_call_id", "text"])
@@ -29,11 +32,14 @@ def test_arbitrary_messages_are_taken_apart_without_an_error(messages: list[Any]
     assert len(found.tool_interactions) == len(found.tool_calls)
 
 
-@given(st.lists(message, max_size=4), plain, plain)
-def test_arbitrary_records_become_cases_with_a_trace(messages: list[Any], asked: Any, payload: Any) -> None:
-    judged = case(*messages, input=asked, trace=payload if isinstance(payload, dict) else None)
-    trace = trace_of_case(case_of(judged))
-    assert trace.case_id == "a"
+@given(st.lists(message, max_size=4), plain, plain, plain)
+def test_arbitrary_records_become_cases_that_can_be_stored(
+    messages: list[Any], asked: Any, payload: Any, wanted: Any
+) -> None:
+    trace = payload if isinstance(payload, dict) else None
+    expected = {"tool_arguments": [{"name": "t", "arguments": {"x": wanted}}]}
+    made = case_of(case(*messages, input=asked, trace=trace, metadata={"x": asked}, expected=expected))
+    assert msgspec.json.decode(msgspec.json.encode(made), type=Case).id == "a"
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ class Cases:
                     continue
                 if not problems:
                     case = _case(found, read_at) if line is not None else _parsed_case(found, read_at)
-                    case.occurrence = occurrences.of(found.id)
+                    case.occurrence = occurrences.of(case.id)
                     yield case
         except InputError as error:
             count += len(error.problems)
@@ -177,22 +177,30 @@ def _case(line: _Line, read_at: datetime) -> Case:
 
 
 def _parsed_case(line: _Line, read_at: datetime) -> Case:
-    """The case of a record in Python's own dialect of JSON, which has NaN and infinities."""
+    """The case of a record in Python's own dialect of JSON, which has NaN, infinities and lone surrogates."""
     return _case(line, read_at) if _is_json(line) else _cleaned(line, read_at)
 
 
 def _is_json(line: _Line) -> bool:
+    """Whether a run can store the record as it is; what was measured may be NaN, which is as good as nothing."""
     try:
-        json.dumps((line.messages, line.input, line.metadata, line.trace), allow_nan=False)
+        expected = msgspec.to_builtins(line.expected)
+        parts = (line.id, line.messages, line.input, line.metadata, line.trace, expected)
+        json.dumps(parts, allow_nan=False, ensure_ascii=False).encode()
         return True
     except (TypeError, ValueError, RecursionError):
         return False
 
 
 def _cleaned(line: _Line, read_at: datetime) -> Case:
+    """The case with what is recorded made plain; an expectation that would change is the error of the case."""
     notes: list[str] = []
+    changed: list[str] = []
     case_id = plain(line.id, "id", notes)
     try:
+        plain(msgspec.to_builtins(line.expected), "expected", changed)
+        if changed:
+            raise ValueError(f"what is expected would be changed ({changed[0]})")
         clean = plain(msgspec.to_builtins(line), "case", notes)
         line = msgspec.convert(clean, _Line)
         trace = _trace(line, read_at)

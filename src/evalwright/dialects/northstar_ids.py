@@ -15,6 +15,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import lines_of
 from evalwright.files.repeats import Repeats
 from evalwright.model.cell import case_key
+from evalwright.targets.plain import clean_text
 
 __all__ = ["Occurrences", "ambiguous_ids", "oddities"]
 
@@ -87,4 +88,4 @@ def _ids(path: Path, lines: bool) -> Iterator[tuple[str, int, int | None]]:
 def _id_in(record: Record) -> Iterator[tuple[str, int, int | None]]:
     case_id = record.value.get("id") if isinstance(record.value, dict) else None
     if isinstance(case_id, str):
-        yield case_id, record.number, record.line
+        yield clean_text(case_id, "id", []), record.number, record.line

@@ -50,7 +50,7 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
         raise TargetError(f"{place.split('.')[0]} is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
         return {
-            _key(key, place, notes): plain(item, f"{place}.{key}" if depth < 8 else place, notes, depth + 1)
+            (name := _key(key, place, notes)): plain(item, f"{place}.{name}" if depth < 8 else place, notes, depth + 1)
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple, set, frozenset)):
