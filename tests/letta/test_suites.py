@@ -288,6 +288,14 @@ def test_a_script_that_is_not_there_keeps_a_suite_from_being_run_but_not_from_be
     assert [problem.absent for problem in raised.value.problems] == [True]
 
 
+def test_mistakes_of_both_scripts_are_told_at_once_where_each_is_named(project):
+    suite = SUITE.replace("agent_id: agent-1", "agent_script: agent.py:answers") + "setup_script: agent.py:gone\n"
+    (project / "suite.yaml").write_text(suite)
+    with pytest.raises(InputError) as raised:
+        load_suite(project / "suite.yaml")
+    assert sorted(problem.key for problem in raised.value.problems) == ["setup_script", "target.agent_script"]
+
+
 @pytest.mark.parametrize("setup", ["broken", "leaves"])
 def test_a_setup_that_fails_stops_the_run(project, setup):
     with pytest.raises(InputError, match=r"Setup failed: .*disk full"):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.errors import did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.places import Place
 from evalwright.model.plan import Variant
 
@@ -53,8 +54,6 @@ class Target:
 
     def variants(self, to_run: bool, take: Callable[[Place, Callable[[], object]], None]) -> list[Variant]:
         """One for each model; without models, one."""
-        from evalwright.targets.build import build_target
-
         self._check_source()
         if not to_run:
             return [self._variant(model, i) for i, model in enumerate(self._models())]
@@ -65,8 +64,7 @@ class Target:
         for i, model in enumerate(self._models()):
             variant = self._variant(model, i)
             found.append(variant)
-            place: Place = () if variant.config.get("setup_script") else ("target",)
-            take(place, partial(build_target, variant, [str(Path.cwd()), str(self._folder)]))
+            take((), partial(_built, variant, [str(Path.cwd()), str(self._folder)]))
         return found
 
     def recorded_inputs(self, sample_id: str) -> list[Any]:
@@ -187,3 +185,16 @@ class Target:
             self._tell(("target", key), f"{key}: expected seconds, more than 0, found {value!r}")
             return _TIMEOUT
         return float(value)
+
+
+def _built(variant: Variant, import_paths: list[str]) -> object:
+    """The target; its problems are placed in the suite, where `setup_script` stands beside the section `target`."""
+    from evalwright.targets.build import build_target
+
+    try:
+        return build_target(variant, import_paths)
+    except InputError as error:
+        raise InputError(
+            replace(one, key="setup_script" if one.key == "setup_script" else f"target.{one.key}")
+            for one in error.problems or [Problem("", error.headline)]
+        ) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +41,13 @@ class LettaAgent:
         self._model: str | None = config.get("model")
         self._agent_id: str = config.get("agent_id") or "agent"
         self._cleanup: bool = bool(config.get("cleanup"))
-        folder = Path(config.get("folder", "."))
-        backend = config.get("backend")
-        self._backend: Backend | None = backend_of(backend, folder) if backend else None
-        self._factory = _function(config, "agent_script", "agent_factory")
-        self._setup = _function(config, "setup_script", "suite_setup")
+        folder, backend = Path(config.get("folder", ".")), config.get("backend")
+        problems: list[Problem] = []
+        self._backend: Backend | None = _tried(problems, partial(backend_of, backend, folder)) if backend else None
+        self._factory = _tried(problems, partial(_function, config, "agent_script", "agent_factory"))
+        self._setup = _tried(problems, partial(_function, config, "setup_script", "suite_setup"))
+        if problems:
+            raise InputError(problems)
         self._setup_once: bool = bool(config.get("setup_once", True))
         self._cached: str | None = config.get("cached")
         self._cache: Cache | None = None
@@ -142,6 +145,15 @@ class _Responding:
 
 def _missing() -> Backend:
     raise TargetError(_NO_BACKEND, "no_backend")
+
+
+def _tried(problems: list[Problem], make: Callable[[], Any]) -> Any:
+    """What is made, or None with its problems among the others."""
+    try:
+        return make()
+    except InputError as error:
+        problems += error.problems
+        return None
 
 
 def _function(config: dict[str, Any], key: str, role: str) -> Callable[..., Any] | None:
