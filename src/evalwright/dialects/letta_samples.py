@@ -172,18 +172,23 @@ class Samples:
         fields = row.fields
         asked, name = _input(fields, tell), _id(fields, row.number, tell)
         metadata = _object(fields.get("metadata"), "metadata", tell) or {}
-        extra = {"id": name, "ground_truth": _ground_truth(fields.get("ground_truth"), asked, tell)}
+        extra: dict[str, Any] = {"id": name}
+        if (truth := fields.get("ground_truth")) is not None:
+            extra["ground_truth"] = _ground_truth(truth, asked, tell)
         for key in _VARIABLES:
             given = _object(fields.get(key), key, tell)
-            extra[key] = given or _object(metadata.get(key), key, tell) or given
-        extra["rubric"] = self._rubric(fields, tell)
+            if not given and key in metadata:
+                given = _object(metadata[key], key, tell) or given
+            if given is not None:
+                extra[key] = given
+        if (rubric := self._rubric(fields, tell)) is not None:
+            extra["rubric"] = rubric
         tags = _tags(fields.get("tags"), tell)
         if mistakes.count > before:
             return None
-        kept = {key: value for key, value in extra.items() if value is not None}
         if not fields.keys() <= _KNOWN:
-            kept["unknown"] = {key: fields[key] for key in fields.keys() - _KNOWN}
-        return ForeignCase(id=str(name), input=asked, expected=_NOTHING, tags=tags, metadata=metadata, extra=kept)
+            extra["unknown"] = {key: fields[key] for key in fields.keys() - _KNOWN}
+        return ForeignCase(id=str(name), input=asked, expected=_NOTHING, tags=tags, metadata=metadata, extra=extra)
 
     def _rubric(self, fields: dict[str, Any], tell: Tell) -> str | None:
         text, named = fields.get("rubric"), fields.get("rubric_path")
@@ -236,7 +241,7 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
         raise InputError(Problem(file, "the dataset is empty: there is no header row"))
     if "input" not in header and "prompt" not in header:
         raise InputError(Problem(file, f"line 1: there is no column 'input' (the columns are: {', '.join(header)})", 1))
-    columns = [(name, _CELLS.get(name)) for name in header]
+    readers = [_CELLS.get(name) for name in header]
     number = -1
     while True:
         line = reader.line_num + 1
@@ -254,14 +259,14 @@ def _records(reader: Any, file: str) -> Iterator[_Row]:
             many = f"found {len(cells)} cells, expected {len(header)}, as many as columns"
             yield _Row(number, line, None, [("", many)])
         else:
-            yield _decoded(number, line, zip(columns, cells, strict=False))
+            yield _decoded(number, line, zip(header, readers, cells, strict=False))
 
 
-def _decoded(number: int, line: int, cells: Iterable[tuple[tuple[str, _Cell | None], str]]) -> _Row:
+def _decoded(number: int, line: int, cells: Iterable[tuple[str, _Cell | None, str]]) -> _Row:
     """Cells are text; those of some columns hold JSON, and blank ones are absent."""
     fields: dict[str, Any] = {}
     mistakes: list[tuple[str, str]] = []
-    for (name, value_of), cell in cells:
+    for name, value_of, cell in cells:
         if text := cell.strip():
             try:
                 fields[name] = cell if value_of is None else value_of(text)
@@ -309,7 +314,7 @@ def _input(fields: dict[str, Any], tell: Tell) -> Any:
 
 
 def _ground_truth(truth: Any, asked: Any, tell: Tell) -> Any:
-    if truth is None or isinstance(truth, str):
+    if isinstance(truth, str):
         return truth
     if not isinstance(truth, list) or not all(isinstance(item, str) for item in truth):
         tell("ground_truth", f"expected text or a list of texts, found {_kind(truth)}")
