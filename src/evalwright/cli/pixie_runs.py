@@ -56,7 +56,7 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
         except EvalwrightError as error:
             say(["", f"{file}: the dataset cannot be used"])
             problems = error.problems if isinstance(error, InputError) else ()
-            said = dict.fromkeys(problem.message for problem in problems) or [str(error)]
+            said = [problem.message for problem in problems] or [str(error)]
             say([harmless(f"  - {message}") for message in said])
             continue
         say(["", f" {harmless(ran.name)} ".center(120, "=")])

@@ -30,7 +30,7 @@ class _Premade(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     sees_truth: ClassVar[bool] = True
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        if "eval_input" in case.extra:
+        if _is_entry(case):
             return await judged(self._evaluator, case, trace)
         if trace.error is not None:
             raise EvaluatorError(f"not judged, the system had an error: {trace.error.message}", "no_output")
@@ -45,6 +45,11 @@ class _Premade(msgspec.Struct, frozen=True, dict=True, kw_only=True):
 
         config = {name: getattr(self, name) for name in self.__struct_fields__ if name != "field"}
         return getattr(evals, type(self).__name__)(**config)
+
+
+def _is_entry(case: Case) -> bool:
+    """Whether it is an entry of pixie's own format, whose other evaluators judge although one lacks its key."""
+    return "eval_input" in case.extra
 
 
 def _with_values(case: Case, *, truth: bool) -> Case:
@@ -75,7 +80,8 @@ class _Judge(_Premade, frozen=True, kw_only=True):
     calls_models = True
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
-        yield ChatRequest(self.model or self.default_model, [])
+        if not _is_entry(case):
+            yield ChatRequest(self.model or self.default_model, [])
 
 
 class ExactMatch(_Premade, frozen=True):
@@ -131,7 +137,8 @@ class Moderation(_Premade, frozen=True, kw_only=True):
     calls_models = True
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
-        yield ChatRequest(MODERATION, [])
+        if not _is_entry(case):
+            yield ChatRequest(MODERATION, [])
 
 
 class Factuality(_Judge, frozen=True):
