@@ -259,6 +259,26 @@ def test_files_of_a_folder_above_are_found_again(project):
     assert case.extra["input_files"] == [str(project / "data.txt")]
 
 
+def test_a_time_limit_of_an_agentv_suite_comes_back(project):
+    source = made(project, "agentv")
+    source.write_text(json.dumps({**yaml.safe_load(AGENTV), "execution": {"timeout_seconds": 33}}))
+    back = convert(convert(source, "native").files[0], "agentv", project / "back").files[0]
+    assert yaml.safe_load(back.read_text())["execution"]["timeout_seconds"] == 33
+
+
+def test_a_file_that_is_not_found_from_the_new_folder_is_the_one_loss_told(project, tmp_path_factory, monkeypatch):
+    source = made(project, "agentv")
+    (project / "data.txt").write_text("text")
+    block = "[{role: user, content: [{type: file, value: data.txt}]}]"
+    source.write_text(AGENTV.replace("input: hi", f"input: {block}"))
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    with pytest.raises(InputError) as refused:
+        convert(convert(source, "native", elsewhere / "native").files[0], "agentv", elsewhere / "back")
+    (told,) = refused.value.problems
+    assert "could not be read in the new file: evalcases[0] (all): there is no file 'data.txt'" in told.message
+
+
 def test_native_to_native_is_refused(project):
     native = convert(made(project, "letta"), "native").files[0]
     with pytest.raises(InputError, match="is of the format native already"):

@@ -12,6 +12,7 @@ from evalwright.convert.output import Output
 from evalwright.convert.places import Places
 from evalwright.convert.references import NAMED
 from evalwright.convert.written import Written
+from evalwright.dialects.agentv import TIMEOUT
 from evalwright.errors import Problem
 from evalwright.files import yaml
 from evalwright.model.plan import EvaluatorSpec
@@ -56,9 +57,11 @@ class _Writing:
         found: dict[str, Any] = {"name": self._suite.name}
         if self._suite.metadata:
             found["metadata"] = self._suite.metadata
-        execution = {}
+        execution: dict[str, Any] = {}
         if self._config.get("default"):
             execution["target"] = self._config["default"]
+        if self._config.get("try_seconds", TIMEOUT) != TIMEOUT:
+            execution["timeout_seconds"] = self._config["try_seconds"]
         return found | ({"execution": execution} if execution else {})
 
     def targets(self) -> list[dict[str, Any]]:

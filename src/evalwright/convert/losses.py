@@ -50,7 +50,12 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
         assert there is not None
         yield Problem(f"case {there.id}", "is not written" if read is None else "is written, but was not there")
         return
-    yield from _unlike(f"case {given.id}", "", _values(given), _values(read))
+    was, became = _values(given), _values(read)
+    error = became.get("extra", {}).get("load_error")
+    if error is not None and "load_error" not in was.get("extra", {}):
+        yield Problem(f"case {given.id}", f"could not be read in the new file: {error}")
+        return
+    yield from _unlike(f"case {given.id}", "", was, became)
 
 
 def _values(case: EvalCase | Case) -> dict[str, Any]:

@@ -20,9 +20,10 @@ from evalwright.files.dotenv import load_dotenv
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
 
-__all__ = ["Agentv"]
+__all__ = ["TIMEOUT", "Agentv"]
 
-_TIMEOUT = 120.0
+TIMEOUT = 120.0
+"""Seconds that a target has for a case when nothing else is said."""
 _RETRIES = 2
 _WORKERS = 3
 _FORMS = {"jsonl": "agentv", "json": "json", "junit": "junit", "html": "html"}
@@ -64,7 +65,7 @@ class Agentv:
         chosen = given.target or file.default_target or files.config.target or "default"
         if known is not None:
             known.chosen(chosen)
-        limit = given.agent_timeout or files.config.timeout_seconds or _TIMEOUT
+        limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
         defaults = Defaults(file, files, given.target, known, limit)
         judges = _judges(known, chosen, folder)
         cases = Cases(file, defaults, Evaluators(files, folder, judges, known, given.agent_timeout))
