@@ -31,9 +31,13 @@ _UNIONS = (typing.Union, types.UnionType)
 def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Evaluator:
     """The evaluator registered under `type_name` with its configuration.
 
-    Raises InputError for an unknown type, and for a bad configuration one whose problems have keys relative to it.
+    Raises InputError for an unknown type, for one of a plug-in that is no evaluator, and for a bad configuration one
+    whose problems have keys relative to it.
     """
-    return cast(Evaluator, _built(load("evaluators", type_name), config))
+    evaluator = _built(load("evaluators", type_name), config)
+    if not callable(getattr(evaluator, "evaluate", None)):
+        raise InputError(Problem("", f"the type {type_name!r} is no evaluator: it has no method evaluate(case, trace)"))
+    return cast(Evaluator, evaluator)
 
 
 def build(spec: EvaluatorSpec) -> Evaluator:
