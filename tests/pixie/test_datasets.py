@@ -211,9 +211,9 @@ def test_entries_of_one_dataset_count_as_independent_of_each_other(written, tmp_
 
 
 @pytest.mark.parametrize("given", [{"text": "hi"}, [{"name": "input", "value": {"text": "hi"}}]])
-def test_items_need_no_description_and_give_their_bare_value(written, tmp_path, given):
+def test_items_give_the_application_their_bare_value(written, tmp_path, given):
     (tmp_path / "app.py").write_text("def said(given):\n    return given['text']\n")
-    items = [{"eval_input": given, "expected_output": "hi", "description": None}]
+    items = [{"eval_input": given, "expected_output": "hi", "description": "d"}]
     path = written(runnable="app.py:said", items=items, entries=...)
     assert ran(path, tmp_path)[1] == {"entry-1": "pass"}
 

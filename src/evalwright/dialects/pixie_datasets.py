@@ -200,7 +200,7 @@ class _Reading:
         arguments, given = self._older(entry) if older else self._given(entry, base, where)
         description = entry.get("description")
         described = isinstance(description, str) and description.strip()
-        if not described and (not older or description is not None):
+        if not described and not self._unassigned:
             self._tell(f"{base}.description", f"{where}{base}: description must be a non-empty string")
         metadata = entry.get("eval_metadata")
         if metadata is not None and not isinstance(metadata, dict):
