@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import nullcontext
 
 import pytest
 
@@ -286,6 +287,14 @@ def test_a_script_that_is_not_there_keeps_a_suite_from_being_run_but_not_from_be
     with pytest.raises(InputError, match=r"there is no file 'gone.py'") as raised:
         load_suite(project / "suite.yaml")
     assert [problem.absent for problem in raised.value.problems] == [True]
+
+
+@pytest.mark.parametrize(("in_suite", "asked", "refused"), [(1, 3, True), (3, 1, False), (3, None, True)])
+def test_recordings_are_replayed_once_whatever_the_suite_or_the_command_line_asks(project, in_suite, asked, refused):
+    recorded = run(project).run_dir
+    told = pytest.raises(InputError, match="replayed once only") if refused else nullcontext()
+    with told:
+        run(project, SUITE + f"num_runs: {in_suite}\n", target=None, cached=recorded, trials=asked)
 
 
 def test_mistakes_of_both_scripts_are_told_at_once_where_each_is_named(project):

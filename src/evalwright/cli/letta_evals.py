@@ -68,7 +68,9 @@ def _run(
 
     if display not in _DISPLAYS:
         raise InputError(f"--display: expected one of {', '.join(_DISPLAYS)}, found {display!r}")
-    options = {"output": output, "cached": cached, "target": target, "model_handle": model_handle}
+    options = {
+        "output": output, "cached": cached, "target": target, "trials": num_runs, "model_handle": model_handle,
+    }  # fmt: skip
     loaded = load_suite(suite, "letta", options=options)
     warn(loaded.warnings)
     silent = quiet or display == "none"

@@ -100,7 +100,7 @@ def command(
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
-        given = {"target": target, **of_format}
+        given = {"target": target, "trials": trials, **of_format}
         return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=given)
 
     found = suite_files(paths, dialect)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 __all__ = ["fitting", "load_suite"]
 
+_FOR_ALL = ("target", "trials")
+"""Options that every format takes."""
+
 
 def load_suite(
     path: Path,
@@ -46,9 +49,9 @@ def load_suite(
 
 
 def _understood(dialect: str, known: Collection[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given. `target` is for every format; whether it is read with the suite is the format's."""
+    """Those that were given. Whether one of `_FOR_ALL` is read with the suite is the format's."""
     given = {name: value for name, value in options.items() if value not in (None, False, ())}
-    foreign = [name for name in given if name not in known and name != "target"]
+    foreign = [name for name in given if name not in known and name not in _FOR_ALL]
     if foreign:
         named = ", ".join("--" + name.replace("_", "-") for name in foreign)
         raise InputError(f"{named}: not an option of the format {dialect}")

@@ -36,10 +36,10 @@ class Letta:
     """Reads a Letta suite."""
 
     options = (
-        "target", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output", "model_handle",
-        "display", "api_key", "base_url", "project_id",
+        "target", "trials", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output",
+        "model_handle", "display", "api_key", "base_url", "project_id",
     )  # fmt: skip
-    """Those of the last line choose a display and a Letta server, which nothing here is done with."""
+    """The last four choose a display and a Letta server, which nothing here is done with."""
 
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
         return self.read(path, yaml.load(path, "native"), variables, to_run=to_run, **options)
@@ -81,6 +81,7 @@ class _Reading:
             evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
             gate = {key: value for key, value in gate.items() if key != "function"}
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
+        runs = self._options.get("trials") or runs
         target = Target(self._folder, raw, self._options, self._environment, self.tell)
         variants = target.variants(to_run, self.take)
         if target.cached and runs > 1:

@@ -105,7 +105,7 @@ async def run_suite(
     """
     if custom_progress_callback is not None and ProgressStyle(progress_style) is not ProgressStyle.NONE:
         raise ValueError("expected a progress callback or a progress style, found both")
-    given = {"cached": cached_results_path, "target": target, "output": output_path}
+    given = {"cached": cached_results_path, "target": target, "output": output_path, "trials": num_runs}
     options = RunOptions(trials=num_runs, concurrency=max_concurrent)
     return await _listened_to(
         custom_progress_callback, lambda: load_suite(Path(suite_path), "letta", options=given), options
