@@ -6,7 +6,7 @@ import pytest
 
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.llm.cache import Cache
-from evalwright.llm.routes import missing_key, route_of
+from evalwright.llm.routes import route_of
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 from llm.asking import Hasty, anthropic, asked, openai, refused, reply, request
@@ -207,7 +207,7 @@ def test_a_missing_key_is_named():
     ],
 )
 def test_the_variables_of_a_missing_key(asked_for, environment, variables):
-    assert missing_key(request(**asked_for), environment) == variables
+    assert route_of(request(**asked_for), environment).missing_key == variables
 
 
 async def gateway(asked_for):

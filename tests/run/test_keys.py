@@ -152,6 +152,18 @@ def test_a_run_names_the_users_own_cache_where_that_holds_replies(tmp_path):
         run_suite(suite(tmp_path, ["hello"], evaluators=[JUDGE]))
 
 
+def test_the_users_own_cache_is_not_opened_for_a_run_that_asks_nobody(tmp_path):
+    default_path().parent.mkdir(parents=True)
+    default_path().write_text("no database")
+    assert run_suite(suite(tmp_path, ["done"], evaluators=[SAYS_DONE])).summary.cells_missing == 0
+
+
+def test_a_damaged_cache_of_the_users_own_is_no_way_to_judge(tmp_path):
+    default_path().parent.mkdir(parents=True)
+    default_path().write_text("no database")
+    assert told(tmp_path, evaluators=[JUDGE]) == [("judge", "OPENAI_API_KEY"), ("judge", "ANTHROPIC_API_KEY")]
+
+
 def test_a_named_cache_without_replies_is_no_way_to_judge(tmp_path):
     assert told(tmp_path, ModelChoices(cache=tmp_path / "new.sqlite"), evaluators=[SIMILAR])
 

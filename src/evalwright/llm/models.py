@@ -160,8 +160,8 @@ class LiveModels:
             raise CallFailed(
                 "network_refused", f"{route.model!r} is outside of this machine, and --no-network is given"
             )
-        if route.key is None and route.needs_key:
-            raise CallFailed("authentication", f"{route.key_variable} is not set: {route.model!r} needs a key")
+        if route.missing_key is not None:
+            raise CallFailed("authentication", f"{route.missing_key} is not set: {route.model!r} needs a key")
         client = await self._client(route)
         where = (route.interface, route.base_url)
         if where not in self._gates:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from evalwright.model.chat import ChatRequest
 from evalwright.registry import names
 
-__all__ = ["Route", "missing_key", "route_of"]
+__all__ = ["Route", "route_of"]
 
 
 class _Provider(NamedTuple):
@@ -59,8 +59,9 @@ class Route(NamedTuple):
         return self.base_url is not None and _LOOPBACK.match(self.base_url) is not None
 
     @property
-    def needs_key(self) -> bool:
-        return self.wants_key and not self.is_loopback
+    def missing_key(self) -> str | None:
+        """The variables of which one should hold the key; None where nothing is missing."""
+        return self.key_variable if self.wants_key and not self.is_loopback and not self.key else None
 
 
 def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> Route:
@@ -107,9 +108,3 @@ def _named(request: ChatRequest) -> tuple[str, str]:
     if slash and prefix in _PROVIDERS:
         return prefix, rest
     return ("anthropic" if request.model.startswith("claude") else "openai"), request.model
-
-
-def missing_key(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The variables of which one should hold the key of a request; None where nothing is missing."""
-    route = route_of(request, environment)
-    return route.key_variable if route.needs_key and not route.key else None

@@ -13,7 +13,7 @@ from evalwright.files.paths import seen_from_here
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.libraries import load_library
-from evalwright.llm.routes import missing_key, route_of
+from evalwright.llm.routes import route_of
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
@@ -58,22 +58,27 @@ def _checked(
         yield from cases
         return
     judged = models.cache is None or not _holds_replies(models)
-    kept = default_path() if _holds_replies(models) else "FILE"
     asking = [*targets, *(_evaluators(specs) if judged else ())]
-    missing: dict[tuple[str, str], None] = {}
+    missing: dict[tuple[str, bool, str, str], None] = {}
     interfaces = set()
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
         for name, asker in (*asking, *own):
             for request in asker.asks(case):
-                if (variable := missing_key(request)) is not None:
-                    wanted = f"a key, or --cache {kept} with its replies" if hasattr(asker, "evaluate") else "a key"
-                    missing[name, f"{variable} is not set: {request.model!r} needs {wanted}"] = None
-                if not hasattr(asker, "evaluate"):
-                    interfaces.add(route_of(request).interface)
+                route, judges = route_of(request), hasattr(asker, "evaluate")
+                if (variable := route.missing_key) is not None:
+                    missing[name, judges, variable, request.model] = None
+                if not judges:
+                    interfaces.add(route.interface)
         yield case
     if missing:
-        raise InputError([_problem(plan, *found) for found in missing])
+        cached = f", or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
+        raise InputError(
+            [
+                _problem(plan, name, f"{variable} is not set: {model!r} needs a key{cached if judges else ''}")
+                for name, judges, variable, model in missing
+            ]
+        )
     for interface in interfaces:  # the time limit of the first cells is not for imports
         load_library(interface)
 
@@ -82,8 +87,13 @@ def _holds_replies(models: ModelChoices) -> bool:
     path = models.cache or default_path()
     if models.no_cache or not path.is_file():
         return False
-    with closing(Cache(path)) as cache:
-        return bool(cache.counts())
+    try:
+        with closing(Cache(path)) as cache:
+            return bool(cache.counts())
+    except InputError:
+        if models.cache is not None:
+            raise
+        return False
 
 
 def _problem(plan: Plan, name: str, message: str) -> Problem:
