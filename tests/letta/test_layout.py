@@ -1,7 +1,6 @@
 """Results as letta-evals writes them: what is in the files, and that they are as good as the run they came from."""
 
 import json
-import sys
 
 import pytest
 
@@ -62,13 +61,10 @@ def worst(ctx):
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.py").write_text(AGENT)
-    (tmp_path / "data.jsonl").write_text(DATA)
-    yield tmp_path
-    for name in [name for name in sys.modules if name.startswith("evalwright_user_")]:
-        del sys.modules[name]
+def project(folder):
+    (folder / "agent.py").write_text(AGENT)
+    (folder / "data.jsonl").write_text(DATA)
+    return folder
 
 
 def run(project, suite=SUITE, output="out", **options):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import sys
 import textwrap
 
 import pytest
@@ -30,13 +29,10 @@ def answers(message, ctx):
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "agent.py").write_text(AGENT)
-    (tmp_path / "data.jsonl").write_text(DATA)
-    yield tmp_path
-    for name in [name for name in sys.modules if name.startswith("evalwright_user_")]:
-        del sys.modules[name]
+def project(folder):
+    (folder / "agent.py").write_text(AGENT)
+    (folder / "data.jsonl").write_text(DATA)
+    return folder
 
 
 class Heard(ProgressCallback):
