@@ -19,8 +19,8 @@ from pathlib import Path
 
 from works import Clock
 
-from evalwright.dialects import load_suite
-from evalwright.run.api import run_suite
+from evalwright.formats.loading import load_suite
+from evalwright.run.start import run_suite
 
 GOAL = 3.0
 FIELDS = ("id", "input", "ground_truth", "tags", "agent_args", "rubric_vars", "metadata")

@@ -96,10 +96,8 @@ def load_cases(suite: Path) -> tuple[int, Clock]:
 
 def run_cases(suite: Path) -> tuple[Path, Clock]:
     """Run a suite into a new run folder; its cases are read and checked inside of the clock."""
-    import evalwright.run.runner
-    import evalwright.run.session  # noqa: F401  (imports stay out of the clock)
     from evalwright.registry import load
-    from evalwright.run.api import run_suite
+    from evalwright.run.start import run_suite
 
     loaded = load("dialects", "evalh")().load(suite, {})
     for kind, names in (
@@ -116,8 +114,8 @@ def run_cases(suite: Path) -> tuple[Path, Clock]:
 def re_evaluate(run_dir: Path) -> Clock:
     """Judge every stored trace of a run again."""
     import evalwright.run.origin
-    import evalwright.run.reevaluate  # noqa: F401
-    from evalwright.run.api import re_evaluate
+    import evalwright.run.re_evaluate  # noqa: F401
+    from evalwright.run.start import re_evaluate
 
     with Clock() as clock:
         re_evaluate(run_dir)
@@ -126,8 +124,8 @@ def re_evaluate(run_dir: Path) -> Clock:
 
 def compare_runs(before: Path, after: Path) -> tuple[Any, Clock]:
     """Compare two stored runs."""
-    from evalwright.run.api import open_run
-    from evalwright.scoring.comparison import compare
+    from evalwright.decisions.comparison import compare
+    from evalwright.run.start import open_run
 
     with Clock() as clock:
         comparison = compare(*open_run(before), *open_run(after))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from evalwright.pixie.noting import keep_with
+from evalwright.formats.pixie.observer import keep_with
 from evalwright.pytest_runs.folders import claimed, new_folder
-from evalwright.pytest_runs.keeping import Recorder
+from evalwright.pytest_runs.recorder import Recorder
 
 if TYPE_CHECKING:
     from evalwright.pytest_runs.suites import CaseUnderTest
@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     given = getattr(config, "workerinput", {})
     if given.get("evalwright_pixie"):
-        from evalwright.pixie.shim import serve
+        from evalwright.formats.pixie.shim import serve
 
         serve()
     session = _Session(config, given)
@@ -185,7 +185,7 @@ class _Session:
 
     def _gather(self, folder: Path) -> None:
         from evalwright.errors import EvalwrightError
-        from evalwright.pytest_runs.gathering import gathered
+        from evalwright.pytest_runs.collection import gathered
 
         try:
             outcome = gathered(folder, self._runs, self._config.rootpath, self._started)
@@ -204,7 +204,7 @@ class _Session:
         terminalreporter.ensure_newline()
         terminalreporter.section("evalwright")
         for outcome in self._outcomes:
-            from evalwright.pytest_runs.showing import lines_of
+            from evalwright.pytest_runs.terminal import lines_of
 
             for line in lines_of(outcome, terminalreporter.hasmarkup):
                 terminalreporter.write_line(line)

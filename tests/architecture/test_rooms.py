@@ -5,115 +5,120 @@ import importlib
 import pkgutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import evalwright
+from architecture.source import SOURCE, imports, modules, room
 
-SOURCE = Path(evalwright.__file__).parent
+FORMATS = ("native", "agentv", "letta", "northstar", "pixie")
+LOWER = {
+    "errors": "",
+    "statistics": "",
+    "processes": "",
+    "registry": "",
+    "sandbox": "",
+    "files": "",
+    "model": "",
+    "demo": "",
+    "scoring": "model files registry statistics",
+    "stores": "model files",
+    "llm": "model files registry",
+    "importers": "model files registry sandbox",
+    "workspaces": "model files registry processes",
+    "capture": "model",
+    "session": "model",
+    "evaluators": "model files registry processes sandbox llm session",
+    "targets": "model files registry processes sandbox llm workspaces capture session",
+    "decisions": "model scoring statistics",
+    "testing": "model stores",
+    "reports": "model scoring decisions",
+    "mirrors": "model files registry stores targets sandbox",
+    "enrichers": "model files registry stores targets sandbox",
+}
+"""Rooms below the formats, and what each may import beside `errors`."""
+BELOW_RUN = " ".join(
+    [*LOWER, "formats.shared", "formats.loading", "formats.discovery", *map("formats.{}".format, FORMATS)]
+)
 ROOMS = {
-    "errors": set(),
-    "model": {"errors"},
-    "files": {"errors", "collector"},
-    "registry": {"errors"},
-    "processes": {"errors"},
-    "collector": set(),
-    "sandbox": {"errors"},
-    "llm": {"errors", "model", "files", "registry"},
-    "workspaces": {"errors", "model", "files", "registry", "processes"},
-    "targets": {"errors", "model", "files", "registry", "processes", "sandbox", "llm", "workspaces", "capture"},
-    "evaluators": {"errors", "model", "files", "registry", "processes", "sandbox", "llm"},
-    "statistics": {"errors"},
-    "scoring": {"errors", "model", "statistics", "collector"},
-    "stores": {"errors", "model", "files"},
-    "mirrors": {"errors", "model", "files", "registry", "targets"},
-    "enrichers": {"errors", "model", "files", "registry", "targets", "sandbox"},
-    "dialects": {
-        "errors", "model", "files", "registry", "evaluators", "targets", "workspaces", "mirrors", "enrichers", "stores",
-        "scoring", "llm", "collector", "sandbox",
-    },
-    "run": {
-        "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm",
-        "workspaces", "mirrors", "enrichers", "processes",
-    },
-    "agentv": {
-        "errors", "model", "files", "registry", "processes", "sandbox", "llm", "evaluators", "targets", "scoring",
-        "reports",
-    },
-    "letta": {
-        "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm", "run",
-        "reports",
-    },
-    "northstar": {
-        "errors", "model", "files", "registry", "dialects", "targets", "evaluators", "scoring", "stores", "llm", "run",
-        "reports",
-    },
-    "capture": {"errors", "model"},
-    "pixie": {
-        "errors", "model", "files", "registry", "capture", "dialects", "targets", "evaluators", "scoring", "stores",
-        "llm", "run", "reports",
-    },
-    "pytest_runs": {
-        "errors", "model", "files", "dialects", "targets", "evaluators", "scoring", "stores", "run", "reports",
-        "capture", "pixie",
-    },
-    "pytest_plugin": {"errors", "run", "reports", "pixie", "pytest_runs"},
-    "reports": {"errors", "model", "scoring"},
-    "convert": {"errors", "model", "files", "registry", "dialects", "evaluators", "run", "scoring"},
-    "demo": {"errors"},
-    "testing": {"errors", "model", "stores"},
-}  # fmt: skip
+    **LOWER,
+    "formats": "",
+    "formats.shared": " ".join(LOWER),
+    **{f"formats.{name}": " ".join([*LOWER, "formats.shared"]) for name in FORMATS},
+    "formats.loading": " ".join([*LOWER, "formats.shared"]),
+    "formats.discovery": " ".join([*LOWER, "formats.shared", "formats.loading"]),
+    "run": BELOW_RUN,
+    "convert": BELOW_RUN,
+    "letta": f"{BELOW_RUN} run",
+    "northstar": f"{BELOW_RUN} run",
+    "pixie": f"{BELOW_RUN} run",
+    "pytest_runs": f"{BELOW_RUN} run",
+    "pytest_plugin": f"{BELOW_RUN} run pytest_runs",
+}
+for home, more in {
+    "formats.detection": f"{' '.join(LOWER)} formats.agentv formats.northstar",
+    "formats.loading": "formats.detection formats.agentv",
+    "formats.discovery": "formats.agentv",
+    "formats.letta": "letta",
+}.items():  # until a format is one object
+    ROOMS[home] = f"{ROOMS.get(home, '')} {more}"
 FREE = {"cli", "__main__"}
-"""The outermost room may import everything; nothing may import it."""
-
-
-def modules():
-    for path in sorted(SOURCE.rglob("*.py")):
-        parts = path.relative_to(SOURCE).with_suffix("").parts
-        if parts != ("__init__",) and "suite" not in parts and "starter" not in parts:
-            yield path, parts[0]
-
-
-def imported_rooms(path):
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names = [
-                f"{node.module}.{alias.name}" if node.module == "evalwright" else str(node.module)
-                for alias in node.names
-            ]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        for name in names:
-            if name.startswith("evalwright."):
-                yield name.split(".")[1], node.lineno
+"""The outermost rooms may import everything; nothing may import them."""
 
 
 def test_lazily_made_imports_are_seen(tmp_path):
     source = "def f():\n    from evalwright import cli\n    if f:\n        import evalwright.stores.memory\n"
     (tmp_path / "module.py").write_text(source)
-    assert list(imported_rooms(tmp_path / "module.py")) == [("cli", 2), ("stores", 4)]
+    assert [(room(module), line) for module, line in imports(tmp_path / "module.py")] == [("cli", 2), ("stores", 4)]
 
 
 def test_every_module_is_in_a_known_room():
-    assert {room for _, room in modules()} <= ROOMS.keys() | FREE
+    assert {room(name) for _, name in modules()} <= ROOMS.keys() | FREE | {""}
 
 
 def test_rooms_import_only_what_they_may():
     wrong = [
-        f"{path.relative_to(SOURCE)}:{line} imports {room}"
-        for path, home in modules()
-        if home not in FREE
-        for room, line in imported_rooms(path)
-        if room != home and room not in ROOMS[home] and room != "__version__"
+        f"{path.relative_to(SOURCE)}:{line} imports {module}"
+        for path, name in modules()
+        if (home := room(name)) not in FREE
+        for module, line in imports(path)
+        if room(module) not in (home, "", *ROOMS[home].split(), "errors")
     ]
     assert wrong == []
 
 
+def test_no_two_modules_import_each_other():
+    graph = {name: {module for module, _ in imports(path)} for path, name in modules()}
+    assert circle(graph) == []
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle, in order; empty without one."""
+    done: set[str] = set()
+    for start in graph:
+        path: list[str] = []
+        stack = [(start, iter(sorted(graph[start])))] if start not in done else []
+        while stack:
+            name, rest = stack[-1]
+            path[len(stack) - 1 :] = [name]
+            onward = next((other for other in rest if other in graph and other not in done), None)
+            if onward is None:
+                done.add(name)
+                stack.pop()
+            elif onward in path:
+                return [*path[path.index(onward) :], onward]
+            else:
+                stack.append((onward, iter(sorted(graph[onward]))))
+    return []
+
+
+def test_a_circle_is_seen():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
 WITHOUT_PYDANTIC = ("evaluators", "files", "reports", "scoring", "statistics", "stores", "targets")
-"""Rooms on the way of judging again and comparing, which pydantic's import would slow down."""
+"""Rooms on the way of re-evaluating and comparing, which pydantic's import would slow down."""
 
 
 def test_rooms_that_read_what_machines_wrote_do_without_pydantic():

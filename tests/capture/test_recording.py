@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from opentelemetry import trace as otel
 
-from evalwright.capture.recording import init, listening, observe, start_observation
+from evalwright.capture.observations import init, listening, observe, start_observation
 from evalwright.capture.traces import metrics_of, spans_of
 from evalwright.capture.tree import tree_of
 

@@ -224,7 +224,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from evalwright.capture.recording import listening
+from evalwright.capture.observations import listening
 
 if sys.argv[1] == "late":
     with listening():

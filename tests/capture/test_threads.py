@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from opentelemetry import trace as otel
 
-from evalwright.capture.recording import init, listening, observe, start_observation
+from evalwright.capture.observations import init, listening, observe, start_observation
 from evalwright.capture.tree import tree_of
 
 

@@ -6,7 +6,7 @@ import contextvars
 import pytest
 
 from evalwright.capture.values import served, stored
-from evalwright.capture.wrapping import WrapRegistryMissError, init_eval_output, set_eval_input, wrap
+from evalwright.capture.wrap import WrapRegistryMissError, init_eval_output, set_eval_input, wrap
 
 
 def inside(values, function):

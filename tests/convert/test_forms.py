@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from evalwright.convert.converting import convert
-from evalwright.dialects import load_suite
+from evalwright.convert.conversion import convert
 from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict
-from evalwright.run.api import open_run, run_suite
+from evalwright.run.start import open_run, run_suite
 
 EVAL = """\
 metadata: {tags: [shop]}

@@ -6,11 +6,11 @@ import os
 import pytest
 import yaml
 
-from evalwright.convert.converting import convert
-from evalwright.dialects import load_suite
+from evalwright.convert.conversion import convert
 from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.run.api import open_run, run_suite
+from evalwright.run.start import open_run, run_suite
 
 JUDGE = """\
 import json, sys

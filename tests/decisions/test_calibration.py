@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.decisions.calibration import calibrate
 from evalwright.model.calibration import JudgeCalibration, Label
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Output, ToolCall, TraceError
-from evalwright.scoring.calibration import calibrate
-from evalwright.scoring.judged import judged_answers
+from evalwright.scoring.re_judged import judged_answers
 from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace
 
 

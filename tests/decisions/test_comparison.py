@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from evalwright.decisions.comparison import RunComparison, compare
+from evalwright.decisions.drift import drift
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.trace import Metrics, Trace
-from evalwright.scoring.comparison import RunComparison, compare
-from evalwright.scoring.drift import drift
 from evalwright.scoring.fold import fold
 from evalwright.statistics.proportions import wilson
 from evalwright.testing import a_trace

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from evalwright import registry
 from evalwright.cli import COMMANDS
-from evalwright.dialects.evalh_file import EvalFile
+from evalwright.formats.native.file import EvalFile
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -12,12 +12,12 @@ import pytest
 
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.llm.current import in_use
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose, Usage
 from evalwright.model.plan import Price
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import Output, Trace
+from evalwright.session import in_use
 
 __all__ = ["Scripted", "case", "fails", "judged", "problems", "says", "trace"]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.equality import deeply_equal
-from evalwright.evaluators.field_accuracy import same_day
+from evalwright.evaluators.values.equality import deeply_equal
+from evalwright.evaluators.values.field_accuracy import same_day
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Metrics, Output, ToolCall, Trace
 

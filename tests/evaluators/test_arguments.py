@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.arguments import matches_subset
+from evalwright.evaluators.tools.arguments import matches_subset
 
 
 @pytest.mark.parametrize(

@@ -212,7 +212,7 @@ def test_one_interpreter_serves_many_cases():
 def test_where_nothing_can_be_taken_away_that_is_told_and_python_refuses(body, event):
     script = (
         "import sys; from evalwright.sandbox.walls import Walls; Walls._leave = lambda self: False; "
-        "from evalwright.sandbox.serving import main; main(int(sys.argv[1]))"
+        "from evalwright.sandbox.server import main; main(int(sys.argv[1]))"
     )
     command = [sys.executable, "-c", script]
     request = {"code": HEAD + body, "arguments": ["", {}, {}], "seconds": 5.0}

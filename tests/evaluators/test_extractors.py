@@ -8,11 +8,11 @@ import pytest
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build, build_extractor
-from evalwright.evaluators.turns import blocks_of, turns_of
-from evalwright.llm.current import in_use
+from evalwright.evaluators.conversation.turns import blocks_of, turns_of
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
+from evalwright.session import in_use
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

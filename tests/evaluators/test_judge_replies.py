@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.evaluators.judges.reading import BadReply, number_in, only_object, truth_in
+from evalwright.evaluators.judges.replies import BadReply, number_in, only_object, truth_in
 
 VERDICT = {"score": 4, "reason": "fine"}
 

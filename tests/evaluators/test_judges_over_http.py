@@ -12,13 +12,13 @@ import pytest
 from evaluators.judging import case, trace
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.llm.current import in_use
 from evalwright.llm.keys import key_of
 from evalwright.llm.models import LiveModels
-from evalwright.llm.retrying import Rules
+from evalwright.llm.retries import Rules
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Trace
+from evalwright.session import in_use
 from targets.loopback import reply, serving
 
 HOLDS = json.dumps({"assertions": [{"text": "a", "passed": True, "reason": "r"}]})

@@ -9,8 +9,8 @@ import pytest
 
 from evaluators.judging import Scripted, case, fails, judged, problems, says, trace
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.arguments import matches_subset
 from evalwright.evaluators.build import build_extractor
+from evalwright.evaluators.tools.arguments import matches_subset
 from evalwright.sandbox.patterns import find_all, search
 
 ENDLESS = "(a+)+$"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from evaluators.judging import Scripted, case, fails, judged, problems, trace
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.similarity import cosine
+from evalwright.evaluators.similarity.similarity import cosine
 
 VECTORS = {
     "": [0.0, 0.0, 1.0],

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.evaluators.text import ContainsText, ThinkingPresent
+from evalwright.evaluators.text.contains import ContainsText, ThinkingPresent
 from evalwright.model.snapshot import Expected
 from evalwright.model.trace import Metrics, Output
 from evalwright.testing import a_case, a_trace

@@ -20,8 +20,8 @@ import msgspec
 import yaml
 
 from evalwright.model.protocols import RunReader
-from evalwright.run.api import open_run
-from evalwright.run.places import run_places
+from evalwright.run.locations import run_places
+from evalwright.run.start import open_run
 
 COMMAND = [sys.executable, "-m", "evalwright"]
 PROJECT = Path(__file__).parent / "project"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.files.masking import MASKED, Masker, expand, looks_secret
+from evalwright.files.masker import MASKED, Masker, expand, looks_secret
 
 CANARIES = {
     f"CANARY_{number}": f"{text}{number:02d}Zq"

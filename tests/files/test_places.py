@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.files.places import bracketed, dotted, steps_of
+from evalwright.files.key_paths import bracketed, dotted, steps_of
 
 NAMES = st.text("abcxyz_", min_size=1)
 PLACES = st.tuples(NAMES).flatmap(lambda first: st.lists(NAMES | st.integers(0, 99)).map(lambda rest: (*first, *rest)))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
 from evalwright.files.yaml import dump
+from evalwright.formats.loading import load_suite
 
 SOUND: dict[str, Any] = {
     "eval": {"name": "suite"},

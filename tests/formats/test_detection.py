@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dialects.suites import SOUND, refusal, write
-from evalwright.dialects import load_suite
-from evalwright.dialects.discovery import suite_files
+from evalwright.formats.discovery import suite_files
+from evalwright.formats.loading import load_suite
+from formats.suites import SOUND, refusal, write
 
 
 def test_an_eval_yaml_is_known_by_its_keys(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.dialects.labels import Row, read_labels
 from evalwright.errors import InputError
+from evalwright.importers.labels import Row, read_labels
 
 
 def read(folder: Path, text: str | bytes, name: str = "labels.csv") -> list[Row]:

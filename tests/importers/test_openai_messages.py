@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.dialects.evalh import Evalh
-from evalwright.dialects.openai_messages import ImportResult, import_file
 from evalwright.errors import InputError
 from evalwright.files.yaml import load
+from evalwright.formats.native.suite import Evalh
+from evalwright.importers.openai_messages import ImportResult, import_file
 from evalwright.model.trace import Trace
-from evalwright.run.api import RunOptions, run_suite
+from evalwright.run.start import RunOptions, run_suite
 
 HELLO = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dialects.spans import TRACE, attributes, event, exported, span
-from evalwright.dialects.evalh import Evalh
-from evalwright.dialects.importing import ImportResult
-from evalwright.dialects.span_import import OpenInference, OtlpJson
 from evalwright.errors import InputError
-from evalwright.run.api import RunOptions, run_suite
+from evalwright.formats.native.suite import Evalh
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.spans import OpenInference, OtlpJson
+from evalwright.run.start import RunOptions, run_suite
+from importers.spans import TRACE, attributes, event, exported, span
 
 QUESTION = [{"role": "user", "content": "Where is order 7?"}]
 CALL = {"id": "c1", "type": "function", "function": {"name": "track", "arguments": '{"order": 7}'}}

@@ -5,7 +5,7 @@ import json
 
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
-from evalwright.llm.retrying import Rules
+from evalwright.llm.retries import Rules
 from evalwright.model.chat import ChatMessage, ChatRequest
 from targets.loopback import reply, serving
 

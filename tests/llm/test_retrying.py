@@ -2,7 +2,7 @@
 
 import asyncio
 
-from evalwright.llm.retrying import Gate
+from evalwright.llm.retries import Gate
 
 
 async def width(gate):

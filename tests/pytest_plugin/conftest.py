@@ -7,7 +7,7 @@ import yaml  # noqa: F401 - pytester forgets what its tests import first, and li
 
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
-from evalwright.run.api import open_run
+from evalwright.run.start import open_run
 
 APP = """
 import asyncio, os, signal

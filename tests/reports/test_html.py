@@ -18,8 +18,8 @@ from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, GateOutcome, GatePart
 from evalwright.model.trace import Output, Span, ToolCall, ToolResult, TraceError, TraceMessage
-from evalwright.reports.elements import element
 from evalwright.reports.html import HtmlPage
+from evalwright.reports.html.elements import element
 from evalwright.testing import a_case, a_result, a_trace, a_verdict
 from reports.runs import ERRORED, FAILED, HOSTILE, MemoryStore, plan, stored, summary, variant
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, VariantDelta
-from evalwright.reports.shortfalls import Shortfalls, shortfalls
+from evalwright.reports.failures import Shortfalls, shortfalls
 from evalwright.reports.terminal import run_lines, shortfall_lines
 from evalwright.reports.text import Paint
 from evalwright.testing import a_verdict

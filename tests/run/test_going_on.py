@@ -6,7 +6,7 @@ from evalwright.errors import InputError, RunLockedError
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.api import open_run, re_evaluate, resume, retry, run_suite
+from evalwright.run.start import open_run, re_evaluate, resume, retry, run_suite
 from evalwright.stores.local_files import LocalFiles
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.dialects import load_suite
+from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.api import RunOptions, open_run, re_evaluate, resume, run_suite
+from evalwright.run.start import RunOptions, open_run, re_evaluate, resume, run_suite
 
 CASES = 6_000
 GRADERS = 11

@@ -11,7 +11,7 @@ from evalwright.errors import InputError
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Answer, Output, Trace
-from evalwright.run.api import open_run, re_evaluate, resume, run_suite
+from evalwright.run.start import open_run, re_evaluate, resume, run_suite
 from run.suites import SAYS_LAST, suite
 
 

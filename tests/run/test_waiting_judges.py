@@ -7,7 +7,7 @@ import pytest
 from evalwright import registry
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import EvaluationResult
-from evalwright.run.api import open_run, re_evaluate, run_suite
+from evalwright.run.start import open_run, re_evaluate, run_suite
 from run.suites import SAYS_DONE, suite
 
 WAITING = EvaluatorSpec("waiting", "waiting_in_tests")

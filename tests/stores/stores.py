@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.protocols import Store
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.postgres import postgres

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalwright.errors import StorageError
 from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
 from evalwright.stores.artifacts import artifact_path, read_artifact, safe_name, write_artifact
-from evalwright.stores.lines import LineEncoder
+from evalwright.stores.local_files.lines import LineEncoder
 
 HOSTILE = [
     *(

@@ -10,9 +10,9 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.stores.lines import MIGRATIONS
 from evalwright.stores.local_files import LocalFiles
-from evalwright.stores.local_run import LocalReader
+from evalwright.stores.local_files.lines import MIGRATIONS
+from evalwright.stores.local_files.run import LocalReader
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 
 

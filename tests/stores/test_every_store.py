@@ -14,13 +14,13 @@ import msgspec
 import pytest
 
 from evalwright.errors import InputError, RunLockedError, StorageError
-from evalwright.files.masking import MASKED, Masker
+from evalwright.files.masker import MASKED, Masker
 from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
 from evalwright.model.protocols import RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, Trace
-from evalwright.stores.lines import MIGRATIONS
+from evalwright.stores.local_files.lines import MIGRATIONS
 from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
 from stores.stores import KINDS, Kept
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from evalwright.errors import InputError
-from evalwright.files.masking import MASKED, Masker
+from evalwright.files.masker import MASKED, Masker
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup

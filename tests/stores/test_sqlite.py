@@ -19,11 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalwright.cli.stored import folded_summary
+from evalwright.cli.locate import folded_summary
 from evalwright.errors import InputError, StorageError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.api import open_run
+from evalwright.run.start import open_run
 from evalwright.stores.sqlite import Sqlite, sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
 
@@ -218,7 +218,7 @@ def test_a_damaged_file_ends_in_a_named_error_or_is_read(intact: bytes, flips: l
 FULL = """
 import resource, sys
 from pathlib import Path
-from evalwright.cli.stored import folded_summary
+from evalwright.cli.locate import folded_summary
 from evalwright.errors import StorageError
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import *

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from evalwright.llm.current import in_use
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose, Usage
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, ToolCall
 from evalwright.registry import load
+from evalwright.session import in_use
 
 
 def says(text: str = "", *calls: ToolCall, tokens: tuple[int, int] = (100, 10), **fields: Any) -> ChatReply:

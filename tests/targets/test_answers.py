@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import TargetError
+from evalwright.files.plain import MAX_DEPTH, plain
 from evalwright.model.trace import Answer
 from evalwright.targets.answers import answer_of
-from evalwright.targets.plain import MAX_DEPTH, plain
 
 
 @pytest.mark.parametrize("returned", [None, "text", 3, [1], object()])

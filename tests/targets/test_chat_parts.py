@@ -14,8 +14,8 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import ToolCall, ToolResult
 from evalwright.registry import load
-from evalwright.targets.chat_messages import as_chat, as_trace, opening
-from evalwright.targets.chat_tools import Tools, ToolSettings
+from evalwright.targets.chat.messages import as_chat, as_trace, opening
+from evalwright.targets.chat.tools import Tools, ToolSettings
 from evalwright.targets.templates import Template
 
 HERE = "targets.test_chat_parts"

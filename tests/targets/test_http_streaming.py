@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import TargetError
-from evalwright.targets.http_streaming import FORMATS, EventReader, event_paths
+from evalwright.targets.http.streams import FORMATS, EventReader, event_paths
 from targets.loopback import ask, chunked, reply
 
 FIELDS = {"stream_event_field": "$.t", "stream_done_field": "$.done", "stream_tool_call_field": "$.call"}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evalwright.capture.recording import JsonText
+from evalwright.capture.observations import JsonText
 from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
 from evalwright.capture.values import stored
 from evalwright.model.trace import Answer, Metrics, Span, ToolCall

@@ -26,8 +26,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("evalwright.cli.inspect:command", "Show the traces of a run and what the evaluators said."),
     "report": ("evalwright.cli.report:command", "Write a report of a run: Markdown or JSON."),
     "validate": ("evalwright.cli.validate:command", "Check a suite and its dataset without running anything."),
-    "list": ("evalwright.cli.listing:command", "List evaluators, targets, dialects, ... or stored runs."),
-    "import": ("evalwright.cli.import_file:command", "Make a suite of recorded conversations."),
+    "list": ("evalwright.cli.list:command", "List evaluators, targets, dialects, ... or stored runs."),
+    "import": ("evalwright.cli.import_:command", "Make a suite of recorded conversations."),
     "convert": ("evalwright.cli.convert:command", "Write a suite anew in another format."),
     "pixie": ("evalwright.cli.pixie:command", "Run, make and check datasets of instrumented applications."),
     "demo": ("evalwright.cli.demo:command", "Write the built-in example to a folder and run it."),
@@ -87,7 +87,7 @@ def start(
     command: click.Command, program: str, arguments: Sequence[str] | None = None, *, refused: int = 2
 ) -> NoReturn:
     """Run a command line and exit with its code, with `refused` for input that cannot be used."""
-    from evalwright.cli.endings import exit_code_of
+    from evalwright.cli.exits import exit_code_of
 
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):

@@ -31,7 +31,7 @@ def command(run: Path, labels: Path, as_json: bool) -> int:
 
     from evalwright.cli.screen import paint_for, say
     from evalwright.reports.calibration import calibration_lines
-    from evalwright.run.calibrating import calibrate_run
+    from evalwright.run.calibration import calibrate_run
 
     report = calibrate_run(run, labels)
     if as_json:

@@ -34,10 +34,10 @@ def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: 
     import msgspec
 
     from evalwright.cli.screen import paint_for, say
+    from evalwright.decisions.comparison import compare
     from evalwright.reports.comparison import comparison_of_runs
     from evalwright.reports.text import harmless
-    from evalwright.run.api import open_run
-    from evalwright.scoring.comparison import compare
+    from evalwright.run.start import open_run
 
     reader_a, plan_a = open_run(a)
     reader_b, plan_b = open_run(b)
@@ -58,8 +58,8 @@ def _score_files(a: Path, b: Path, threshold: float, as_json: bool) -> int:
     import msgspec
 
     from evalwright.cli.screen import say
-    from evalwright.dialects.agentv_results import read_scores
-    from evalwright.scoring.score_files import compared
+    from evalwright.formats.agentv.result_keys import read_scores
+    from evalwright.formats.agentv.score_files import compared
 
     (scores_a, lines_a), (scores_b, lines_b) = read_scores(a), read_scores(b)
     found = compared(scores_a, scores_b, threshold)

@@ -38,7 +38,7 @@ def command(
     No file is ever written over.
     """
     from evalwright.cli.screen import say, tell
-    from evalwright.convert.converting import convert
+    from evalwright.convert.conversion import convert
     from evalwright.reports.text import harmless
 
     done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options={"target": target, **of_format})

@@ -25,9 +25,9 @@ def command(out: Path) -> int:
     from evalwright import demo
     from evalwright.cli.outcome import present, watch_of
     from evalwright.cli.screen import say
-    from evalwright.dialects import load_suite
+    from evalwright.formats.loading import load_suite
     from evalwright.reports.text import harmless
-    from evalwright.run.api import RunOptions, run_suite
+    from evalwright.run.start import RunOptions, run_suite
 
     path = demo.write(out)
     say([f"The example is in {harmless(str(path.parent))}; this is what `evalwright run` says of it.", ""])

@@ -24,12 +24,12 @@ def command(run: Path, baseline: Path | None, runs_root: Path | None, exit_nonze
     import msgspec
 
     from evalwright.cli.screen import say
+    from evalwright.decisions.drift import drift
     from evalwright.files.durable import replace_file
     from evalwright.files.yaml import dump
     from evalwright.reports.drift import drift_lines
-    from evalwright.run.api import open_run
     from evalwright.run.baselines import baseline_of
-    from evalwright.scoring.drift import drift
+    from evalwright.run.start import open_run
 
     reader, plan = open_run(run)
     with closing(reader):

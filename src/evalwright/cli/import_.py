@@ -30,7 +30,7 @@ def command(file: Path, format_: str, out: Path | None, pairs: tuple[str, ...], 
     import shlex
 
     from evalwright.cli.screen import say
-    from evalwright.dialects.mapping import pairs_to_mapping, read_mapping
+    from evalwright.importers.mapping import pairs_to_mapping, read_mapping
     from evalwright.reports.numbers import counted
     from evalwright.reports.text import harmless
 

@@ -46,7 +46,7 @@ def _first_line(kind: str, name: str) -> str:
 
 
 def _runs(folder: Path) -> Table:
-    from evalwright.run.places import run_places
+    from evalwright.run.locations import run_places
 
     table = Table(("started", "run", "status", ">cells", "pass rate"), limit=120)
     for place in run_places(folder):
@@ -55,7 +55,7 @@ def _runs(folder: Path) -> Table:
 
 
 def _run_row(folder: Path) -> Iterator[str | Styled]:
-    from evalwright.cli.stored import stored_summary
+    from evalwright.cli.locate import stored_summary
 
     try:
         summary = stored_summary(folder)

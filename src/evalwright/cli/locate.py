@@ -9,8 +9,8 @@ from pathlib import Path
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
-from evalwright.run.api import open_run
-from evalwright.run.calibrating import mark_judges
+from evalwright.run.calibration import mark_judges
+from evalwright.run.start import open_run
 from evalwright.scoring.fold import fold
 
 __all__ = ["folded_summary", "stored_summary"]

@@ -16,7 +16,7 @@ from evalwright.cli.screen import tell
 from evalwright.errors import InputError, Problem
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
-from evalwright.run.planning import any_chosen
+from evalwright.run.plan import any_chosen
 
 __all__ = ["run_each", "runnable"]
 

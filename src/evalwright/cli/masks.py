@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
-from evalwright.stores.lines import reserved_words
+from evalwright.stores.local_files.lines import reserved_words
 
 __all__ = ["masked_summary", "masker_of"]
 

@@ -14,10 +14,10 @@ from evalwright.cli.masks import masked_summary, masker_of
 from evalwright.cli.screen import paint_for, say
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
-from evalwright.reports.shortfalls import Shortfalls, shortfalls
+from evalwright.reports.failures import Shortfalls, shortfalls
 from evalwright.reports.terminal import run_lines, shortfall_lines
 from evalwright.reports.text import Paint, harmless
-from evalwright.run.api import Outcome, open_run
+from evalwright.run.start import Outcome, open_run
 from evalwright.run.state import RunState
 
 __all__ = ["present", "watch_of"]
@@ -30,7 +30,7 @@ def watch_of(quiet: bool, secrets: Mapping[str, str] = {}) -> Callable[[RunState
     if quiet:
         return None
     from evalwright.cli.progress import progress_on
-    from evalwright.files.masking import Masker
+    from evalwright.files.masker import Masker
 
     return progress_on(mask=Masker.of(secrets, os.environ).mask_text)
 

@@ -20,8 +20,8 @@ def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
     """Make RUN the baseline of its eval; `evalwright drift` compares other runs with it."""
     from evalwright.cli.screen import say
     from evalwright.reports.text import harmless
-    from evalwright.run.api import open_run
     from evalwright.run.baselines import promote
+    from evalwright.run.start import open_run
 
     reader, plan = open_run(run)
     with closing(reader):

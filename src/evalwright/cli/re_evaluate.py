@@ -37,11 +37,11 @@ def command(
     The exit code is 0 when every trace was judged, whatever the verdicts are.
     """
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.run.api import re_evaluate
+    from evalwright.run.start import re_evaluate
 
     suite = None
     if suite_file is not None:
-        from evalwright.dialects import load_suite
+        from evalwright.formats.loading import load_suite
 
         suite = load_suite(suite_file, to_run=False)
     outcome = re_evaluate(run, add=add, suite=suite, concurrency=concurrency, watch=watch_of(quiet), models=models)

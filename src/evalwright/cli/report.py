@@ -27,10 +27,10 @@ def command(run: Path, format_: str, out: Path | None) -> int:
     """Write a report of the run in folder RUN (`evalwright list reports` names the formats)."""
     from contextlib import closing
 
+    from evalwright.cli.locate import folded_summary
     from evalwright.cli.screen import say
-    from evalwright.cli.stored import folded_summary
     from evalwright.files.durable import replace_file
-    from evalwright.run.api import open_run
+    from evalwright.run.start import open_run
 
     report = registry.load("reports", format_)()
     reader, plan = open_run(run)

@@ -23,6 +23,6 @@ __all__ = ["command"]
 def command(run: Path, as_json: bool, quiet: bool, models: ModelChoices) -> int:
     """Run what is missing in the run folder RUN. Every finished cell stays as it is."""
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.run.api import resume
+    from evalwright.run.start import resume
 
     return present(resume(run, watch=watch_of(quiet), models=models), as_json=as_json, quiet=quiet)

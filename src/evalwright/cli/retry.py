@@ -27,7 +27,7 @@ def command(run: Path, include_evaluator_failures: bool, as_json: bool, quiet: b
     The newest attempt of a cell counts; the older one stays in the file.
     """
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.run.api import retry
+    from evalwright.run.start import retry
 
     outcome = retry(run, evaluator_failures=include_evaluator_failures, watch=watch_of(quiet), models=models)
     return present(outcome, as_json=as_json, quiet=quiet)

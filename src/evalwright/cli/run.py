@@ -14,8 +14,8 @@ from evalwright.cli.options import as_json, dialect, format_options, model_optio
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
     from evalwright.model.suite import Suite
-    from evalwright.run.api import Outcome, RunOptions
-    from evalwright.run.session import Watch
+    from evalwright.run.loop import Watch
+    from evalwright.run.start import Outcome, RunOptions
 
 __all__ = ["command"]
 
@@ -88,9 +88,9 @@ def command(
     """
     from evalwright.cli.outcome import present, watch_of
     from evalwright.cli.screen import tell, warn
-    from evalwright.dialects import load_suite
-    from evalwright.dialects.discovery import suite_files
-    from evalwright.run.api import RunOptions, retry
+    from evalwright.formats.discovery import suite_files
+    from evalwright.formats.loading import load_suite
+    from evalwright.run.start import RunOptions, retry
 
     quiet = quiet or of_format["display"] == "none"
     options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target, models)
@@ -123,7 +123,7 @@ def command(
 
 
 def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
-    from evalwright.cli.several import run_each, runnable
+    from evalwright.cli.many_suites import run_each, runnable
 
     return run_each(runnable(paths, load, options), click.get_current_context())
 
@@ -131,7 +131,7 @@ def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOpti
 def _ran(suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
     """Run the suite; what is noticed while its cases are read is told as well."""
     from evalwright.cli.screen import warn
-    from evalwright.run.api import run_suite
+    from evalwright.run.start import run_suite
 
     told = len(suite.warnings)
     outcome = run_suite(suite, options, watch)

@@ -32,7 +32,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_fo
     and the like are named on stderr as warnings.
     """
     from evalwright.cli.screen import say, tell, warn
-    from evalwright.dialects.discovery import suite_files
+    from evalwright.formats.discovery import suite_files
 
     found = suite_files(paths, dialect)
     tell(f"{path} is passed over: it fits no format" for path in found.passed_over)
@@ -56,7 +56,7 @@ def loaded_to_check(
     file: Path, dialect: str | None, of_format: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Suite, Sequence[Problem]]:
     """The suite, and what of it is not on this machine, which keeps nobody from running it elsewhere."""
-    from evalwright.dialects import load_suite
+    from evalwright.formats.loading import load_suite
 
     try:
         return load_suite(file, dialect, options=of_format), ()

@@ -8,19 +8,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalwright.convert import agentv_forms
-from evalwright.convert.agentv import write_agentv
-from evalwright.convert.letta import write_letta
 from evalwright.convert.losses import differences
-from evalwright.convert.native import write_native
-from evalwright.convert.northstar import write_northstar
-from evalwright.convert.output import Output
-from evalwright.convert.pixie import write_pixie
-from evalwright.convert.reading import Original, credential_notes, read_original
+from evalwright.convert.original import Original, credential_notes, read_original
 from evalwright.convert.unread import unread_keys
-from evalwright.convert.written import Written
-from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
+from evalwright.formats.agentv import forms as agentv_forms
+from evalwright.formats.agentv.writer import write_agentv
+from evalwright.formats.letta.writer import write_letta
+from evalwright.formats.loading import load_suite
+from evalwright.formats.native.writer import write_native
+from evalwright.formats.northstar.writer import write_northstar
+from evalwright.formats.pixie.writer import write_pixie
+from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.written import Written
 from evalwright.model.suite import Suite
 
 __all__ = ["Conversion", "convert"]

@@ -9,17 +9,16 @@ from typing import Any
 
 import msgspec
 
-from evalwright.convert.brief import brief
-from evalwright.convert.meaning import meant_evaluator, meant_variant
-from evalwright.convert.references import shown
+from evalwright.convert.equivalence import meant_evaluator, meant_variant
 from evalwright.errors import Problem
 from evalwright.files.credentials import credentials
-from evalwright.files.masking import MASKED
+from evalwright.files.masker import MASKED
+from evalwright.formats.shared.references import shown
+from evalwright.formats.shared.without_defaults import brief
 from evalwright.model.case import EvalCase
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
-from evalwright.run.planning import snapshot
 
 __all__ = ["differences"]
 

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 from msgspec import to_builtins
 
-from evalwright.convert.references import NAMED, OWN_NAMES, marked, shown
-from evalwright.dialects import load_suite
 from evalwright.errors import InputError, Problem
 from evalwright.files.credentials import credentials
+from evalwright.formats.loading import load_suite
+from evalwright.formats.shared.references import NAMED, OWN_NAMES, marked, shown
 from evalwright.model.case import EvalCase
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
-from evalwright.run.planning import snapshot
 
 __all__ = ["Original", "credential_notes", "read_original"]
 
@@ -83,8 +82,8 @@ def read_original(source: Path, dialect: str | None, options: Mapping[str, Any])
 
 def _text_with_names(source: Path, options: Mapping[str, Any]) -> str:
     """The files of a suite in which variables are named: `eval.yaml`, or the targets of agentv."""
-    from evalwright.dialects.agentv_messages import Files
-    from evalwright.dialects.agentv_targets import targets_file
+    from evalwright.formats.agentv.messages import Files
+    from evalwright.formats.agentv.targets_file import targets_file
 
     places = [targets_file(options.get("targets"), Files(source.resolve().parent).roots)]
     if source.suffix in (".yaml", ".yml"):

@@ -16,7 +16,7 @@ from evalwright.model.calibration import (
     Share,
 )
 from evalwright.scoring.facts import CellKey
-from evalwright.scoring.judged import JudgedAnswers, Judgement
+from evalwright.scoring.re_judged import JudgedAnswers, Judgement
 from evalwright.statistics.judges import corrected_rate_interval, prediction_powered_mean, rogan_gladen
 from evalwright.statistics.proportions import wilson
 from evalwright.statistics.ranks import spearman

@@ -103,7 +103,7 @@ class _Platform:
 
 async def _document(response: httpx.Response) -> Any:
     """The JSON of a reply. Raises TargetError when it is none, too large, or not whole."""
-    from evalwright.targets.http_body import json_of, pieces
+    from evalwright.targets.http.body import json_of, pieces
 
     async with aclosing(pieces(response, _LARGEST)) as body:
         received = b"".join([piece async for piece in body])

@@ -44,11 +44,11 @@ def build(spec: EvaluatorSpec) -> Evaluator:
     """The evaluator of a plan, behind its extractor and its threshold. Raises InputError like `build_evaluator`."""
     evaluator = build_evaluator(spec.type, spec.config)
     if spec.extractor is not None:
-        from evalwright.evaluators.extracted import Extracted
+        from evalwright.evaluators.conversation.extraction import Extracted
 
         evaluator = Extracted(evaluator, build_extractor(spec.extractor.type, spec.extractor.config))
     if spec.threshold is not None:
-        from evalwright.evaluators.thresholds import Threshold
+        from evalwright.evaluators.combined.thresholds import Threshold
 
         evaluator = Threshold(evaluator, spec.threshold, spec.threshold_op)
     return evaluator

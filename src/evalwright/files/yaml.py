@@ -9,9 +9,9 @@ from typing import Any
 
 import yaml
 
-from evalwright.collector import collector_paused
 from evalwright.errors import InputError, Problem
-from evalwright.files.places import Place
+from evalwright.files.collector import collector_paused
+from evalwright.files.key_paths import Place
 from evalwright.files.yaml_flavours import CORE, TAG, Flavour
 from evalwright.files.yaml_nodes import Lines, compose, lines_of, mistakes_of
 from evalwright.files.yaml_values import Values

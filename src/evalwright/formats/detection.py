@@ -13,7 +13,7 @@ _Head = Mapping[str, Any]
 
 def _agentv(path: Path, head: _Head) -> bool:
     if path.suffix.lower() == ".jsonl":
-        from evalwright.dialects.agentv_file import first_line, is_case
+        from evalwright.formats.agentv.file import first_line, is_case
 
         return is_case(first_line(path))
     named = any(isinstance(head.get(key), list) for key in ("evalcases", "eval_cases", "tests"))
@@ -35,7 +35,7 @@ def _letta(path: Path, head: _Head) -> bool:
 def _northstar(path: Path, head: _Head) -> bool:
     if path.suffix.lower() not in (".json", ".jsonl"):
         return False
-    from evalwright.dialects.northstar import first_record, is_case
+    from evalwright.formats.northstar.suite import first_record, is_case
 
     return is_case(first_record(path, head))
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evalwright import registry
-from evalwright.dialects import fitting
-from evalwright.dialects.agentv_file import lines_beside
 from evalwright.errors import InputError, Problem
+from evalwright.formats.agentv.file import lines_beside
+from evalwright.formats.loading import fitting
 
 if TYPE_CHECKING:
-    from evalwright.dialects.agentv_messages import Files
+    from evalwright.formats.agentv.messages import Files
 
 __all__ = ["Found", "suite_files"]
 
@@ -75,7 +75,7 @@ def _meant(path: Path, dialect: str | None) -> Found:
 
 def _with_patterns(folder: Path) -> Files | None:
     """The repository of a folder, if its `.agentv/config.yaml` says which files are evals."""
-    from evalwright.dialects.agentv_messages import Files
+    from evalwright.formats.agentv.messages import Files
 
     repository = Files(folder.resolve())
     return repository if repository.config.evals is not None else None

@@ -33,7 +33,7 @@ def load_suite(
     Raises InputError with every problem.
     """
     from evalwright import registry
-    from evalwright.collector import collector_paused
+    from evalwright.files.collector import collector_paused
 
     takes_folders = dialect is not None and getattr(registry.load("dialects", dialect), "reads_folders", False)
     is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a name too long
@@ -61,7 +61,7 @@ def _understood(dialect: str, known: Collection[str], options: Mapping[str, Any]
 def fitting(path: Path) -> list[str]:
     """The dialects that a file's keys show."""
     from evalwright import registry
-    from evalwright.dialects.detection import DETECTORS
+    from evalwright.formats.detection import DETECTORS
 
     head = _head(path)
 
@@ -96,7 +96,7 @@ def _must_be_json(path: Path) -> None:
 
 
 def _must_be_no_sidecar(path: Path) -> None:
-    from evalwright.dialects.agentv_file import lines_beside
+    from evalwright.formats.agentv.file import lines_beside
 
     if (lines := lines_beside(path)) is not None:
         raise InputError(Problem(str(path), f"belongs to the cases in {lines.name}: name that file instead"))

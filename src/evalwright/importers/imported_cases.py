@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import msgspec
 
-from evalwright.dialects.mapping import compile_mapping
-from evalwright.dialects.recording import ReadConversation, Recording, RecordReader
-from evalwright.dialects.recordings import Place, Recordings, open_recordings
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
+from evalwright.importers.mapping import compile_mapping
+from evalwright.importers.recording import ReadConversation, Recording, RecordReader
+from evalwright.importers.recordings import Place, Recordings, open_recordings
 
 __all__ = ["ANSWERED", "ImportResult", "check_free", "import_recordings", "write_cases", "write_suite"]
 

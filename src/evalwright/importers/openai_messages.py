@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from evalwright.dialects.importing import ImportResult, import_recordings
-from evalwright.dialects.recording import Complain, Conversation
-from evalwright.dialects.recordings import described, too_deep
+from evalwright.importers.imported_cases import ImportResult, import_recordings
+from evalwright.importers.recording import Complain, Conversation
+from evalwright.importers.recordings import described, too_deep
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
 
 __all__ = ["ImportResult", "OpenAIMessages", "import_file", "read_conversation"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from evalwright.dialects.mapping import MISSING, RecordMapping
-from evalwright.dialects.recordings import MAX_DEPTH, Json, Place, described, too_deep
 from evalwright.errors import Problem
+from evalwright.importers.mapping import MISSING, RecordMapping
+from evalwright.importers.recordings import MAX_DEPTH, Json, Place, described, too_deep
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
 
 __all__ = ["UNKNOWN_TIME", "Complain", "Conversation", "ReadConversation", "RecordReader", "Recording"]

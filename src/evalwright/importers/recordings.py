@@ -10,8 +10,8 @@ from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
-from evalwright.dialects.mapping import MISSING, RecordMapping
 from evalwright.errors import InputError, Problem
+from evalwright.importers.mapping import MISSING, RecordMapping
 
 __all__ = ["MAX_DEPTH", "Json", "Place", "Recordings", "described", "open_recordings", "too_deep"]
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.dialects.recordings import too_deep
-from evalwright.dialects.span_files import WireSpan
+from evalwright.importers.recordings import too_deep
+from evalwright.importers.span_files import WireSpan
 
 __all__ = [
     "Usage",

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from evalwright.dialects.recordings import described
 from evalwright.errors import InputError, Problem
+from evalwright.importers.recordings import described
 
 __all__ = ["Lose", "WireEvent", "WireSpan", "read_spans"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from evalwright.dialects.openai_messages import read_conversation
-from evalwright.dialects.recording import UNKNOWN_TIME, Conversation
-from evalwright.dialects.span_conventions import (
+from evalwright.importers.openai_messages import read_conversation
+from evalwright.importers.recording import UNKNOWN_TIME, Conversation
+from evalwright.importers.span_conventions import (
     Usage,
     content_of,
     input_messages,
@@ -20,7 +20,7 @@ from evalwright.dialects.span_conventions import (
     tool_of,
     usage_of,
 )
-from evalwright.dialects.span_files import WireSpan
+from evalwright.importers.span_files import WireSpan
 from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, ToolResult, Trace, TraceError
 
 __all__ = ["trace_of"]

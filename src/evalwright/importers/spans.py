@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from evalwright.dialects.importing import ANSWERED, ImportResult, check_free, write_cases, write_suite
-from evalwright.dialects.span_files import WireSpan, read_spans
-from evalwright.dialects.span_traces import trace_of
 from evalwright.errors import InputError, Problem, StorageError
+from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
+from evalwright.importers.span_files import WireSpan, read_spans
+from evalwright.importers.span_traces import trace_of
 from evalwright.model.trace import Trace
 
 __all__ = ["OpenInference", "OtlpJson", "import_spans"]

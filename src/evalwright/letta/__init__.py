@@ -6,11 +6,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalwright.letta.datasets import load_dataset
-    from evalwright.letta.decorators import agent_factory, extractor, grader, reward_composer, suite_setup
-    from evalwright.letta.models import AgentState, GradeResult, LettaMessageUnion, PerTurnGrade, RewardOutput, Sample
-    from evalwright.letta.progress import ProgressCallback
-    from evalwright.letta.running import Runner, RunnerResult, SuiteSpec, run_suite
+    from evalwright.formats.letta.surface.datasets import load_dataset
+    from evalwright.formats.letta.surface.decorators import (
+        agent_factory,
+        extractor,
+        grader,
+        reward_composer,
+        suite_setup,
+    )
+    from evalwright.formats.letta.surface.models import (
+        AgentState,
+        GradeResult,
+        LettaMessageUnion,
+        PerTurnGrade,
+        RewardOutput,
+        Sample,
+    )
+    from evalwright.formats.letta.surface.progress import ProgressCallback
+    from evalwright.letta.runner import Runner, RunnerResult, SuiteSpec, run_suite
 
 __all__ = [
     "AgentState",
@@ -33,27 +46,27 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AgentState": "models",
-    "GradeResult": "models",
-    "LettaMessageUnion": "models",
-    "PerTurnGrade": "models",
-    "ProgressCallback": "progress",
-    "RewardOutput": "models",
-    "Runner": "running",
-    "RunnerResult": "running",
-    "Sample": "models",
-    "SuiteSpec": "running",
-    "agent_factory": "decorators",
-    "extractor": "decorators",
-    "grader": "decorators",
-    "load_dataset": "datasets",
-    "reward_composer": "decorators",
-    "run_suite": "running",
-    "suite_setup": "decorators",
+    "AgentState": "formats.letta.surface.models",
+    "GradeResult": "formats.letta.surface.models",
+    "LettaMessageUnion": "formats.letta.surface.models",
+    "PerTurnGrade": "formats.letta.surface.models",
+    "ProgressCallback": "formats.letta.surface.progress",
+    "RewardOutput": "formats.letta.surface.models",
+    "Runner": "letta.runner",
+    "RunnerResult": "letta.runner",
+    "Sample": "formats.letta.surface.models",
+    "SuiteSpec": "letta.runner",
+    "agent_factory": "formats.letta.surface.decorators",
+    "extractor": "formats.letta.surface.decorators",
+    "grader": "formats.letta.surface.decorators",
+    "load_dataset": "formats.letta.surface.datasets",
+    "reward_composer": "formats.letta.surface.decorators",
+    "run_suite": "letta.runner",
+    "suite_setup": "formats.letta.surface.decorators",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f"evalwright.{_MODULES[name]}"), name)

@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects import load_suite
-from evalwright.dialects.letta import Letta
 from evalwright.files import yaml
-from evalwright.letta.progress import LISTENER, Listener, ProgressStyle
-from evalwright.letta.rows import row_of
+from evalwright.formats.letta.rows import row_of
+from evalwright.formats.letta.suite import Letta
+from evalwright.formats.letta.surface.progress import LISTENER, Listener, ProgressStyle
+from evalwright.formats.loading import load_suite
 from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
-from evalwright.run.api import Outcome, RunOptions, open_run
-from evalwright.run.api import run_suite as run
-from evalwright.run.ordered import OrderedCells
+from evalwright.run.start import Outcome, RunOptions, open_run
+from evalwright.run.start import run_suite as run
+from evalwright.stores.ordered import OrderedCells
 
 __all__ = ["Runner", "RunnerResult", "SuiteSpec", "run_suite"]
 

@@ -31,7 +31,7 @@ class ModelChoices:
     def check(self) -> None:
         """Open the files that are named, so that a mistake shows before a run. Raises InputError."""
         if self.replay is not None or self.record is not None:
-            from evalwright.llm.recording import Recorder, Recording
+            from evalwright.llm.recorded_calls import Recorder, Recording
 
             if self.replay is not None:
                 Recording(self.replay)

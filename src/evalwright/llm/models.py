@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.files.masking import MASKED, Masker
+from evalwright.files.masker import MASKED, Masker
+from evalwright.llm.budget import Spending
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, raised_for
 from evalwright.llm.keys import key_of
 from evalwright.llm.libraries import load_library
-from evalwright.llm.recording import Recorder, Recording
+from evalwright.llm.recorded_calls import Recorder, Recording
 from evalwright.llm.replies import writable
-from evalwright.llm.retrying import Gate, Pace, Rules, retried
+from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, route_of
-from evalwright.llm.spending import Spending
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
 from evalwright.model.plan import Price
 

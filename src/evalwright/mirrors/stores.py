@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.files.credentials import credentials
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Store
 from evalwright.model.result import CaseVerdict, EvaluationResult

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.model.summary import ComparisonReport, RunSummary, VariantSummary
-from evalwright.targets.http_config import endpoint_mistakes
+from evalwright.targets.http.config import endpoint_mistakes
 
 __all__ = ["Webhook"]
 

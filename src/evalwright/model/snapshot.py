@@ -6,15 +6,19 @@ without the author's files and without pydantic.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from evalwright.errors import InputError
 from evalwright.model.cell import case_key
 from evalwright.model.conversation import ConversationExpected
 from evalwright.model.plan import EvaluatorSpec
 
-__all__ = ["Case", "Expected"]
+if TYPE_CHECKING:
+    from evalwright.model.case import EvalCase
+
+__all__ = ["Case", "Expected", "snapshot"]
 
 
 class Expected(msgspec.Struct, gc=False):
@@ -69,3 +73,16 @@ class Case(msgspec.Struct, gc=False):
             "expected": msgspec.to_builtins(self.expected),
             "tags": list(self.tags),
         }
+
+
+def snapshot(case: EvalCase | Case) -> Case:
+    """The produced twin of an authored case, as it is run and stored: plain JSON data.
+
+    A `Case` is returned as it is: some formats read their cases as such. Raises InputError for what JSON cannot hold.
+    """
+    if isinstance(case, Case):
+        return case
+    try:
+        return msgspec.json.decode(case.model_dump_json().encode(), type=Case)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"the case {case.id!r} holds what JSON cannot: {error}") from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalwright.northstar.shim import serve
+from evalwright.formats.northstar.shim import serve
 from evalwright.run.scripts import run_with
 
 run_with(serve, "evalwright.northstar")

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 _PLACES = {
-    "capture.recording": (
+    "capture.observations": (
         "InstrumentationHandler", "add_handler", "flush", "observe", "remove_handler", "start_observation",
     ),
     "capture.spans": (
@@ -17,29 +17,29 @@ _PLACES = {
         "ToolDefinition", "ToolResultMessage", "UserMessage",
     ),
     "capture.tree": ("MemoryTraceHandler", "ObservationNode"),
-    "capture.wrapping": (
+    "capture.wrap": (
         "WrapRegistryMissError", "WrapTypeMismatchError", "clear_eval_input", "clear_eval_output", "get_eval_input",
         "get_eval_output", "init_eval_output", "set_eval_input", "wrap",
     ),
-    "pixie.agent_evaluator": ("create_agent_evaluator",),
-    "pixie.config": ("PixieConfig", "RateLimitConfig", "get_config"),
-    "pixie.dataset_store": ("Dataset", "DatasetStore"),
-    "pixie.evals": (
+    "formats.pixie.surface.agent_evaluator": ("create_agent_evaluator",),
+    "formats.pixie.surface.config": ("PixieConfig", "RateLimitConfig", "get_config"),
+    "formats.pixie.surface.dataset_store": ("Dataset", "DatasetStore"),
+    "formats.pixie.surface.evals": (
         "AnswerCorrectness", "AnswerRelevancy", "AutoevalsAdapter", "Battle", "ClosedQA", "ContextRelevancy",
         "EmbeddingSimilarity", "EvalAssertionError", "ExactMatch", "Factuality", "Faithfulness", "Humor", "JSONDiff",
         "LevenshteinMatch", "ListContains", "Moderation", "NumericDiff", "Possible", "ScoreThreshold", "Security",
         "Sql", "Summary", "Translation", "ValidJSON", "as_evaluable", "assert_dataset_pass", "assert_pass",
         "capture_traces", "create_llm_evaluator", "last_llm_call", "root", "run_and_evaluate",
     ),
-    "pixie.evaluable": ("UNSET", "Evaluable", "NamedData", "TestCase", "collapse_named_data"),
-    "pixie.evaluation": ("Evaluation", "Evaluator", "evaluate"),
-    "pixie.instrumentation": ("enable_llm_tracing", "init"),
-    "pixie.rates": ("configure_rate_limits",),
-    "pixie.runnable": ("Runnable",),
-    "pixie.scorecard": (
+    "formats.pixie.surface.evaluable": ("UNSET", "Evaluable", "NamedData", "TestCase", "collapse_named_data"),
+    "formats.pixie.surface.evaluation": ("Evaluation", "Evaluator", "evaluate"),
+    "formats.pixie.surface.instrumentation": ("enable_llm_tracing", "init"),
+    "formats.pixie.surface.rates": ("configure_rate_limits",),
+    "formats.pixie.surface.runnable": ("Runnable",),
+    "formats.pixie.surface.scorecard": (
         "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard",
     ),
-    "pixie.trace_store": ("enable_storage",),
+    "formats.pixie.surface.trace_store": ("enable_storage",),
 }  # fmt: skip
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 

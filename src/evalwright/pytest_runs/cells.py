@@ -13,18 +13,18 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
+from evalwright.files.plain import plain
+from evalwright.formats.pixie.observer import PASSES, Note
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Trace, TraceError
-from evalwright.pixie.noting import PASSES, Note
+from evalwright.pytest_runs.registered import TestOutcome, said
 from evalwright.pytest_runs.spool import Record
-from evalwright.pytest_runs.stand_ins import TestOutcome, said
 from evalwright.run.failures import evaluator_failure
-from evalwright.run.judging import result_of
+from evalwright.run.judge import result_of
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.failures import target_failure
-from evalwright.targets.plain import plain
 
 __all__ = ["CRITERIA", "VARIANT", "begun", "of_notes", "of_outcome", "record_of"]
 
@@ -94,7 +94,7 @@ def of_notes(test: str, position: int, case_id: str, notes: Sequence[Note]) -> R
 
 
 def _of_note(test: str, position: int, case_id: str, note: Note) -> Record:
-    from evalwright.pixie.target import observed_answer
+    from evalwright.formats.pixie.target import observed_answer
 
     replaced: list[str] = []
     fields = _fields(note, replaced)
@@ -147,7 +147,7 @@ def _collapsed(items: Sequence[dict[str, Any]]) -> Any:
 
 def _specs(note: Note) -> list[EvaluatorSpec]:
     """Evaluators that a later judgement can make again by name or file; the others without what they said."""
-    from evalwright.pixie.evaluation import label_of
+    from evalwright.formats.pixie.surface.evaluation import label_of
 
     seen: dict[str, int] = {}
     specs = []
@@ -179,7 +179,7 @@ def _kind(evaluator: Any) -> tuple[str, dict[str, Any]] | None:
 
 
 def _results(note: Note, trace: Trace, specs: Sequence[EvaluatorSpec]) -> list[EvaluationResult]:
-    from evalwright.pixie.evaluator import judgement
+    from evalwright.formats.pixie.evaluator import judgement
 
     if note.error is not None:
         missing = TraceError("no_output", f"the application gave no output: {trace.error.message}")  # type: ignore[union-attr]

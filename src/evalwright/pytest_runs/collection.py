@@ -10,7 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan, Plugin, Variant
 from evalwright.model.snapshot import Case
 from evalwright.pytest_runs.cells import CRITERIA, VARIANT

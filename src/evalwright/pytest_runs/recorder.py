@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 if TYPE_CHECKING:
+    from evalwright.formats.pixie.observer import Note
     from evalwright.model.snapshot import Case
-    from evalwright.pixie.noting import Note
     from evalwright.pytest_runs.spool import Record, Spool
 
 __all__ = ["Recorder"]
@@ -91,9 +91,9 @@ class Recorder:
     @_harmless
     def begin(self, note: Note) -> None:
         """An input is about to be judged."""
+        from evalwright.files.plain import plain
         from evalwright.model.snapshot import Case
         from evalwright.pytest_runs.cells import begun
-        from evalwright.targets.plain import plain
 
         test = self._test
         with self._lock:
@@ -180,9 +180,9 @@ class Recorder:
 
     def _opened(self) -> Spool:
         if self._spool is None:
-            from evalwright.pytest_runs.gathering import session_plan
+            from evalwright.pytest_runs.collection import session_plan
             from evalwright.pytest_runs.spool import Spool
-            from evalwright.stores.lines import reserved_words
+            from evalwright.stores.local_files.lines import reserved_words
 
             words = reserved_words(session_plan(self._root, datetime.now(UTC)))
             self._spool = Spool(self._folder, self._process, words)

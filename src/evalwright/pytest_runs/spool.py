@@ -14,12 +14,12 @@ from typing import NamedTuple
 import msgspec
 
 from evalwright.files.durable import AppendFile
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.stores.lines import LineEncoder
+from evalwright.stores.local_files.lines import LineEncoder
 from evalwright.stores.run_ids import safe_id
 
 __all__ = ["Place", "Record", "Spool", "parts_of", "places_in", "records_at"]

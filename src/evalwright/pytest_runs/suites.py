@@ -15,24 +15,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from evalwright.dialects import load_suite
 from evalwright.errors import InputError
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
+from evalwright.formats.loading import load_suite
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Answer, Trace
 from evalwright.pytest_runs.cells import VARIANT
-from evalwright.pytest_runs.keeping import Recorder
+from evalwright.pytest_runs.recorder import Recorder
 from evalwright.pytest_runs.spool import Record, parts_of
 from evalwright.reports.text import one_line
-from evalwright.run.asking import models_of
-from evalwright.run.mirroring import Mirroring
+from evalwright.run.loop import work
+from evalwright.run.models import models_of
 from evalwright.run.options import RunOptions
-from evalwright.run.planning import chosen_cases, plan_of
-from evalwright.run.session import work
+from evalwright.run.plan import chosen_cases, plan_of
 from evalwright.run.state import RunState
+from evalwright.run.steps.mirror import Mirroring
 from evalwright.scoring.tally import Tally
 from evalwright.stores.memory import MemoryStore
 
@@ -221,9 +221,9 @@ class CaseUnderTest:
 
 
 def _answer(case: Case, output: Any) -> Answer:
-    from evalwright.pixie.target import observed_answer
+    from evalwright.files.plain import plain
+    from evalwright.formats.pixie.target import observed_answer
     from evalwright.targets.answers import answer_of
-    from evalwright.targets.plain import plain
 
     shown = case.extra.get("eval_input")
     if shown is None and isinstance(output, dict) and output.keys() & _ANSWER_KEYS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint, harmless

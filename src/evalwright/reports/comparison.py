@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from evalwright.decisions.comparison import EvaluatorComparison, RunComparison, Side, VariantComparison
 from evalwright.reports import numbers
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import Paint, Table, one_line
-from evalwright.scoring.comparison import EvaluatorComparison, RunComparison, Side, VariantComparison
 
 __all__ = ["comparison_of_runs"]
 

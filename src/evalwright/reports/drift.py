@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evalwright.decisions.drift import Drift, MeasureChange
 from evalwright.reports import numbers
 from evalwright.reports.markdown import code
-from evalwright.scoring.drift import Drift, MeasureChange
 
 __all__ = ["drift_lines"]
 

@@ -6,7 +6,7 @@ import msgspec
 
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
-from evalwright.reports.shortfalls import newest_verdicts
+from evalwright.reports.failures import newest_verdicts
 
 __all__ = ["Json"]
 

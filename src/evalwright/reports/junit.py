@@ -9,7 +9,7 @@ from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
-from evalwright.reports.shortfalls import newest_verdicts
+from evalwright.reports.failures import newest_verdicts
 
 __all__ = ["JUnit"]
 

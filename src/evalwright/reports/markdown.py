@@ -13,7 +13,7 @@ from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
 from evalwright.reports.calibration import calibration_mark
-from evalwright.reports.shortfalls import shortfalls
+from evalwright.reports.failures import shortfalls
 from evalwright.reports.text import one_line
 
 __all__ = ["Markdown"]

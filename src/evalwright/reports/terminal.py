@@ -17,8 +17,8 @@ from evalwright.model.summary import (
 )
 from evalwright.reports import numbers
 from evalwright.reports.calibration import calibration_mark
+from evalwright.reports.failures import Shortfalls
 from evalwright.reports.scores import score_lines
-from evalwright.reports.shortfalls import Shortfalls
 from evalwright.reports.text import Paint, Styled, Table, one_line
 
 __all__ = ["cell_name", "comparison_lines", "run_lines", "shortfall_lines"]

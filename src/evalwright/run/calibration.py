@@ -12,21 +12,21 @@ from pathlib import Path
 
 import msgspec
 
-from evalwright.dialects.labels import read_labels
+from evalwright.decisions.calibration import calibrate
 from evalwright.errors import InputError, Problem
-from evalwright.evaluators.needs import calls_models
+from evalwright.evaluators.traits import calls_models
 from evalwright.files.durable import replace_file
 from evalwright.files.jsonl import lines_of
+from evalwright.importers.labels import read_labels
 from evalwright.model.calibration import CalibrationReport, JudgeCalibration, Label
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
-from evalwright.run.labelling import labels_of
+from evalwright.run.label_sheet import labels_of
+from evalwright.run.locations import find_run
 from evalwright.run.origin import plan_of_run
-from evalwright.run.places import find_run
-from evalwright.scoring.calibration import calibrate
 from evalwright.scoring.fold import fold
-from evalwright.scoring.judged import judged_answers
+from evalwright.scoring.re_judged import judged_answers
 
 __all__ = ["CALIBRATION", "LABELS", "calibrate_run", "keep_calibration", "mark_judges"]
 

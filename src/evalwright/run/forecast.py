@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.evaluators.needs import calls_models
+from evalwright.evaluators.traits import calls_models
 from evalwright.model.plan import EvaluatorSpec, Plan, Price
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
-from evalwright.run.planning import chosen_cases, plan_of
+from evalwright.run.plan import chosen_cases, plan_of
 
 __all__ = ["Forecast", "forecast"]
 

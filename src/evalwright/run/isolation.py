@@ -20,8 +20,8 @@ from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, TraceError
+from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import build_target
-from evalwright.workspaces.current import workspace_path
 
 __all__ = ["Isolated", "Request"]
 

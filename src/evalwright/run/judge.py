@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
 from evalwright.evaluators.build import build
-from evalwright.evaluators.needs import calls_models
+from evalwright.evaluators.traits import calls_models
+from evalwright.files.plain import plain
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import Evaluator
@@ -23,7 +24,6 @@ from evalwright.run.failures import evaluator_failure, timed_out
 from evalwright.run.limits import Watchdog
 from evalwright.scoring.bands import banded_verdict
 from evalwright.scoring.verdict import cell_verdict
-from evalwright.targets.plain import plain
 
 __all__ = ["Judge", "append", "ask_models", "result_of"]
 

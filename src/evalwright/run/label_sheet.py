@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from evalwright.dialects.labels import Row
 from evalwright.errors import Problem, did_you_mean
+from evalwright.importers.labels import Row
 from evalwright.model.calibration import Label
 from evalwright.scoring.facts import CellKey
-from evalwright.scoring.judged import JudgedAnswers
+from evalwright.scoring.re_judged import JudgedAnswers
 
 __all__ = ["labels_of"]
 

@@ -18,7 +18,7 @@ import msgspec
 from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.files.credentials import is_credential
 from evalwright.files.durable import replace_file, storage_error
-from evalwright.files.masking import Masker, expand
+from evalwright.files.masker import Masker, expand
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, Store
 from evalwright.registry import load
@@ -156,7 +156,7 @@ def _noted(folder: Path, secrets: Mapping[str, str]) -> Place:
 
 def _authored(note: _Note) -> dict[str, Any]:
     """The store's configuration in the suite as it is now, if it still names the same kind of store."""
-    from evalwright.dialects import load_suite
+    from evalwright.formats.loading import load_suite
 
     with suppress(EvalwrightError, OSError):
         store = load_suite(Path(note.config_path), note.dialect, to_run=False).store

@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 from evalwright.errors import Interrupted
-from evalwright.llm.current import InUse, in_use
 from evalwright.model.chat import Models
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.clock import Clock
 from evalwright.run.history import History
-from evalwright.run.judging import Judge
+from evalwright.run.judge import Judge
 from evalwright.run.limits import Watchdog, exits_refused
-from evalwright.run.mirroring import Mirroring
-from evalwright.run.prints import prints_to_stderr
-from evalwright.run.replaying import processes_for, replay_in_processes
+from evalwright.run.replay import processes_for, replay_in_processes
 from evalwright.run.runner import Runner
 from evalwright.run.state import RunState
+from evalwright.run.steps.mirror import Mirroring
 from evalwright.scoring.tally import Tally
+from evalwright.session import InUse, in_use
+from evalwright.session.stdout import prints_to_stderr
 from evalwright.targets.build import build_target
 
 __all__ = ["Watch", "targets_of", "work"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.chat import Models
 from evalwright.model.plan import Plan

@@ -18,7 +18,7 @@ from evalwright.model.trace import Trace
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
-    from evalwright.run.reevaluate import CaseOf
+    from evalwright.run.re_evaluate import CaseOf
 
 __all__ = ["case_finder", "plan_of_run", "runnable", "with_evaluators"]
 
@@ -30,7 +30,7 @@ def plan_of_run(reader: RunReader) -> Plan:
     if not Path(reader.location).is_dir():
         return _plan_of_records(reader)
     from evalwright.run.options import RunOptions
-    from evalwright.run.planning import plan_of
+    from evalwright.run.plan import plan_of
 
     plan = plan_of(_foreign_suite(reader), RunOptions())
     plan.run_id = Path(reader.location).name
@@ -106,7 +106,7 @@ def _stands_in(name: str, config: Mapping[str, Any]) -> bool:
 
 def _as_authored(plan: Plan) -> tuple[Plan, dict[str, str]] | None:
     """The plan with the secrets that its suite file holds literally, if that file is still the same."""
-    from evalwright.run.planning import config_hash
+    from evalwright.run.plan import config_hash
 
     suite = _suite_of_origin(plan)
     if suite is None or config_hash(suite) != plan.config_hash:
@@ -147,13 +147,13 @@ def _by_id(cases: dict[str, Case], location: str) -> CaseOf:
 
 
 def _foreign_suite(reader: RunReader) -> Suite:
-    from evalwright.dialects.evalh import plan_of_foreign
+    from evalwright.formats.native.suite import plan_of_foreign
 
     return plan_of_foreign(Path(reader.location) / "config.yaml")
 
 
 def _foreign_cases(reader: RunReader) -> list[Case]:
-    from evalwright.run.planning import snapshot
+    from evalwright.model.snapshot import snapshot
 
     return [snapshot(case) for case in _foreign_suite(reader).cases]
 
@@ -180,7 +180,7 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
 
 def _suite_of_origin(plan: Plan) -> Suite | None:
     """The suite file as it is now, if it is still there and sound: a new evaluator may have been added to it."""
-    from evalwright.dialects import load_suite
+    from evalwright.formats.loading import load_suite
 
     try:
         return load_suite(Path(plan.config_path), plan.dialect, to_run=False)

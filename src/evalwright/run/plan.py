@@ -12,14 +12,14 @@ from pathlib import Path
 import msgspec
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import Plan, Variant
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
 
-__all__ = ["any_chosen", "chosen_cases", "config_hash", "documents", "plan_of", "snapshot"]
+__all__ = ["any_chosen", "chosen_cases", "config_hash", "documents", "plan_of"]
 
 
 MOST_TRIALS = 10_000
@@ -129,13 +129,3 @@ def _globbed(case_id: str, glob: str) -> bool:
     if opened and closed:
         return any(_globbed(case_id, before + choice + after) for choice in inside.split(","))
     return fnmatch.fnmatchcase(case_id, glob)
-
-
-def snapshot(case: EvalCase | Case) -> Case:
-    """The authored case as it is run and stored: plain JSON data. Some dialects make such cases themselves."""
-    if isinstance(case, Case):
-        return case
-    try:
-        return msgspec.json.decode(case.model_dump_json().encode(), type=Case)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"the case {case.id!r} holds what JSON cannot: {error}") from error

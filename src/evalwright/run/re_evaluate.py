@@ -21,19 +21,19 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted
-from evalwright.llm.current import close_models
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.clock import Clock
-from evalwright.run.judging import Judge, append, ask_models
+from evalwright.run.judge import Judge, append, ask_models
 from evalwright.run.limits import Interrupts, Watchdog, exits_refused
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
-from evalwright.run.workspaces import StoredArtifacts
+from evalwright.run.steps.workspace import StoredArtifacts
 from evalwright.scoring.tally import Tally
+from evalwright.session import close_models
 
 __all__ = ["CaseOf", "judge_again", "next_message", "processors"]
 

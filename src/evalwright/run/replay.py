@@ -28,18 +28,18 @@ from evalwright.errors import EvalwrightError, StorageError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.trace import Answer, TraceError
-from evalwright.run.cells import Cell, Grid
 from evalwright.run.clock import Clock
-from evalwright.run.judging import Judge, append, ask_models
+from evalwright.run.grid import Cell, Grid
+from evalwright.run.judge import Judge, append, ask_models
 from evalwright.run.limits import Watchdog, exits_refused
-from evalwright.run.pricing import Pricing
-from evalwright.run.prints import prints_to_stderr
-from evalwright.run.reevaluate import next_message, processors
+from evalwright.run.re_evaluate import next_message, processors
 from evalwright.run.state import RunState
-from evalwright.run.tracing import trace_of
+from evalwright.run.steps.price import Pricing
+from evalwright.run.trace_record import trace_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
-from evalwright.stores.local_run import LocalWriter
+from evalwright.session.stdout import prints_to_stderr
+from evalwright.stores.local_files.run import LocalWriter
 from evalwright.targets.failures import target_failure
 
 __all__ = ["processes_for", "replay_in_processes"]

@@ -19,18 +19,18 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
-from evalwright.run.calling import GRACE, Call, deadline_in, failure_in, retriable
-from evalwright.run.cells import Cell, Grid
+from evalwright.run.call import GRACE, Call, deadline_in, failure_in, retriable
 from evalwright.run.clock import Clock
-from evalwright.run.enriching import Enriching
+from evalwright.run.grid import Cell, Grid
 from evalwright.run.history import History, unjudged_traces
-from evalwright.run.judging import Judge, append
+from evalwright.run.judge import Judge, append
 from evalwright.run.limits import Watchdog
-from evalwright.run.mirroring import Mirroring
-from evalwright.run.pricing import Pricing
 from evalwright.run.state import RunState
-from evalwright.run.tracing import trace_of
-from evalwright.run.workspaces import Workspaces
+from evalwright.run.steps.enrich import Enriching
+from evalwright.run.steps.mirror import Mirroring
+from evalwright.run.steps.price import Pricing
+from evalwright.run.steps.workspace import Workspaces
+from evalwright.run.trace_record import trace_of
 from evalwright.scoring.tally import Tally
 from evalwright.targets.failures import target_failure
 from evalwright.targets.threads import Threads

@@ -10,25 +10,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
-from evalwright.llm.current import in_use
 from evalwright.model.chat import Models
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.registry import load
-from evalwright.run.asking import models_of
-from evalwright.run.mirroring import Mirroring
+from evalwright.run.locations import address_of, find_run, store_of
+from evalwright.run.models import models_of
 from evalwright.run.options import Outcome, RunOptions
-from evalwright.run.places import address_of, find_run, store_of
 from evalwright.run.state import RunState
+from evalwright.run.steps.mirror import Mirroring
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
+from evalwright.session import in_use
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.history import History
-    from evalwright.run.session import Watch
+    from evalwright.run.loop import Watch
 
 __all__ = ["Outcome", "RunOptions", "open_run", "re_evaluate", "resume", "retry", "run_suite"]
 
@@ -38,9 +38,9 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
 
     Raises InputError (nothing was run) or StorageError (what was written stays valid, `resume` goes on).
     """
-    from evalwright.run.keys import with_keys
-    from evalwright.run.planning import chosen_cases, documents, plan_of
-    from evalwright.run.session import targets_of
+    from evalwright.run.loop import targets_of
+    from evalwright.run.missing_keys import with_keys
+    from evalwright.run.plan import chosen_cases, documents, plan_of
 
     options = options or RunOptions()
     masker = Masker.of(suite.secrets, os.environ)
@@ -62,7 +62,7 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
 
 def resume(run_dir: Path, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is."""
-    from evalwright.run.keys import must_have_keys
+    from evalwright.run.missing_keys import must_have_keys
 
     with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
@@ -85,7 +85,7 @@ def retry(
     models: ModelChoices | None = None,
 ) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
-    from evalwright.run.keys import must_have_keys
+    from evalwright.run.missing_keys import must_have_keys
 
     with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
@@ -120,9 +120,9 @@ def re_evaluate(
     With `suite` alone, all of its evaluators and its pass criteria instead of the run's own. `concurrency` is the
     number of cells that may wait for models at once.
     """
-    from evalwright.run.keys import must_have_keys
+    from evalwright.run.missing_keys import must_have_keys
     from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
-    from evalwright.run.reevaluate import judge_again, processors
+    from evalwright.run.re_evaluate import judge_again, processors
 
     place = find_run(run_dir, suite.secrets if suite else {})
     with closing(place.store.open(place.run_id)) as writer:
@@ -158,7 +158,7 @@ def open_run(run_dir: Path) -> tuple[RunReader, Plan]:
 
 @contextmanager
 def _opened_for_work(run_dir: Path) -> Iterator[tuple[Path, RunWriter, Plan, History]]:
-    from evalwright.run.cells import Grid
+    from evalwright.run.grid import Grid
     from evalwright.run.history import history_of
     from evalwright.run.origin import runnable
 
@@ -180,8 +180,8 @@ def _work(
     models: Callable[[], Models],
     watch: Watch | None,
 ) -> bool:
-    from evalwright.run.cells import Grid
-    from evalwright.run.session import work
+    from evalwright.run.grid import Grid
+    from evalwright.run.loop import work
 
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
@@ -200,7 +200,7 @@ def _outcome(
     mirrors: Mirroring | None = None,
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
-    from evalwright.run.calibrating import keep_calibration
+    from evalwright.run.calibration import keep_calibration
 
     summary = tally.summary(plan, datetime.now(UTC))
     keep_calibration(writer, plan, summary)

@@ -6,9 +6,9 @@ from datetime import datetime
 
 import msgspec
 
+from evalwright.files.plain import plain
 from evalwright.model.trace import Answer, Output, ToolCall, ToolResult, Trace, TraceError
-from evalwright.run.cells import Cell
-from evalwright.targets.plain import plain
+from evalwright.run.grid import Cell
 
 __all__ = ["trace_of"]
 

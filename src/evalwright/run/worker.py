@@ -15,10 +15,10 @@ import msgspec
 
 from evalwright.model.plan import Variant
 from evalwright.run.isolation import Request
-from evalwright.run.prints import prints_to_stderr
+from evalwright.session.stdout import prints_to_stderr
+from evalwright.session.workspace import working_in
 from evalwright.targets.build import build_target
 from evalwright.targets.failures import target_failure
-from evalwright.workspaces.current import working_in
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
 

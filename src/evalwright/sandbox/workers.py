@@ -88,7 +88,7 @@ class Worker:
 
 def python_command() -> list[str]:
     """An interpreter like this one, without anything of its environment."""
-    return _python("serving", "int(sys.argv[1])")
+    return _python("server", "int(sys.argv[1])")
 
 
 def node_command() -> list[str]:
@@ -96,7 +96,7 @@ def node_command() -> list[str]:
     node = _node()
     if node is None:
         raise EvaluatorError("TypeScript needs node: pip install 'evalwright[typescript]'", "not_started")
-    return [*_python("launching", "sys.argv[1:]"), os.path.realpath(node), str(_HERE / "serving.mjs")]
+    return [*_python("launch", "sys.argv[1:]"), os.path.realpath(node), str(_HERE / "server.mjs")]
 
 
 def _node() -> str | None:

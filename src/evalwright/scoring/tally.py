@@ -17,10 +17,10 @@ from evalwright.model.summary import (
     TrialStatistics,
     VariantSummary,
 )
-from evalwright.scoring.aggregates import Aggregate, aggregate_of
 from evalwright.scoring.counts import VariantCount
 from evalwright.scoring.deltas import Trials, delta
 from evalwright.scoring.facts import ResultLike, TraceLike
+from evalwright.scoring.totals import Aggregate, aggregate_of
 from evalwright.statistics.proportions import wilson
 from evalwright.statistics.trials import share_at_k, share_hat_k
 

@@ -14,10 +14,10 @@ from evalwright.scoring.facts import ResultLike, TraceLike
 __all__ = ["Aggregate", "aggregate_of"]
 
 _KINDS: dict[str, str] = {
-    "agentv": "evalwright.scoring.agentv:AgentvAggregate",
-    "letta": "evalwright.scoring.letta:LettaAggregate",
-    "northstar": "evalwright.scoring.northstar:NorthstarAggregate",
-    "pixie": "evalwright.scoring.pixie:PixieAggregate",
+    "agentv": "evalwright.formats.agentv.totals:AgentvAggregate",
+    "letta": "evalwright.formats.letta.totals:LettaAggregate",
+    "northstar": "evalwright.formats.northstar.totals:NorthstarAggregate",
+    "pixie": "evalwright.formats.pixie.totals:PixieAggregate",
 }
 """Dialect to `module:class`; the class is called with the plan."""
 
@@ -43,7 +43,7 @@ def aggregate_of(plan: Plan) -> Aggregate | None:
     if place is None:
         if plan.gate is None:
             return None
-        place = "evalwright.scoring.gated:GateAggregate"
+        place = "evalwright.formats.native.totals:GateAggregate"
     module, _, name = place.partition(":")
     made: Aggregate = getattr(import_module(module), name)(plan)
     return made

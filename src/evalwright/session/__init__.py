@@ -36,7 +36,7 @@ class InUse:
 def current() -> Models:
     """The models of the run that is going on. Raises RuntimeError outside of one."""
     if not _stack:
-        raise RuntimeError("models are asked within a run only: see evalwright.llm.current.in_use")
+        raise RuntimeError("models are asked within a run only: see evalwright.session.in_use")
     return _stack[-1].get()
 
 

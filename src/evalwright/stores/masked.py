@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 
 __all__ = ["Masked"]
 

@@ -21,7 +21,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
-from evalwright.stores.lines import LineDecoder, LineEncoder
+from evalwright.stores.local_files.lines import LineDecoder, LineEncoder
 
 __all__ = ["MemoryJudgements", "MemoryRun", "MemoryStore"]
 

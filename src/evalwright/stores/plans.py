@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.masking import Masker, expand
+from evalwright.files.masker import Masker, expand
 from evalwright.model.plan import Plan
-from evalwright.stores.lines import newer_version
+from evalwright.stores.local_files.lines import newer_version
 
 __all__ = ["plan_from_json", "plan_to_json"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import TargetError
+from evalwright.files.plain import clean_text, plain
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
-from evalwright.targets.plain import clean_text, plain
 
 __all__ = ["answer_of"]
 

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.files.plain import plain
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
 from evalwright.processes import Captured, Finished, run_command
-from evalwright.targets.plain import plain
+from evalwright.session.workspace import workspace_path
 from evalwright.targets.templates import Template
-from evalwright.workspaces.current import workspace_path
 
 __all__ = ["WORKSPACE", "Command"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import traceback
 
 from evalwright.errors import TargetError
+from evalwright.files.plain import clean_text
 from evalwright.model.trace import TraceError
-from evalwright.targets.plain import clean_text
 
 __all__ = ["stack_of", "target_failure", "text_of"]
 

@@ -13,11 +13,11 @@ from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
+from evalwright.session.workspace import workspace_path
 from evalwright.targets.answers import answer_of
 from evalwright.targets.callables import named_object
-from evalwright.targets.hearing import heard
+from evalwright.targets.captured import heard
 from evalwright.targets.threads import Threads
-from evalwright.workspaces.current import workspace_path
 
 __all__ = ["PythonFunction"]
 

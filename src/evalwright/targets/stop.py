@@ -10,10 +10,10 @@ from typing import Annotated, Any, Protocol
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.llm.current import current
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import TraceMessage
+from evalwright.session import current
 from evalwright.targets.settings import settings
 
 __all__ = ["StopRule", "stop_rule"]

@@ -10,17 +10,17 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem, TargetError
-from evalwright.llm.current import current
+from evalwright.files.plain import clean_text
 from evalwright.model.chat import ChatMessage, ChatRequest, Usage
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
+from evalwright.session import current
 from evalwright.targets.build import build_target
-from evalwright.targets.chat_messages import GOING_ON
-from evalwright.targets.plain import clean_text
+from evalwright.targets.chat.messages import GOING_ON
 from evalwright.targets.settings import settings
-from evalwright.targets.stopping import StopRule, stop_rule
+from evalwright.targets.stop import StopRule, stop_rule
 from evalwright.targets.totals import add_metrics, add_usage, joined
 
 __all__ = ["UserSimulator"]

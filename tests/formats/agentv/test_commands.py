@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from evalwright.dialects import load_suite
 from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
-from evalwright.run.api import open_run, run_suite
+from evalwright.run.start import open_run, run_suite
 
 CHECK = {"name": "l", "type": "latency", "threshold": 60000}
 BY_ID = "print(json.dumps({'text': 'alone ' + sys.argv[1]}))"

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
-from evalwright.dialects import load_suite
+from evalwright.formats.loading import load_suite
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.api import open_run, run_suite
+from evalwright.run.start import open_run, run_suite
 from llm.asking import anthropic, openai
 from targets.loopback import reply, serving
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from evalwright.agentv.results import AgentvResults
-from evalwright.dialects import load_suite
-from evalwright.run.api import open_run, run_suite
+from evalwright.formats.agentv.report import AgentvResults
+from evalwright.formats.loading import load_suite
+from evalwright.run.start import open_run, run_suite
 
 SCORES = {"good": 0.9, "bad": 0.2}
 

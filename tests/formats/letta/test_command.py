@@ -25,7 +25,7 @@ def project(tmp_path):
 
 
 def letta_evals(project, *words):
-    program = "from evalwright.cli.letta_evals import main; main()"
+    program = "from evalwright.cli.letta import main; main()"
     return subprocess.run(
         [sys.executable, "-c", program, *words], cwd=project, capture_output=True, text=True, timeout=60, check=False
     )

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from evalwright.dialects import load_suite
 from evalwright.errors import InputError
-from evalwright.run.api import retry, run_suite
+from evalwright.formats.loading import load_suite
+from evalwright.run.start import retry, run_suite
 
 SUITE = """\
 name: support

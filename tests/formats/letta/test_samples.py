@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.dialects.letta_samples import Samples, Selection
 from evalwright.errors import InputError
+from evalwright.formats.letta.samples import Samples, Selection
 
 
 def read(path, **selection):

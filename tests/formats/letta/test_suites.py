@@ -6,11 +6,11 @@ from contextlib import nullcontext
 
 import pytest
 
-from evalwright.dialects import load_suite
 from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.api import open_run, re_evaluate, run_suite
+from evalwright.run.start import open_run, re_evaluate, run_suite
 
 SUITE = """\
 name: support

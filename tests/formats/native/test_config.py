@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialects.suites import CASES, SOUND, problems, refusal, write
-from evalwright.dialects import load_suite
-from evalwright.dialects.evalh import plan_of_foreign
 from evalwright.errors import InputError
-from evalwright.files.places import Place, steps_of
+from evalwright.files.key_paths import Place, steps_of
+from evalwright.formats.loading import load_suite
+from evalwright.formats.native.suite import plan_of_foreign
 from evalwright.model.plan import RetryRule
+from formats.suites import CASES, SOUND, problems, refusal, write
 
 REMOVED = type("Removed", (), {"__repr__": lambda _: "removed"})()
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dialects.suites import TRACE, refusal
-from evalwright.dialects import evalh_datasets
 from evalwright.errors import InputError, Problem
+from evalwright.formats.native import datasets as evalh_datasets
 from evalwright.model.case import EvalCase
+from formats.suites import TRACE, refusal
 
 TEN = "cases:\n" + "".join(f"- {{id: c{i}, input: {{}}, metadata: {{odd: {i % 2}}}}}\n" for i in range(10))
 

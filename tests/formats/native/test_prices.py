@@ -2,8 +2,8 @@
 
 import pytest
 
-from evalwright.dialects.prices import read_prices
 from evalwright.errors import InputError
+from evalwright.formats.native.prices import read_prices
 from evalwright.model.plan import Price
 
 SOUND = """\

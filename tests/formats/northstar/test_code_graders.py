@@ -6,7 +6,7 @@ import re
 import pytest
 
 from evalwright.northstar import EvalSuite, PythonCodeGrader, RegexGrader, TypeScriptCodeGrader
-from northstar.conversations import case, says
+from formats.northstar.conversations import case, says
 
 GOOD = "def validate(output, case, run):\n    return 'EUR' in output"
 

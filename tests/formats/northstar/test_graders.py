@@ -17,7 +17,7 @@ from evalwright.northstar import (
     default_graders,
     normalize_messages,
 )
-from northstar.conversations import call, case, grade, says, tool
+from formats.northstar.conversations import call, case, grade, says, tool
 
 
 @pytest.mark.parametrize("name", [grader.name for grader in default_graders()])

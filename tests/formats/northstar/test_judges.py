@@ -21,7 +21,7 @@ from evalwright.northstar import (
     numeric_judge_output_model,
     suite_from_config,
 )
-from northstar.conversations import case, says, tool
+from formats.northstar.conversations import case, says, tool
 
 WORDS = {"reason": "because", "feedback": "go on"}
 

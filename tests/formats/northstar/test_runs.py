@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.dialects.northstar_cases import case_of
-from evalwright.evaluators.conversations import normalized
+from evalwright.evaluators.conversation.messages import normalized
+from evalwright.formats.northstar.cases import case_of
 from evalwright.model.snapshot import Case
 from evalwright.northstar import EvalSuite, normalize_messages
-from northstar.conversations import call, case, says, tool
+from formats.northstar.conversations import call, case, says, tool
 
 words = st.text(st.characters(), max_size=8)
 plain = st.recursive(

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.dialects.northstar_traces import steps_in
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.steps import spans_of, steps_of
+from evalwright.evaluators.steps.steps import spans_of, steps_of
+from evalwright.formats.northstar.traces import steps_in
 from evalwright.model.conversation import ConversationExpected, TraceExpected
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.steps import Steps
 from evalwright.model.trace import Output, Span, ToolCall, ToolResult, Trace
 from evalwright.northstar import EvalSuite, HallucinatedToolResultJudge, normalize_trace_payload
-from northstar.conversations import case, says
+from formats.northstar.conversations import case, says
 
 
 def at(second: int) -> str:

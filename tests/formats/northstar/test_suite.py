@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalwright.dialects import load_suite
 from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.reports.cells import Choice, chosen_cells
-from evalwright.run.api import Outcome, RunOptions, open_run, re_evaluate, run_suite
+from evalwright.run.start import Outcome, RunOptions, open_run, re_evaluate, run_suite
 from evalwright.scoring.fold import fold
 
 SAID = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello there."}]

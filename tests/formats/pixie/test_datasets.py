@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from evalwright.dialects import load_suite
-from evalwright.dialects.pixie import datasets_in
 from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.formats.pixie.suite import datasets_in
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.api import RunOptions, open_run, run_suite
+from evalwright.run.start import RunOptions, open_run, run_suite
 
 APP = """
 import pixie

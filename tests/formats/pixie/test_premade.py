@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from evalwright import registry
-from evalwright.dialects import load_suite
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.llm.current import close_models, in_use
+from evalwright.formats.loading import load_suite
 from evalwright.llm.models import LiveModels
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import TraceError
-from evalwright.run.api import open_run, run_suite
+from evalwright.run.start import open_run, run_suite
+from evalwright.session import close_models, in_use
 from evalwright.testing import a_trace
 from llm.asking import openai
 from targets.loopback import serving

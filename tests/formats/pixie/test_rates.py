@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalwright.pixie as pixie
-from evalwright.pixie.config import RateLimitConfig, get_config
-from evalwright.pixie.rates import RateLimiter
+from evalwright.formats.pixie.surface.config import RateLimitConfig, get_config
+from evalwright.formats.pixie.surface.rates import RateLimiter
 
 WIDE = RateLimitConfig(1e9, 1e9, 1e9, 1e9)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalwright.pixie as pixie
-from evalwright.cli.pixie_results import save_results
+from evalwright.cli.pixie.results import save_results
 
 HOSTILE = (
     "</script><script>alert(1)</script>", "</title></style></pre>", "<img src=http://x.example/ onerror=alert(1)>",

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.formats.pixie.assignment import best_pairs
 from evalwright.pixie import Evaluable, JSONDiff, LevenshteinMatch, ListContains, NumericDiff, ValidJSON
-from evalwright.pixie.assignment import best_pairs
 
 
 def scored(evaluator, output, expected):

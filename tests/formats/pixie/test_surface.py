@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import evalwright.pixie as pixie
-from evalwright.pixie.llm_evaluator import UnknownPlaceholderError
+from evalwright.formats.pixie.llm_evaluator import UnknownPlaceholderError
 
 
 async def app(word):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.dialects.environment import Expansion
+from evalwright.formats.shared.environment import Expansion
 
 ENVIRONMENT = {"A": "1", "EMPTY": "", "MY_KEY": "s3cr3t-abc", "PASSWORDS": "hunter2-hunter2"}
 

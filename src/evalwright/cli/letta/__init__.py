@@ -13,7 +13,7 @@ from evalwright.cli import start
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
-    from evalwright.run.api import Outcome
+    from evalwright.run.start import Outcome
 
 __all__ = ["main"]
 
@@ -63,8 +63,8 @@ def _run(
     """Run SUITE and say whether its gate passed."""
     from evalwright.cli.outcome import present, watch_of
     from evalwright.cli.screen import say, warn
-    from evalwright.dialects import load_suite
-    from evalwright.run.api import RunOptions, run_suite
+    from evalwright.formats.loading import load_suite
+    from evalwright.run.start import RunOptions, run_suite
 
     if display not in _DISPLAYS:
         raise InputError(f"--display: expected one of {', '.join(_DISPLAYS)}, found {display!r}")
@@ -127,7 +127,7 @@ def _list_extractors() -> int:
 def _list_graders() -> int:
     """List the functions of graders of the kind tool."""
     from evalwright.cli.screen import say
-    from evalwright.dialects.letta_graders import TOOL_GRADERS
+    from evalwright.formats.letta.graders import TOOL_GRADERS
 
     say(TOOL_GRADERS)
     return 0

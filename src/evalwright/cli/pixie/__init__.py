@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.pixie_tools import TOOLS, refused
+from evalwright.cli.pixie.tools import TOOLS, refused
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ for tool in TOOLS:
 
 
 def _files(path: Path | None) -> list[Path]:
-    from evalwright.dialects.pixie import datasets_in
-    from evalwright.pixie.config import get_config
+    from evalwright.formats.pixie.suite import datasets_in
+    from evalwright.formats.pixie.surface.config import get_config
 
     place = path if path is not None else Path(get_config().dataset_dir)
     if place.is_file():
@@ -46,7 +46,7 @@ def _files(path: Path | None) -> list[Path]:
 @click.option("--no-open", is_flag=True, help="Do not open the scorecard, which else is shown at a terminal.")
 def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: bool) -> int:
     """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
-    from evalwright.cli.pixie_runs import run_files
+    from evalwright.cli.pixie.runs import run_files
     from evalwright.cli.screen import is_terminal, say
 
     files = _files(path)
@@ -69,7 +69,7 @@ def dataset() -> None:
 def create(name: str) -> int:
     """Make an empty dataset called NAME."""
     from evalwright.cli.screen import say
-    from evalwright.pixie.dataset_store import DatasetStore
+    from evalwright.formats.pixie.surface.dataset_store import DatasetStore
 
     try:
         DatasetStore().create(name)
@@ -83,7 +83,7 @@ def create(name: str) -> int:
 def list_datasets() -> int:
     """List the datasets of the configured folder; files that cannot be read are left out."""
     from evalwright.cli.screen import say
-    from evalwright.pixie.dataset_store import DatasetStore
+    from evalwright.formats.pixie.surface.dataset_store import DatasetStore
     from evalwright.reports.text import harmless
 
     rows = DatasetStore().list_details()
@@ -111,8 +111,8 @@ def list_datasets() -> int:
 def save(name: str, select: str, span_name: str | None, expected_output: bool, notes: str | None) -> int:
     """Append a span of the newest recorded trace to the dataset NAME."""
     from evalwright.cli.screen import say
-    from evalwright.pixie.dataset_store import DatasetStore
-    from evalwright.pixie.trace_store import newest_item
+    from evalwright.formats.pixie.surface.dataset_store import DatasetStore
+    from evalwright.formats.pixie.surface.trace_store import newest_item
 
     try:
         item = newest_item(select, span_name)
@@ -143,7 +143,7 @@ def _from_stdin() -> Any:
 def validate(path: Path | None) -> int:
     """Check the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.screen import say, warn
-    from evalwright.dialects.pixie_datasets import read_dataset
+    from evalwright.formats.pixie.datasets import read_dataset
 
     files = _files(path)
     if not files:

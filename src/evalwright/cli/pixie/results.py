@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.files.durable import replace_file
+from evalwright.formats.pixie.surface.config import get_config
+from evalwright.formats.pixie.surface.evaluation import Evaluation
+from evalwright.formats.pixie.surface.scorecard import DatasetEntryResult, DatasetScorecard, save_dataset_scorecard
+from evalwright.formats.pixie.target import collapsed
 from evalwright.model.result import EvaluationResult, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.pixie.config import get_config
-from evalwright.pixie.evaluation import Evaluation
-from evalwright.pixie.scorecard import DatasetEntryResult, DatasetScorecard, save_dataset_scorecard
-from evalwright.pixie.target import collapsed
 
 __all__ = ["Entry", "is_pending", "save_results", "save_scorecard"]
 

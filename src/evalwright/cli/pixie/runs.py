@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from evalwright.cli.pixie_results import Entry, is_pending, save_results, save_scorecard
+from evalwright.cli.pixie.results import Entry, is_pending, save_results, save_scorecard
 from evalwright.cli.screen import say, warn
-from evalwright.dialects import load_suite
 from evalwright.errors import EvalwrightError, InputError
+from evalwright.formats.loading import load_suite
+from evalwright.formats.pixie.surface.config import get_config
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.pixie.config import get_config
 from evalwright.reports.text import harmless, one_line
-from evalwright.run.api import RunOptions, open_run, run_suite
+from evalwright.run.start import RunOptions, open_run, run_suite
 from evalwright.run.state import RunState
 
 __all__ = ["run_files"]

@@ -33,7 +33,7 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
 
     from evalwright.cli.screen import say
     from evalwright.files.dotenv import load_dotenv, nearest_dotenv
-    from evalwright.pixie.tracing import record
+    from evalwright.formats.pixie.trace_files import record
 
     load_dotenv(nearest_dotenv(Path.cwd()))
     try:
@@ -62,7 +62,7 @@ def _object_in(path: Path) -> dict[str, Any]:
 def format_trace(recorded: Path, output: Path) -> int:
     """Make an entry of a dataset from a recorded run."""
     from evalwright.cli.screen import say
-    from evalwright.pixie.tracing import save_entry
+    from evalwright.formats.pixie.trace_files import save_entry
 
     try:
         save_entry(recorded, output)
@@ -79,8 +79,8 @@ def analyze(run_id: str) -> int:
     import asyncio
 
     from evalwright.cli.screen import say
-    from evalwright.pixie.analysis import analyze as analyzed
-    from evalwright.pixie.analysis import read_results
+    from evalwright.formats.pixie.analysis import analyze as analyzed
+    from evalwright.formats.pixie.analysis import read_results
 
     try:
         folder, results = read_results(run_id)
@@ -99,7 +99,7 @@ def analyze(run_id: str) -> int:
 def init(root: Path | None) -> int:
     """Make the folders for datasets, tests and scripts in ROOT (default: PIXIE_ROOT); nothing is overwritten."""
     from evalwright.cli.screen import say
-    from evalwright.pixie.config import get_config
+    from evalwright.formats.pixie.surface.config import get_config
 
     place = root if root is not None else Path(get_config().root)
     for folder in _FOLDERS:

@@ -14,8 +14,8 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.conversations import conversation_of
-from evalwright.evaluators.documents import case_document, run_document
+from evalwright.evaluators.conversation.documents import case_document, run_document
+from evalwright.evaluators.conversation.messages import conversation_of
 from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

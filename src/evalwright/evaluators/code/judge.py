@@ -13,9 +13,9 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.banded import banded
-from evalwright.evaluators.calls import Call, calls_of, messages_of
-from evalwright.evaluators.execution import used_by
+from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.limits.execution import used_by
+from evalwright.evaluators.tools.calls import Call, calls_of, messages_of
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

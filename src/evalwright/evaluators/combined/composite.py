@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem
-from evalwright.evaluators.banded import banded
 from evalwright.evaluators.build import build, build_evaluator
-from evalwright.evaluators.code_judge import asked, script_of
-from evalwright.evaluators.needs import calls_models
+from evalwright.evaluators.code.judge import asked, script_of
+from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.traits import calls_models
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Awaitable
 from typing import Any
 
-from evalwright.evaluators.needs import inherit
+from evalwright.evaluators.traits import inherit
 from evalwright.model.protocols import Evaluator
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from evalwright.evaluators.conversations import conversation_of, expected_of, json_text, latency_of
+from evalwright.evaluators.conversation.messages import conversation_of, expected_of, json_text, latency_of
 from evalwright.evaluators.wording import called_with, listed, number, shown
 from evalwright.model.conversation import ExpectedArguments, ToolUse
 from evalwright.model.result import Evaluation

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from evalwright.evaluators.conversations import conversation_of, expected_of, latency_of
-from evalwright.evaluators.steps import steps_of
+from evalwright.evaluators.conversation.messages import conversation_of, expected_of, latency_of
+from evalwright.evaluators.steps.steps import steps_of
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.needs import inherit
-from evalwright.evaluators.turns import Turn, blocks_of, turns_of
+from evalwright.evaluators.conversation.turns import Turn, blocks_of, turns_of
+from evalwright.evaluators.traits import inherit
 from evalwright.model.protocols import Evaluator, Extractor
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.turns import Turn, assistant_texts
+from evalwright.evaluators.conversation.turns import Turn, assistant_texts
 from evalwright.sandbox.patterns import find_all, search
 
 __all__ = [

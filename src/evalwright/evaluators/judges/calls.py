@@ -11,13 +11,13 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.backends import backend_problem
-from evalwright.evaluators.judges.reading import BadReply
+from evalwright.evaluators.judges.models import backend_problem
+from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
-from evalwright.llm.current import current
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Price
 from evalwright.model.snapshot import Case
+from evalwright.session import current
 
 __all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending"]
 

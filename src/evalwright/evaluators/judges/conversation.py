@@ -9,15 +9,15 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.conversations import conversation_of, expected_of
+from evalwright.evaluators.conversation.messages import conversation_of, expected_of
 from evalwright.evaluators.judges.scales import Scale, Scoring, scale_problem
-from evalwright.evaluators.steps import steps_of
-from evalwright.llm.current import current
+from evalwright.evaluators.steps.steps import steps_of
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.steps import Step, StepEvent
 from evalwright.model.trace import Trace
+from evalwright.session import current
 
 __all__ = [
     "Asked",

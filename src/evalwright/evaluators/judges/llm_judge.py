@@ -9,8 +9,8 @@ from typing import Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.asking import Prompt, Word, ask, cost, failure, spending
-from evalwright.evaluators.judges.showing import DATA_RULE, data_blocks, expectation_of, fields_of
+from evalwright.evaluators.judges.calls import Prompt, Word, ask, cost, failure, spending
+from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, expectation_of, fields_of
 from evalwright.evaluators.judges.verdict import Assertion, Criteria, Rubric, Scale, Verdict, needed
 from evalwright.evaluators.judges.votes import Panel, agreement, first_error, majority, panel_problems
 from evalwright.model.result import Evaluation

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.asking import Prompt, Word, ask, cost, failure, spending
-from evalwright.evaluators.judges.reading import BadReply, only_object, text_in
-from evalwright.evaluators.judges.showing import DATA_RULE, data_blocks, field_of, fields_of
+from evalwright.evaluators.judges.calls import Prompt, Word, ask, cost, failure, spending
+from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, field_of, fields_of
+from evalwright.evaluators.judges.replies import BadReply, only_object, text_in
 from evalwright.evaluators.judges.votes import Panel, first_error, panel_problems
-from evalwright.evaluators.similarity import reference_of, reference_problems
+from evalwright.evaluators.similarity.similarity import reference_of, reference_problems
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

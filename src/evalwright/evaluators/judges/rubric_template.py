@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError
-from evalwright.llm.current import current
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.session import current
 
 __all__ = ["RubricTemplate", "filled"]
 

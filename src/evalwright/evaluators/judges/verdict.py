@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.evaluators.judges.reading import BadReply, number_in, only_object, text_in, truth_in
+from evalwright.evaluators.judges.replies import BadReply, number_in, only_object, text_in, truth_in
 
 __all__ = ["Assertion", "Criteria", "Rubric", "Scale", "Verdict", "needed"]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.asking import Asking, Word, model_problems
+from evalwright.evaluators.judges.calls import Asking, Word, model_problems
 
 __all__ = ["Panel", "agreement", "first_error", "majority", "panel_problems"]
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import Problem
-from evalwright.evaluators.banded import banded
-from evalwright.evaluators.calls import calls_of, messages_of
+from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.tools.calls import calls_of, messages_of
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import Any
 
 from evalwright.errors import InputError
-from evalwright.llm.current import current
 from evalwright.model.chat import Embedding
 from evalwright.registry import load, names
+from evalwright.session import current
 
 __all__ = ["Embed", "embedder", "minilm", "openai_small"]
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem
-from evalwright.evaluators.embedders import Embed, embedder
 from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.similarity.embedders import Embed, embedder
 from evalwright.evaluators.wording import number
 from evalwright.model.chat import ChatRequest, Embedding
 from evalwright.model.result import Evaluation

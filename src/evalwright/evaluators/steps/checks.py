@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from evalwright.evaluators.conversations import expected_of, json_text
-from evalwright.evaluators.steps import steps_of
+from evalwright.evaluators.conversation.messages import expected_of, json_text
+from evalwright.evaluators.steps.steps import steps_of
 from evalwright.evaluators.wording import listed, number
 from evalwright.model.conversation import TraceExpected
 from evalwright.model.result import Evaluation

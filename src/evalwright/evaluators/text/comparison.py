@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalwright.errors import Problem
-from evalwright.evaluators.banded import banded
+from evalwright.evaluators.combined.banded import banded
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

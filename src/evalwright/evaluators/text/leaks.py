@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.asking import Asking, Prompt, Word, ask, cost, failure, model_problems, spending
-from evalwright.evaluators.judges.reading import BadReply, only_object, text_in, truth_in
-from evalwright.evaluators.judges.showing import DATA_RULE, data_blocks
+from evalwright.evaluators.judges.calls import Asking, Prompt, Word, ask, cost, failure, model_problems, spending
+from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks
+from evalwright.evaluators.judges.replies import BadReply, only_object, text_in, truth_in
 from evalwright.evaluators.wording import listed
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import Problem
-from evalwright.evaluators.conversations import conversation_of, json_text
-from evalwright.evaluators.documents import case_document, run_document
+from evalwright.evaluators.conversation.documents import case_document, run_document
+from evalwright.evaluators.conversation.messages import conversation_of, json_text
 from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from evalwright.errors import Problem
-from evalwright.evaluators.banded import banded
-from evalwright.evaluators.calls import Call, calls_of, messages_of
-from evalwright.evaluators.equality import deeply_equal
+from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.tools.calls import Call, calls_of, messages_of
+from evalwright.evaluators.values.equality import deeply_equal
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

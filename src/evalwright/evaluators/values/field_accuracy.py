@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-from evalwright.evaluators.banded import banded
-from evalwright.evaluators.equality import deeply_equal
+from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.values.equality import deeply_equal
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

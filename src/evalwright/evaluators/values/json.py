@@ -12,7 +12,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
-from evalwright.evaluators.schema_patterns import bounded
+from evalwright.evaluators.values.schema_patterns import bounded
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalwright.dialects.agentv_messages import Files
-from evalwright.dialects.agentv_notes import Notes
-from evalwright.dialects.agentv_rubrics import rubric_items
-from evalwright.dialects.agentv_targets import Targets
 from evalwright.errors import InputError, did_you_mean
+from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.rubrics import rubric_items
+from evalwright.formats.agentv.targets_file import Targets
 from evalwright.registry import PREMADE
 
 __all__ = ["Evaluators", "Spec", "unique"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from evalwright.agentv.commands import Command
-from evalwright.agentv.saying import Said
 from evalwright.errors import TargetError
+from evalwright.formats.agentv.commands import Command
+from evalwright.formats.agentv.exchange import Said
 
 __all__ = ["Batch"]
 

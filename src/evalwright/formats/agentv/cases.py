@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from evalwright.collector import collector_paused
-from evalwright.dialects.agentv_evaluators import Evaluators, Spec, unique
-from evalwright.dialects.agentv_file import OUTCOMES, EvalFile, texts_in
-from evalwright.dialects.agentv_messages import (
+from evalwright.errors import InputError, Problem
+from evalwright.files.collector import collector_paused
+from evalwright.formats.agentv.assertions import Evaluators, Spec, unique
+from evalwright.formats.agentv.file import OUTCOMES, EvalFile, texts_in
+from evalwright.formats.agentv.messages import (
     Files,
     chat_of,
     checked_messages,
@@ -21,9 +22,8 @@ from evalwright.dialects.agentv_messages import (
     question_of,
     reference_of,
 )
-from evalwright.dialects.agentv_notes import Notes
-from evalwright.dialects.agentv_targets import Targets
-from evalwright.errors import InputError, Problem
+from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.targets_file import Targets
 from evalwright.model.case import ForeignCase
 
 __all__ = ["Cases", "Defaults"]

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.agentv.health import Health, refused
-from evalwright.agentv.saying import Asked, Said, read_said, said_of
 from evalwright.errors import TargetError
+from evalwright.formats.agentv.exchange import Asked, Said, read_said, said_of
+from evalwright.formats.agentv.health import Health, refused
 from evalwright.processes import Finished, run_command
 
 __all__ = ["Command"]

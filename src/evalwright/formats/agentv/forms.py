@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from evalwright.convert.output import Output
-from evalwright.dialects.agentv_file import read_file
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
+from evalwright.formats.agentv.file import read_file
+from evalwright.formats.shared.output import Output
 
 __all__ = ["holds_cases", "is_lines", "other_place", "to_lines", "to_yaml"]
 

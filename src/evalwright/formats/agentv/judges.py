@@ -14,12 +14,12 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from evalwright.agentv.providers import MODELS, Provider, model_of, provider_of
-from evalwright.agentv.saying import Asked
 from evalwright.errors import EvaluatorError, Problem, TargetError
-from evalwright.evaluators.banded import banded
-from evalwright.evaluators.calls import messages_of
-from evalwright.evaluators.field_accuracy import json_in
+from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.tools.calls import messages_of
+from evalwright.evaluators.values.field_accuracy import json_in
+from evalwright.formats.agentv.exchange import Asked
+from evalwright.formats.agentv.providers import MODELS, Provider, model_of, provider_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

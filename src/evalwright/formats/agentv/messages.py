@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects.agentv_config import Config, config_file, read_config
-from evalwright.dialects.agentv_notes import Notes
 from evalwright.files.images import check_image, inline_image, is_image
+from evalwright.formats.agentv.config import Config, config_file, read_config
+from evalwright.formats.agentv.notes import Notes
 
 __all__ = [
     "Files",

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from msgspec.structs import replace
 
-from evalwright.agentv.commands import Command
-from evalwright.agentv.health import refused
-from evalwright.agentv.saying import Asked, Said, read_said
 from evalwright.errors import TargetError
+from evalwright.formats.agentv.commands import Command
+from evalwright.formats.agentv.exchange import Asked, Said, read_said
+from evalwright.formats.agentv.health import refused
 from evalwright.model.chat import ChatRequest, Waits
 from evalwright.sandbox.patterns import search
 
@@ -117,8 +117,8 @@ class Model:
         self._settings = {"temperature": target.get("temperature"), "max_tokens": target.get("max_output_tokens")}
 
     async def ask(self, asked: Asked, purpose: str) -> Said:
-        from evalwright.llm.current import current
         from evalwright.model.chat import ChatMessage, Purpose
+        from evalwright.session import current
 
         chat = await asked.with_images()
         said = [m for m in chat if m["role"] != "system"] or [{"role": "user", "content": asked.prompt}]

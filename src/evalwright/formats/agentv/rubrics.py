@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from evalwright.dialects.agentv_notes import Notes
+from evalwright.formats.agentv.notes import Notes
 
 __all__ = ["rubric_items"]
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.dialects.agentv_cases import Cases, Defaults
-from evalwright.dialects.agentv_config import read_config
-from evalwright.dialects.agentv_evaluators import Evaluators
-from evalwright.dialects.agentv_file import read_file
-from evalwright.dialects.agentv_messages import Files
-from evalwright.dialects.agentv_targets import Targets, targets_file
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import load_dotenv
+from evalwright.formats.agentv.assertions import Evaluators
+from evalwright.formats.agentv.cases import Cases, Defaults
+from evalwright.formats.agentv.config import read_config
+from evalwright.formats.agentv.file import read_file
+from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.targets_file import Targets, targets_file
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
 

@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any
 
-from evalwright.agentv.batches import Batch
-from evalwright.agentv.commands import Command
-from evalwright.agentv.providers import Model, Provider, provider_of
-from evalwright.agentv.saying import Asked, Said
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.formats.agentv.batches import Batch
+from evalwright.formats.agentv.commands import Command
+from evalwright.formats.agentv.exchange import Asked, Said
+from evalwright.formats.agentv.providers import Model, Provider, provider_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, TraceMessage
-from evalwright.targets.hearing import heard
+from evalwright.targets.captured import heard
 
 __all__ = ["AgentvTarget"]
 

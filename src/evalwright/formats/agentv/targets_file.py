@@ -9,11 +9,11 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects.agentv_target_settings import KEYS, checked
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.credentials import credentials
-from evalwright.files.places import steps_of
+from evalwright.files.key_paths import steps_of
+from evalwright.formats.agentv.target_settings import KEYS, checked
 
 __all__ = ["Targets", "targets_file"]
 

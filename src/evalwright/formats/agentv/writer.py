@@ -8,18 +8,17 @@ from typing import Any
 
 import msgspec
 
-from evalwright.convert.output import Output
-from evalwright.convert.places import Places
-from evalwright.convert.references import NAMED
-from evalwright.convert.written import Written
-from evalwright.dialects.agentv import TIMEOUT
 from evalwright.errors import Problem
 from evalwright.files import yaml
+from evalwright.formats.agentv.suite import TIMEOUT
+from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.portable_paths import Places
+from evalwright.formats.shared.references import NAMED
+from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.registry import PREMADE
-from evalwright.run.planning import snapshot
 
 __all__ = ["write_agentv"]
 

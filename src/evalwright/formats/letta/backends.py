@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.letta.functions import function_at
-from evalwright.letta.models import Sample
+from evalwright.formats.letta.functions import function_at
+from evalwright.formats.letta.surface.models import Sample
 from evalwright.model.chat import ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.targets.threads import Threads
@@ -141,8 +141,8 @@ class _OpenAI:
         return ChatRequest(model or self._model, [], provider="openai", base_url=self._base_url)
 
     async def reply(self, message: str, context: Context) -> Any:
-        from evalwright.llm.current import current
         from evalwright.model.chat import ChatMessage
+        from evalwright.session import current
 
         said: list[ChatMessage] = context.state.setdefault("openai_messages", [])
         said.append(ChatMessage("user", message))

@@ -13,13 +13,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from evalwright.dialects.evalh_file import expectation
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
-from evalwright.evaluators.turns import Turn, blocks_of, turns_of
-from evalwright.letta.decorators import role_of
-from evalwright.letta.messages import trajectory_of
-from evalwright.letta.models import AgentState, Block, GradeResult, RewardOutput, sample_of
-from evalwright.letta.shim import missing, serve
+from evalwright.evaluators.conversation.turns import Turn, blocks_of, turns_of
+from evalwright.formats.letta.shims import missing, serve
+from evalwright.formats.letta.surface.decorators import role_of
+from evalwright.formats.letta.surface.messages import trajectory_of
+from evalwright.formats.letta.surface.models import AgentState, Block, GradeResult, RewardOutput, sample_of
+from evalwright.formats.shared.expectation import expectation
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects.gates import pass_thresholds
 from evalwright.errors import did_you_mean
-from evalwright.files.places import Place
+from evalwright.files.key_paths import Place
+from evalwright.formats.shared.gate_reader import pass_thresholds
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.registry import PREMADE, names
 

@@ -18,11 +18,11 @@ from typing import Any
 import msgspec
 
 from evalwright.files.durable import storage_error
-from evalwright.letta.rows import Row, masked, row_of, sample_fields
+from evalwright.formats.letta.rows import Row, masked, row_of, sample_fields
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter
 from evalwright.model.summary import RunSummary
-from evalwright.run.ordered import OrderedCells
+from evalwright.stores.ordered import OrderedCells
 
 __all__ = ["LettaResults"]
 

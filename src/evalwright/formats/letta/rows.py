@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.letta.models import sample_of
+from evalwright.formats.letta.surface.models import sample_of
+from evalwright.formats.letta.totals import REWARD, grades_of, judges_of
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
-from evalwright.scoring.letta import REWARD, grades_of, judges_of
 
 __all__ = ["Row", "masked", "row_of", "sample_fields"]
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import decoded, lines_of
+from evalwright.files.key_paths import Place
 from evalwright.files.paths import seen_from_here
-from evalwright.files.places import Place
 from evalwright.files.repeats import Repeats
 from evalwright.model.case import ExpectedBehavior, ForeignCase
 

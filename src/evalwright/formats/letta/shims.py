@@ -42,7 +42,8 @@ def _module(name: str, contents: dict[str, Any]) -> ModuleType:
 
 def _evals() -> dict[str, dict[str, Any]]:
     from evalwright import letta
-    from evalwright.letta import decorators, helpers, models, progress, running
+    from evalwright.formats.letta.surface import decorators, helpers, models, progress
+    from evalwright.letta import runner as running
 
     of_decorators = {name: getattr(decorators, name) for name in decorators.__all__ if name.islower()}
     of_models = {name: getattr(models, name) for name in models.__all__ if name[0].isupper()}
@@ -67,7 +68,7 @@ def _evals() -> dict[str, dict[str, Any]]:
 
 
 def _client() -> dict[str, dict[str, Any]]:
-    from evalwright.letta import client, messages, models
+    from evalwright.formats.letta.surface import client, messages, models
 
     types = {name: getattr(messages, name) for name in messages.__all__ if name[0].isupper() and name != "CLASSES"}
     types |= dict.fromkeys(("CreateBlock", "CreateBlockParam"), client.CreateBlock)

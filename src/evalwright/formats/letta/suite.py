@@ -8,19 +8,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects.findings import Findings
-from evalwright.dialects.gates import checked_gate
-from evalwright.dialects.letta_graders import NEED_TRUTH, Graders
-from evalwright.dialects.letta_samples import RESERVED, Samples, Selection
-from evalwright.dialects.letta_target import Target
 from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.evaluators.rubric_template import filled
+from evalwright.evaluators.judges.rubric_template import filled
 from evalwright.files import yaml
-from evalwright.files.places import Place
+from evalwright.files.key_paths import Place
+from evalwright.formats.letta.graders import NEED_TRUTH, Graders
+from evalwright.formats.letta.samples import RESERVED, Samples, Selection
+from evalwright.formats.letta.target_section import Target
+from evalwright.formats.letta.totals import REWARD
+from evalwright.formats.shared.findings import Findings
+from evalwright.formats.shared.gate_reader import checked_gate
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite
-from evalwright.scoring.letta import REWARD
 
 __all__ = ["Letta"]
 

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.evaluators.turns import Turn, assistant_texts
-from evalwright.letta.backends import Backend, Context, backend_of, called, turn_of
-from evalwright.letta.client import Agent, AsyncLetta
-from evalwright.letta.functions import function_at
-from evalwright.letta.models import Sample, sample_of
-from evalwright.letta.progress import Tell, told
+from evalwright.evaluators.conversation.turns import Turn, assistant_texts
+from evalwright.formats.letta.backends import Backend, Context, backend_of, called, turn_of
+from evalwright.formats.letta.functions import function_at
+from evalwright.formats.letta.surface.client import Agent, AsyncLetta
+from evalwright.formats.letta.surface.models import Sample, sample_of
+from evalwright.formats.letta.surface.progress import Tell, told
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
-from evalwright.targets.hearing import heard
+from evalwright.targets.captured import heard
 from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
-    from evalwright.dialects.letta_cache import Cache
+    from evalwright.formats.letta.recorded_results import Cache
 
 __all__ = ["LettaAgent"]
 
@@ -55,7 +55,7 @@ class LettaAgent:
 
     async def open(self) -> None:
         if self._cached is not None:
-            from evalwright.dialects.letta_cache import read_cache
+            from evalwright.formats.letta.recorded_results import read_cache
 
             self._cache = read_cache(Path(self._cached))
         if self._setup is not None:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.files.places import Place
+from evalwright.files.key_paths import Place
 from evalwright.model.plan import Variant
 
 if TYPE_CHECKING:
-    from evalwright.dialects.letta_cache import Cache
+    from evalwright.formats.letta.recorded_results import Cache
 
 __all__ = ["Target"]
 
@@ -79,7 +79,7 @@ class Target:
         return {_SECRET: key} if isinstance(key, str) and key else {}
 
     def _read_cache(self) -> None:
-        from evalwright.dialects.letta_cache import read_cache
+        from evalwright.formats.letta.recorded_results import read_cache
 
         assert self.cached is not None
         self._cache = read_cache(Path(self.cached))

@@ -7,19 +7,18 @@ from typing import Any
 
 import msgspec
 
-from evalwright.convert.gates import written_gate
-from evalwright.convert.output import Output
-from evalwright.convert.places import Places
-from evalwright.convert.written import Written
-from evalwright.dialects.letta_graders import TOOL_GRADERS
 from evalwright.errors import Problem
 from evalwright.files import yaml
+from evalwright.formats.letta.graders import TOOL_GRADERS
+from evalwright.formats.letta.totals import REWARD
+from evalwright.formats.shared.gate_writer import written_gate
+from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.portable_paths import Places
+from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec, Plugin
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.registry import PREMADE
-from evalwright.run.planning import snapshot
-from evalwright.scoring.letta import REWARD
 
 __all__ = ["write_letta"]
 

@@ -10,9 +10,9 @@ import msgspec
 from pydantic import ValidationError
 from pydantic_core import to_jsonable_python
 
-from evalwright.dialects.evalh_file import expectation
 from evalwright.errors import Problem, did_you_mean
-from evalwright.files.places import Place, steps_of
+from evalwright.files.key_paths import Place, steps_of
+from evalwright.formats.shared.expectation import expectation
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from evalwright.dialects.environment import at_home
-from evalwright.dialects.evalh_cases import Tell
-from evalwright.dialects.evalh_datasets import Dataset, Found
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
-from evalwright.files.places import Place, bracketed, steps_of
+from evalwright.files.key_paths import Place, bracketed, steps_of
+from evalwright.formats.native.cases import Tell
+from evalwright.formats.native.datasets import Dataset, Found
+from evalwright.formats.shared.environment import at_home
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
 from evalwright.registry import load

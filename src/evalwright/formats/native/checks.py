@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalwright.errors import did_you_mean
-from evalwright.files.places import Place
+from evalwright.files.key_paths import Place
 
 __all__ = ["ill_named"]
 

@@ -15,12 +15,12 @@ import msgspec
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evalwright.dialects.evalh_cases import FileCase, Tell, checked, fits, plain, take_recording, unknown_keys
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml as yaml_files
 from evalwright.files.jsonl import lines_of, repeated_keys
-from evalwright.files.places import Place, bracketed
+from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.repeats import Repeats
+from evalwright.formats.native.cases import FileCase, Tell, checked, fits, plain, take_recording, unknown_keys
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -18,9 +17,10 @@ from pydantic import (
 )
 
 from evalwright.errors import did_you_mean
-from evalwright.files.places import Place
+from evalwright.files.key_paths import Place
+from evalwright.formats.shared.expectation import expectation
 
-__all__ = ["EvalFile", "EvaluatorSection", "OutputSection", "SystemSection", "expectation", "sound_parts"]
+__all__ = ["EvalFile", "EvaluatorSection", "OutputSection", "SystemSection", "sound_parts"]
 
 Complain = Callable[[Place, str], None]
 
@@ -255,15 +255,6 @@ def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
             complain(place, f"the key {place[-1]!r} is missing")
         else:
             complain(place, f"{expectation(item['msg'])}, found {_shown(item['input'])}")
-
-
-def expectation(message: str) -> str:
-    """What pydantic expected, in the words of somebody who writes the file."""
-    message = re.sub(r"valid dictionary( or instance of \w+)?", "mapping", message.removeprefix("Value error, "))
-    message = (
-        message.replace("Input should be", "expected").replace("a valid ", "a ").replace("a integer", "an integer")
-    )
-    return message[0].lower() + message[1:]
 
 
 def _shown(value: Any) -> str:

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
-from evalwright.dialects.evalh_file import expectation
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
-from evalwright.files.places import dotted
+from evalwright.files.key_paths import dotted
+from evalwright.formats.shared.expectation import expectation
 from evalwright.model.plan import Price
 
 __all__ = ["read_prices"]

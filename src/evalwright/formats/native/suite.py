@@ -11,14 +11,14 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
-from evalwright.dialects.environment import Expansion
-from evalwright.dialects.evalh_checks import ill_named
-from evalwright.dialects.evalh_file import EvalFile, EvaluatorSection, SystemSection, sound_parts
-from evalwright.dialects.findings import Findings
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
+from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.paths import named_in
-from evalwright.files.places import Place, bracketed
+from evalwright.formats.native.checks import ill_named
+from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
+from evalwright.formats.shared.environment import Expansion
+from evalwright.formats.shared.findings import Findings
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RetryRule, RunSettings, Variant
 from evalwright.model.snapshot import Case
@@ -150,7 +150,7 @@ class _Reading:
         named = file.metrics.price_table_path
         if named is None or not to_run:
             return {}
-        from evalwright.dialects.prices import read_prices
+        from evalwright.formats.native.prices import read_prices
 
         try:
             return read_prices(self._path.parent / named)
@@ -223,7 +223,7 @@ class _Reading:
     def _gate(self, file: EvalFile) -> dict[str, Any] | None:
         if file.gate is None:
             return None
-        from evalwright.dialects.gates import checked_gate
+        from evalwright.formats.shared.gate_reader import checked_gate
 
         return checked_gate(
             file.gate, [section.name for section in file.evaluators], self._complain, rewards=file.totals == "letta"

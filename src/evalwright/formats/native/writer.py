@@ -8,19 +8,18 @@ from typing import Any
 
 import msgspec
 
-from evalwright.convert.brief import brief
-from evalwright.convert.gates import written_gate
-from evalwright.convert.output import Output
-from evalwright.convert.places import Places
-from evalwright.convert.references import written
-from evalwright.convert.written import Written
-from evalwright.dialects.environment import SUITE_FOLDER
 from evalwright.files import yaml
+from evalwright.formats.shared.environment import SUITE_FOLDER
+from evalwright.formats.shared.gate_writer import written_gate
+from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.portable_paths import Places
+from evalwright.formats.shared.references import written
+from evalwright.formats.shared.without_defaults import brief
+from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec, Variant
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
-from evalwright.run.planning import snapshot
 
 __all__ = ["CASES", "SUITE", "write_native"]
 

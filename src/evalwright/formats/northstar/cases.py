@@ -14,12 +14,13 @@ from typing import Any
 
 import msgspec
 
-from evalwright.dialects.northstar_ids import Occurrences, ambiguous_ids, oddities
-from evalwright.dialects.northstar_records import EvalCase, Record, checked, parsed_line, records_of
-from evalwright.dialects.northstar_traces import take_trace
 from evalwright.errors import EvalwrightError, InputError, Problem
-from evalwright.evaluators.conversations import RECORDING, calls_in, normalized
+from evalwright.evaluators.conversation.messages import RECORDING, calls_in, normalized
 from evalwright.files.jsonl import lines_of
+from evalwright.files.plain import plain
+from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
+from evalwright.formats.northstar.records import EvalCase, Record, checked, parsed_line, records_of
+from evalwright.formats.northstar.traces import take_trace
 from evalwright.model.conversation import (
     ConversationExpected,
     ExpectedArguments,
@@ -28,7 +29,6 @@ from evalwright.model.conversation import (
 )
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
-from evalwright.targets.plain import plain
 
 __all__ = ["VARIANT", "Cases", "case_of", "trace_of_case"]
 

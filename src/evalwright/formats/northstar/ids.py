@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from evalwright.dialects.northstar_records import Record, parsed_line, records_of
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import lines_of
+from evalwright.files.plain import clean_text
 from evalwright.files.repeats import Repeats
+from evalwright.formats.northstar.records import Record, parsed_line, records_of
 from evalwright.model.cell import case_key
-from evalwright.targets.plain import clean_text
 
 __all__ = ["Occurrences", "ambiguous_ids", "oddities"]
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
-from evalwright.files.places import dotted
+from evalwright.files.key_paths import dotted
 from evalwright.model.conversation_case import (
     ConversationExpectation,
     ExpectedStateTransition,

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects.northstar_cases import VARIANT, Cases
-from evalwright.dialects.northstar_plans import PLANS, configured, plan_of, read_configuration
-from evalwright.dialects.northstar_records import EvalCase, is_lines
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.jsonl import lines_of
+from evalwright.formats.northstar.cases import VARIANT, Cases
+from evalwright.formats.northstar.plans import PLANS, configured, plan_of, read_configuration
+from evalwright.formats.northstar.records import EvalCase, is_lines
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.suite import Suite
 

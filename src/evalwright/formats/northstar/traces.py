@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalwright.errors import did_you_mean
-from evalwright.evaluators.steps import in_order, spans_of
+from evalwright.evaluators.steps.steps import in_order, spans_of
 from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
 from evalwright.model.trace import Trace
 

@@ -8,19 +8,18 @@ from typing import Any
 
 import msgspec
 
-from evalwright.convert.output import Output
-from evalwright.convert.written import Written
-from evalwright.dialects.northstar_plans import PLANS, TRACE, plan_of
 from evalwright.errors import Problem
-from evalwright.evaluators.conversations import RECORDING
-from evalwright.evaluators.steps import steps_of
+from evalwright.evaluators.conversation.messages import RECORDING
+from evalwright.evaluators.steps.steps import steps_of
+from evalwright.formats.northstar.plans import PLANS, TRACE, plan_of
+from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.steps import Steps
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
 from evalwright.registry import PREMADE
-from evalwright.run.planning import snapshot
 
 __all__ = ["write_northstar"]
 

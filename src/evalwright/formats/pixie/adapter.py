@@ -7,9 +7,9 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from evalwright.pixie.evaluable import UNSET, Evaluable, collapse_named_data
-from evalwright.pixie.evaluation import Evaluation
-from evalwright.pixie.scorers import scored
+from evalwright.formats.pixie.scorers import scored
+from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable, collapse_named_data
+from evalwright.formats.pixie.surface.evaluation import Evaluation
 
 __all__ = ["AutoevalsAdapter"]
 

@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.judges.showing import DATA_RULE, data_blocks
+from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks
 from evalwright.files.durable import replace_file
-from evalwright.llm.current import close_models, in_use
+from evalwright.formats.pixie.judge_calls import chat
+from evalwright.formats.pixie.observer import PASSES
+from evalwright.formats.pixie.surface.config import get_config
 from evalwright.llm.models import LiveModels
-from evalwright.pixie.asking import chat
-from evalwright.pixie.config import get_config
-from evalwright.pixie.noting import PASSES
+from evalwright.session import close_models, in_use
 
 __all__ = ["analyze", "read_results"]
 

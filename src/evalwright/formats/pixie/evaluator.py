@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.formats.pixie.observer import PASSES
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.pixie.noting import PASSES
 
 if TYPE_CHECKING:
-    from evalwright.pixie import evaluation
+    from evalwright.formats.pixie.surface import evaluation
 
 __all__ = ["PixieEvaluator", "WrapCheck", "judged", "judgement"]
 
@@ -25,7 +25,7 @@ class PixieEvaluator:
     imports_code = True
 
     def __init__(self, reference: str, folders: list[str]) -> None:
-        from evalwright.pixie.loading import evaluator_at
+        from evalwright.formats.pixie.user_code import evaluator_at
 
         self._evaluator = evaluator_at(reference, [Path(folder) for folder in folders])
 
@@ -39,7 +39,7 @@ async def judged(evaluator: Any, case: Case, trace: Trace) -> Evaluation:
     Raises EvaluatorError when there is no output, or when a scorer says that it had an error, and whatever the
     evaluator raises.
     """
-    from evalwright.pixie.evaluation import said_by
+    from evalwright.formats.pixie.surface.evaluation import said_by
 
     if trace.error is not None:
         raise EvaluatorError(f"the application gave no output: {trace.error.message}", "no_output")
@@ -48,7 +48,7 @@ async def judged(evaluator: Any, case: Case, trace: Trace) -> Evaluation:
 
 def judgement(said: evaluation.Evaluation, threshold: float = PASSES) -> Evaluation:
     """What an evaluator said, as it is stored. Raises EvaluatorError where a score of 0 stands for an exception."""
-    from evalwright.pixie.evaluation import could_not_judge
+    from evalwright.formats.pixie.surface.evaluation import could_not_judge
 
     details = dict(said.details or {})
     if could_not_judge(said):
@@ -59,7 +59,7 @@ def judgement(said: evaluation.Evaluation, threshold: float = PASSES) -> Evaluat
 
 
 def _evaluable(case: Case, trace: Trace) -> Any:
-    from evalwright.pixie.evaluable import UNSET, Evaluable
+    from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable
 
     extra: Mapping[str, Any] = case.extra
     return Evaluable(

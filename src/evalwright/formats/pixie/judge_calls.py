@@ -10,10 +10,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.judges.reading import BadReply, only_object
-from evalwright.llm.current import current
+from evalwright.evaluators.judges.replies import BadReply, only_object
+from evalwright.formats.pixie.surface.rates import paced
 from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
-from evalwright.pixie.rates import paced
+from evalwright.session import current
 
 __all__ = ["EMBEDDER", "JUDGE", "MODERATION", "chat", "embed", "moderate", "structured"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from evalwright.evaluators.judges.reading import BadReply
-from evalwright.evaluators.judges.showing import data_blocks
-from evalwright.pixie.asking import moderate, structured
-from evalwright.pixie.scorers import Score
+from evalwright.evaluators.judges.prompt_data import data_blocks
+from evalwright.evaluators.judges.replies import BadReply
+from evalwright.formats.pixie.judge_calls import moderate, structured
+from evalwright.formats.pixie.scorers import Score
 
 __all__ = ["Choice", "Moderation"]
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 from evalwright.errors import EvaluatorError
-from evalwright.pixie.asking import JUDGE, chat
-from evalwright.pixie.evaluable import UNSET, Evaluable, collapse_named_data
-from evalwright.pixie.evaluation import Evaluation
+from evalwright.formats.pixie.judge_calls import JUDGE, chat
+from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable, collapse_named_data
+from evalwright.formats.pixie.surface.evaluation import Evaluation
 
 __all__ = ["UnknownPlaceholderError", "create_llm_evaluator"]
 

@@ -14,13 +14,13 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
-from evalwright.evaluators.json import schema_problems
+from evalwright.evaluators.values.json import schema_problems
+from evalwright.formats.pixie.evaluator import judged
+from evalwright.formats.pixie.judge_calls import EMBEDDER, JUDGE, MODERATION
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.pixie.asking import EMBEDDER, JUDGE, MODERATION
-from evalwright.pixie.evaluator import judged
 
 _NO_VALUE: tuple[Any, ...] = (None, "", [])
 
@@ -41,7 +41,7 @@ class _Premade(msgspec.Struct, frozen=True, dict=True, kw_only=True):
 
     @cached_property
     def _evaluator(self) -> Any:
-        from evalwright.pixie import evals
+        from evalwright.formats.pixie.surface import evals
 
         config = {name: getattr(self, name) for name in self.__struct_fields__ if name != "field"}
         return getattr(evals, type(self).__name__)(**config)

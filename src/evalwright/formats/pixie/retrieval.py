@@ -7,10 +7,10 @@ import json
 import math
 from typing import Any
 
-from evalwright.evaluators.judges.reading import BadReply
-from evalwright.evaluators.judges.showing import data_blocks
-from evalwright.pixie.asking import embed, structured
-from evalwright.pixie.scorers import Score
+from evalwright.evaluators.judges.prompt_data import data_blocks
+from evalwright.evaluators.judges.replies import BadReply
+from evalwright.formats.pixie.judge_calls import embed, structured
+from evalwright.formats.pixie.scorers import Score
 
 __all__ = ["AnswerCorrectness", "AnswerRelevancy", "ContextRelevancy", "EmbeddingSimilarity", "Faithfulness"]
 

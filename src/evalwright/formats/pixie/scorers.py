@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from evalwright.evaluators.schema_patterns import bounded
-from evalwright.pixie.assignment import best_pairs
+from evalwright.evaluators.values.schema_patterns import bounded
+from evalwright.formats.pixie.assignment import best_pairs
 
 __all__ = [
     "ExactMatch",

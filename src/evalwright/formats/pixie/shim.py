@@ -11,17 +11,17 @@ __all__ = ["serve"]
 
 _MODULES = {
     "pixie": "evalwright.pixie",
-    "pixie.config": "evalwright.pixie.config",
-    "pixie.dataset": "evalwright.pixie.dataset_store",
-    "pixie.dataset.store": "evalwright.pixie.dataset_store",
-    "pixie.eval": "evalwright.pixie.evals",
-    "pixie.eval.evaluable": "evalwright.pixie.evaluable",
-    "pixie.eval.evaluation": "evalwright.pixie.evaluation",
-    "pixie.eval.rate_limiter": "evalwright.pixie.rates",
-    "pixie.evals": "evalwright.pixie.evals",
-    "pixie.harness": "evalwright.pixie.runnable",
-    "pixie.harness.runnable": "evalwright.pixie.runnable",
-    "pixie.instrumentation": "evalwright.pixie.instrumentation",
+    "pixie.config": "evalwright.formats.pixie.surface.config",
+    "pixie.dataset": "evalwright.formats.pixie.surface.dataset_store",
+    "pixie.dataset.store": "evalwright.formats.pixie.surface.dataset_store",
+    "pixie.eval": "evalwright.formats.pixie.surface.evals",
+    "pixie.eval.evaluable": "evalwright.formats.pixie.surface.evaluable",
+    "pixie.eval.evaluation": "evalwright.formats.pixie.surface.evaluation",
+    "pixie.eval.rate_limiter": "evalwright.formats.pixie.surface.rates",
+    "pixie.evals": "evalwright.formats.pixie.surface.evals",
+    "pixie.harness": "evalwright.formats.pixie.surface.runnable",
+    "pixie.harness.runnable": "evalwright.formats.pixie.surface.runnable",
+    "pixie.instrumentation": "evalwright.formats.pixie.surface.instrumentation",
     "pixie.storage": "evalwright.pixie",
     "pixie.storage.evaluable": "evalwright.pixie",
 }
@@ -48,7 +48,7 @@ def serve() -> None:
 
 def _serve_scorers() -> None:
     """The scorers without models of `autoevals`, for users' files that name them where that is not installed."""
-    from evalwright.pixie import scorers
+    from evalwright.formats.pixie import scorers
 
     package = sys.modules["autoevals"] = ModuleType("autoevals", "Served by evalwright: autoevals is not installed.")
     package.__path__ = []

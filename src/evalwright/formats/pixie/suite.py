@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects.pixie_datasets import Dataset, read_dataset
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import load_dotenv, nearest_dotenv
 from evalwright.files.settings import positive_number
+from evalwright.formats.pixie.datasets import Dataset, read_dataset
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 

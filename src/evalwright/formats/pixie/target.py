@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evalwright.capture.recording import init
-from evalwright.capture.wrapping import WrapRegistryMissError, WrapTypeMismatchError, init_eval_output, set_eval_input
+from evalwright.capture.observations import init
+from evalwright.capture.wrap import WrapRegistryMissError, WrapTypeMismatchError, init_eval_output, set_eval_input
 from evalwright.errors import InputError
+from evalwright.formats.pixie.surface.runnable import arguments_model, is_runnable
+from evalwright.formats.pixie.user_code import runnable_at
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output, TraceError
-from evalwright.pixie.loading import runnable_at
-from evalwright.pixie.runnable import arguments_model, is_runnable
-from evalwright.targets.hearing import heard
+from evalwright.targets.captured import heard
 from evalwright.targets.threads import Threads
 
 __all__ = ["Application", "PixieApp", "observed_answer"]
@@ -67,7 +67,7 @@ class PixieApp:
         values = {one["name"]: one["value"] for one in extra["eval_input"]}
         if not self._trusted:
             return values
-        from evalwright.pixie.rebuilding import rebuilt
+        from evalwright.formats.pixie.rebuilding import rebuilt
 
         return {name: rebuilt(value, self._trusted) for name, value in values.items()}
 

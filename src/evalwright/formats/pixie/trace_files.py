@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright.capture.recording import add_handler, current_span, init, listening
+from evalwright.capture.observations import add_handler, current_span, init, listening
 from evalwright.capture.spans import LLMSpan
-from evalwright.capture.wrapping import Wrapped, watch_all_wraps, watch_wraps
+from evalwright.capture.wrap import Wrapped, watch_all_wraps, watch_wraps
 from evalwright.files.durable import replace_file
-from evalwright.files.masking import Masker
-from evalwright.pixie.loading import runnable_at
-from evalwright.pixie.target import Application
-from evalwright.pixie.trace_store import LineFile
+from evalwright.files.masker import Masker
+from evalwright.formats.pixie.surface.trace_store import LineFile
+from evalwright.formats.pixie.target import Application
+from evalwright.formats.pixie.user_code import runnable_at
 from evalwright.targets.threads import Threads
 
 __all__ = ["entry_of", "log_into", "record", "save_entry"]

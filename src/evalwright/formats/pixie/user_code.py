@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.pixie.shim import serve
+from evalwright.formats.pixie.shim import serve
 from evalwright.registry import PREMADE
 
 __all__ = ["attribute_at", "evaluator_at", "runnable_at"]
@@ -37,7 +37,7 @@ def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
                 f"Unknown evaluator {place!r}{did_you_mean(place, PREMADE)} Pre-made evaluators have bare names "
                 f"(Factuality), your own are named by filepath:name (pixie_qa/evaluators.py:check)"
             )
-        from evalwright.pixie import evals
+        from evalwright.formats.pixie.surface import evals
 
         return getattr(evals, place)()
     found = attribute_at(place, folders, "evaluator")

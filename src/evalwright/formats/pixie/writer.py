@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.convert.output import Output
-from evalwright.convert.places import Places
-from evalwright.convert.written import Written
 from evalwright.errors import Problem
+from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.portable_paths import Places
+from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.registry import PREMADE
-from evalwright.run.planning import snapshot
 
 __all__ = ["write_pixie"]
 

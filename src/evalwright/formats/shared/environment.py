@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.files.credentials import credentials, in_address
-from evalwright.files.masking import is_secret, looks_secret
-from evalwright.files.places import Place
+from evalwright.files.key_paths import Place
+from evalwright.files.masker import is_secret, looks_secret
 
 __all__ = ["SUITE_FOLDER", "Expansion", "at_home"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.places import Place, dotted, steps_of
+from evalwright.files.key_paths import Place, dotted, steps_of
 from evalwright.files.yaml import Document
 
 __all__ = ["Findings"]

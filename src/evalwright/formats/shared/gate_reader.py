@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import did_you_mean
-from evalwright.files.places import Place
+from evalwright.files.key_paths import Place
 from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 
 __all__ = ["checked_gate", "pass_thresholds"]

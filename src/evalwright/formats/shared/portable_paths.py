@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects.environment import SUITE_FOLDER
+from evalwright.formats.shared.environment import SUITE_FOLDER
 
 __all__ = ["Places"]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from evalwright.dialects.environment import SUITE_FOLDER
+from evalwright.formats.shared.environment import SUITE_FOLDER
 
 __all__ = ["NAMED", "OWN_NAMES", "marked", "shown", "written"]
 

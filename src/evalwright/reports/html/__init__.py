@@ -14,8 +14,8 @@ from evalwright.model.summary import (
 )
 from evalwright.reports import numbers
 from evalwright.reports.calibration import calibration_mark
-from evalwright.reports.elements import Child, Html, element, joined
-from evalwright.reports.html_cells import cells_shown
+from evalwright.reports.html.cells import cells_shown
+from evalwright.reports.html.elements import Child, Html, element, joined
 
 __all__ = ["HtmlPage"]
 

@@ -13,9 +13,9 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceError
 from evalwright.reports import numbers
-from evalwright.reports.elements import Child, Html, element, joined
+from evalwright.reports.failures import newest_verdicts
+from evalwright.reports.html.elements import Child, Html, element, joined
 from evalwright.reports.inspection import MARKS, calls_with_results, facts
-from evalwright.reports.shortfalls import newest_verdicts
 from evalwright.reports.steps import about, outlined
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import capped

@@ -13,11 +13,11 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import Prepared, RunReader, RunWriter, Target, Workspace
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.registry import load
-from evalwright.run.calling import Call
-from evalwright.run.cells import Cell
+from evalwright.run.call import Call
+from evalwright.run.grid import Cell
+from evalwright.session.workspace import working_in
 from evalwright.stores.artifacts import artifact_path, folder_of, read_artifact
 from evalwright.targets.threads import Threads
-from evalwright.workspaces.current import working_in
 
 __all__ = ["StoredArtifacts", "Workspaces"]
 

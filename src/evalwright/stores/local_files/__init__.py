@@ -23,11 +23,11 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, RunLockedError, StorageError
 from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
-from evalwright.stores.lines import LineEncoder, reserved_words
-from evalwright.stores.local_run import (
+from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.stores.local_files.run import (
     CASES,
     PLAN,
     RESULTS,
@@ -36,7 +36,7 @@ from evalwright.stores.local_run import (
     LocalReader,
     LocalWriter,
 )
-from evalwright.stores.locking import LOCK_NAME, RunLock
+from evalwright.stores.lock import LOCK_NAME, RunLock
 from evalwright.stores.masked import Masked
 from evalwright.stores.plans import plan_to_json
 from evalwright.stores.run_ids import numbered, safe_id

@@ -16,9 +16,9 @@ from typing import BinaryIO
 
 from evalwright.errors import StorageError
 from evalwright.files.durable import storage_error, sync_folder
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.stores.lines import LineEncoder
+from evalwright.stores.local_files.lines import LineEncoder
 
 __all__ = ["COMMITTED", "LocalJudgements", "LocalShare", "drop_abandoned", "finish_commit"]
 

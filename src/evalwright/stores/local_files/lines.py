@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.masking import Masker, expand
+from evalwright.files.masker import Masker, expand
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case, Expected

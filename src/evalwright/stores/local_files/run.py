@@ -12,7 +12,7 @@ from typing import BinaryIO, TypeVar
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import AppendFile, repair_tail, replace_file
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementWriter, Part
@@ -21,14 +21,14 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
-from evalwright.stores.lines import LineDecoder, LineEncoder, decoded_case, newer_version, reserved_words
-from evalwright.stores.local_judgements import (
+from evalwright.stores.local_files.judgements import (
     COMMITTED,
     LocalJudgements,
     drop_abandoned,
     finish_commit,
 )
-from evalwright.stores.locking import RunLock
+from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decoded_case, newer_version, reserved_words
+from evalwright.stores.lock import RunLock
 from evalwright.stores.plans import plan_from_json, plan_to_json
 from evalwright.stores.summaries import summary_from_yaml, summary_to_plain, summary_to_yaml
 

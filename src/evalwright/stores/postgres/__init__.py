@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.stores.config import read_config
 
 if TYPE_CHECKING:
-    from evalwright.stores.postgres_store import Postgres
+    from evalwright.stores.postgres.store import Postgres
 
 __all__ = ["DSN_VARIABLE", "SCHEMA", "postgres"]
 
@@ -43,8 +43,8 @@ def postgres(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Po
     if not dsn:
         raise InputError(Problem("", f"expected a connection string, here or in {DSN_VARIABLE}", None, "dsn"))
     try:
-        from evalwright.stores.postgres_database import Database
-        from evalwright.stores.postgres_store import Postgres
+        from evalwright.stores.postgres.database import Database
+        from evalwright.stores.postgres.store import Postgres
     except ImportError as error:
         raise InputError("the store 'postgres' needs: pip install 'evalwright[postgres]'") from error
     return Postgres(Database(dsn, settings.schema, settings.pool_size), runs, masker, settings.run_namespace)

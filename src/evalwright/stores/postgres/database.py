@@ -14,8 +14,8 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from evalwright.errors import InputError, Problem, StorageError
-from evalwright.files.masking import MASKED
-from evalwright.stores.lines import newer_version
+from evalwright.files.masker import MASKED
+from evalwright.stores.local_files.lines import newer_version
 
 __all__ = ["Connection", "Database", "is_lost", "persist"]
 

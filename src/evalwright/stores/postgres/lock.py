@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from evalwright.errors import RunLockedError
-from evalwright.stores.postgres_database import Connection
+from evalwright.stores.postgres.database import Connection
 
 __all__ = ["lock_run"]
 

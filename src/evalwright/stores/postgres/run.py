@@ -20,10 +20,10 @@ from psycopg import sql
 from evalwright.errors import RunLockedError, StorageError
 from evalwright.model.protocols import Part
 from evalwright.model.summary import RunSummary
-from evalwright.stores.postgres_database import Connection, Database, is_lost, persist
-from evalwright.stores.postgres_lock import lock_run
-from evalwright.stores.rows import Batch, Row, batched
-from evalwright.stores.table_run import Rows
+from evalwright.stores.postgres.database import Connection, Database, is_lost, persist
+from evalwright.stores.postgres.lock import lock_run
+from evalwright.stores.tables.rows import Batch, Row, batched
+from evalwright.stores.tables.run import Rows
 
 __all__ = ["PostgresRun"]
 

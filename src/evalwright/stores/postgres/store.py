@@ -11,18 +11,18 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
-from evalwright.stores.lines import LineEncoder, reserved_words
+from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.masked import Masked
 from evalwright.stores.plans import plan_to_json
-from evalwright.stores.postgres_database import Connection, Database
-from evalwright.stores.postgres_lock import lock_run
-from evalwright.stores.postgres_run import PostgresRun
-from evalwright.stores.rows import spooled_cases
+from evalwright.stores.postgres.database import Connection, Database
+from evalwright.stores.postgres.lock import lock_run
+from evalwright.stores.postgres.run import PostgresRun
 from evalwright.stores.run_ids import numbered, safe_id
-from evalwright.stores.table_run import TableReader, TableWriter
+from evalwright.stores.tables.rows import spooled_cases
+from evalwright.stores.tables.run import TableReader, TableWriter
 
 __all__ = ["Postgres"]
 

@@ -13,10 +13,10 @@ from evalwright.errors import InputError, Problem, StorageError
 from evalwright.files.durable import storage_error
 from evalwright.model.protocols import Part
 from evalwright.model.summary import RunSummary
-from evalwright.stores.locking import RunLock
-from evalwright.stores.rows import Batch, Row, batched
-from evalwright.stores.sqlite_schema import prepare
-from evalwright.stores.table_run import Rows
+from evalwright.stores.lock import RunLock
+from evalwright.stores.sqlite.schema import prepare
+from evalwright.stores.tables.rows import Batch, Row, batched
+from evalwright.stores.tables.run import Rows
 
 __all__ = ["SqliteRun", "connect", "reading", "writing"]
 

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from evalwright.errors import StorageError
-from evalwright.files.masking import Masker
-from evalwright.stores.local_judgements import LocalShare
-from evalwright.stores.rows import Row, row_of_line
+from evalwright.files.masker import Masker
+from evalwright.stores.local_files.judgements import LocalShare
+from evalwright.stores.tables.rows import Row, row_of_line
 
 __all__ = ["TableJudgements"]
 

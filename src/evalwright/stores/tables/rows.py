@@ -10,13 +10,13 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from evalwright.files.masking import MASKED
+from evalwright.files.masker import MASKED
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.cell import OfCase
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.stores.lines import LineEncoder
+from evalwright.stores.local_files.lines import LineEncoder
 
 __all__ = ["Batch", "Row", "RowEncoder", "batched", "row_of_line", "spooled_cases"]
 

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from evalwright.errors import InputError, StorageError
-from evalwright.files.masking import Masker
+from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementWriter, Part
@@ -21,11 +21,11 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
-from evalwright.stores.lines import LineDecoder, decoded_case, newer_version, reserved_words
+from evalwright.stores.local_files.lines import LineDecoder, decoded_case, newer_version, reserved_words
 from evalwright.stores.plans import plan_from_json, plan_to_json
-from evalwright.stores.rows import Batch, Row, RowEncoder
 from evalwright.stores.summaries import summary_to_plain
-from evalwright.stores.table_judgements import TableJudgements
+from evalwright.stores.tables.judgements import TableJudgements
+from evalwright.stores.tables.rows import Batch, Row, RowEncoder
 
 __all__ = ["Rows", "RunTables", "TableReader", "TableWriter"]
 

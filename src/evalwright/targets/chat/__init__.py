@@ -8,14 +8,14 @@ from typing import Annotated, Any
 import msgspec
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.llm.current import current
+from evalwright.files.plain import clean_text, plain
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
-from evalwright.targets.chat_messages import as_trace, opening
-from evalwright.targets.chat_tools import Tools, ToolSettings
-from evalwright.targets.plain import clean_text, plain
+from evalwright.session import current
+from evalwright.targets.chat.messages import as_trace, opening
+from evalwright.targets.chat.tools import Tools, ToolSettings
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import Template
 from evalwright.targets.totals import add_usage, joined

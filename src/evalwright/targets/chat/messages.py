@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import TargetError
+from evalwright.files.plain import plain
 from evalwright.model.chat import ChatMessage
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import ToolCall, TraceMessage
-from evalwright.targets.plain import plain
 from evalwright.targets.templates import Template
 
 __all__ = ["GOING_ON", "as_chat", "as_trace", "opening"]

@@ -12,16 +12,16 @@ from typing import Any
 import httpx
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.files.masking import Masker, looks_secret
+from evalwright.files.masker import Masker, looks_secret
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
-from evalwright.targets.http_body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
-from evalwright.targets.http_config import mistakes, place_of, unknown_mapping_keys
-from evalwright.targets.http_mapping import ResponseMapping
-from evalwright.targets.http_presets import PRESETS
-from evalwright.targets.http_request import RequestBody
-from evalwright.targets.http_streaming import EventReader, StreamedAnswer, event_paths
+from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
+from evalwright.targets.http.config import mistakes, place_of, unknown_mapping_keys
+from evalwright.targets.http.mapping import ResponseMapping
+from evalwright.targets.http.presets import PRESETS
+from evalwright.targets.http.request import RequestBody
+from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
 
 __all__ = ["Http"]
 

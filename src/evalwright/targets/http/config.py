@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 
 from evalwright.errors import did_you_mean
-from evalwright.targets.http_mapping import MAPPING_KEYS
-from evalwright.targets.http_presets import PRESETS
-from evalwright.targets.http_streaming import FORMATS
+from evalwright.targets.http.mapping import MAPPING_KEYS
+from evalwright.targets.http.presets import PRESETS
+from evalwright.targets.http.streams import FORMATS
 
 __all__ = ["endpoint_mistakes", "mistakes", "place_of", "unknown_mapping_keys"]
 

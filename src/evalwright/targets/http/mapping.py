@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.model.trace import Answer
 from evalwright.targets.answers import answer_of
-from evalwright.targets.http_paths import JsonPath
+from evalwright.targets.http.paths import JsonPath
 
 __all__ = ["MAPPING_KEYS", "ResponseMapping", "answer_of_parts", "text_of", "tool_call_items"]
 

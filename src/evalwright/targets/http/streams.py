@@ -10,9 +10,9 @@ from typing import Any
 
 from evalwright.errors import TargetError
 from evalwright.model.trace import Answer
-from evalwright.targets.http_body import error_in
-from evalwright.targets.http_mapping import answer_of_parts, text_of, tool_call_items
-from evalwright.targets.http_paths import JsonPath
+from evalwright.targets.http.body import error_in
+from evalwright.targets.http.mapping import answer_of_parts, text_of, tool_call_items
+from evalwright.targets.http.paths import JsonPath
 
 __all__ = ["FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from evalwright.dialects.letta_samples import Samples, Selection
-from evalwright.letta.models import Sample, sample_of
-from evalwright.run.planning import snapshot
+from evalwright.formats.letta.samples import Samples, Selection
+from evalwright.formats.letta.surface.models import Sample, sample_of
+from evalwright.model.snapshot import snapshot
 
 __all__ = ["load_dataset"]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalwright.evaluators.build import build_extractor
-from evalwright.evaluators.turns import assistant_texts
-from evalwright.letta.messages import plain
-from evalwright.letta.models import AgentState
+from evalwright.evaluators.conversation.turns import assistant_texts
+from evalwright.formats.letta.surface.messages import plain
+from evalwright.formats.letta.surface.models import AgentState
 
 __all__ = [
     "EXTRACTORS",

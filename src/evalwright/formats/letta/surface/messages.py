@@ -9,7 +9,7 @@ import importlib
 from functools import cache
 from typing import Any
 
-from evalwright.evaluators.turns import Turn
+from evalwright.evaluators.conversation.turns import Turn
 
 __all__ = [
     "CLASSES",

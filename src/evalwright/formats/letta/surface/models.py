@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalwright.letta.messages import LettaMessage
+from evalwright.formats.letta.surface.messages import LettaMessage
 from evalwright.model.snapshot import Case
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evalwright.northstar.graders import Grader
+from evalwright.formats.northstar.surface.graders import Grader
 
 __all__ = ["PythonCodeGrader", "RegexGrader", "TypeScriptCodeGrader"]
 

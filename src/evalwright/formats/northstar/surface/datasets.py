@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.dialects.northstar_records import EvalCase, Record, checked, is_lines, records_of
 from evalwright.errors import InputError
 from evalwright.evaluators.wording import listed
+from evalwright.formats.northstar.records import EvalCase, Record, checked, is_lines, records_of
 
 __all__ = ["Dataset"]
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any
 
-from evalwright.dialects.northstar_plans import DETERMINISTIC
-from evalwright.dialects.northstar_records import EvalCase
 from evalwright.errors import InputError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.needs import calls_models
+from evalwright.evaluators.traits import calls_models
+from evalwright.formats.northstar.plans import DETERMINISTIC
+from evalwright.formats.northstar.records import EvalCase
+from evalwright.formats.northstar.surface.judge_calls import settled
+from evalwright.formats.northstar.surface.results import GradeResult, failed_grade, grade_of
+from evalwright.formats.northstar.surface.runs import EvalRun, canonical
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.northstar.asking import settled
-from evalwright.northstar.results import GradeResult, failed_grade, grade_of
-from evalwright.northstar.runs import EvalRun, canonical
 
 __all__ = [
     "Contains",

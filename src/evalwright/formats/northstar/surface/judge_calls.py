@@ -7,8 +7,8 @@ from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from evalwright.llm.current import close_models, in_use
 from evalwright.model.chat import Models
+from evalwright.session import close_models, in_use
 
 __all__ = ["settled"]
 

@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
-from evalwright.dialects.northstar_plans import DEFAULT_JUDGE_MODEL as DEFAULT_RUBRIC_JUDGE_MODEL
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.conversation_judges import Asked, ConversationJudge
+from evalwright.evaluators.judges.conversation import Asked, ConversationJudge
 from evalwright.evaluators.judges.scales import Scoring, scale_problem
-from evalwright.llm.current import current
+from evalwright.formats.northstar.plans import DEFAULT_JUDGE_MODEL as DEFAULT_RUBRIC_JUDGE_MODEL
+from evalwright.formats.northstar.surface.graders import Grader
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.northstar.graders import Grader
+from evalwright.session import current
 
 __all__ = [
     "DEFAULT_RUBRIC_JUDGE_MODEL",

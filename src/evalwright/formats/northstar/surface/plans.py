@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-from evalwright.dialects.northstar_plans import DETERMINISTIC, PLANS, configured
-from evalwright.errors import InputError, did_you_mean
-from evalwright.northstar.graders import Grader, default_graders
-from evalwright.northstar.judges import (
+from evalwright.errors import did_you_mean
+from evalwright.formats.northstar.plans import PLANS
+from evalwright.formats.northstar.surface.graders import Grader, default_graders
+from evalwright.formats.northstar.surface.judges import (
     DEFAULT_RUBRIC_JUDGE_MODEL,
     CompletionFn,
     FaithfulnessJudge,
@@ -17,10 +14,7 @@ from evalwright.northstar.judges import (
     RubricJudge,
 )
 
-if TYPE_CHECKING:
-    from evalwright.northstar.suites import EvalSuite
-
-__all__ = ["grader_plan", "suite_from_config", "trace_graders"]
+__all__ = ["grader_plan", "trace_graders"]
 
 
 def grader_plan(
@@ -43,7 +37,7 @@ def trace_graders(
     *, completion_fn: CompletionFn | None = None, judge_model: str = DEFAULT_RUBRIC_JUDGE_MODEL
 ) -> list[Grader]:
     """The graders that look at the steps of a run."""
-    from evalwright.northstar import step_graders as steps
+    from evalwright.formats.northstar.surface import step_graders as steps
 
     return [
         steps.BadToolFailureRecovery(),
@@ -56,15 +50,3 @@ def trace_graders(
         HallucinatedToolResultJudge(model=judge_model, completion_fn=completion_fn),
         PlanningActionMismatchJudge(model=judge_model, completion_fn=completion_fn),
     ]
-
-
-def suite_from_config(configuration: Mapping[str, Any]) -> EvalSuite:
-    """The suite of a run configuration. Raises ValueError with every problem."""
-    from evalwright.northstar.suites import EvalSuite
-
-    try:
-        specs = configured(configuration, "configuration")
-    except InputError as error:
-        raise ValueError(str(error)) from error
-    added = [Grader(spec.name, spec.type, spec.config) for spec in specs[len(DETERMINISTIC) :]]
-    return EvalSuite([*default_graders(), *added], plan="quality" if added else "deterministic")

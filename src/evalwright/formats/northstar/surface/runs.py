@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import msgspec
 from pydantic import BaseModel, Field
 
-from evalwright.dialects.northstar_cases import case_of, trace_of_case
-from evalwright.dialects.northstar_records import EvalCase, EvalMetrics
-from evalwright.evaluators.conversations import conversation_of, normalized
-from evalwright.evaluators.steps import steps_of
+from evalwright.evaluators.conversation.messages import conversation_of, normalized
+from evalwright.evaluators.steps.steps import steps_of
+from evalwright.formats.northstar.cases import case_of, trace_of_case
+from evalwright.formats.northstar.records import EvalCase, EvalMetrics
+from evalwright.formats.northstar.surface.traces import EvalTraceDag, dag_of
 from evalwright.model.conversation import Conversation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.northstar.traces import EvalTraceDag, dag_of
 
 __all__ = ["EvalRun", "ToolCall", "ToolInteraction", "ToolOutput", "canonical", "normalize_messages", "run_of"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalwright.northstar.graders import Grader
+from evalwright.formats.northstar.surface.graders import Grader
 
 __all__ = [
     "BadToolFailureRecovery",

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from evalwright.dialects.northstar_cases import case_of, trace_of_case
-from evalwright.dialects.northstar_records import EvalCase
-from evalwright.model.snapshot import Case
-from evalwright.model.trace import Trace
-from evalwright.northstar.asking import settled
-from evalwright.northstar.graders import Grader
-from evalwright.northstar.plans import grader_plan
-from evalwright.northstar.results import (
+from evalwright.errors import InputError
+from evalwright.formats.northstar.cases import case_of, trace_of_case
+from evalwright.formats.northstar.plans import DETERMINISTIC, configured
+from evalwright.formats.northstar.records import EvalCase
+from evalwright.formats.northstar.surface.graders import Grader, default_graders
+from evalwright.formats.northstar.surface.judge_calls import settled
+from evalwright.formats.northstar.surface.plans import grader_plan
+from evalwright.formats.northstar.surface.results import (
     CaseResult,
     CaseStatus,
     EvalResult,
@@ -24,10 +24,12 @@ from evalwright.northstar.results import (
     failed_grade,
     grade_of,
 )
-from evalwright.northstar.runs import run_of
-from evalwright.scoring.northstar import totals
+from evalwright.formats.northstar.surface.runs import run_of
+from evalwright.formats.northstar.totals import totals
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
 
-__all__ = ["EvalSuite"]
+__all__ = ["EvalSuite", "suite_from_config"]
 
 _WIDTH = 16
 """Cases that wait for models at once."""
@@ -91,6 +93,16 @@ class EvalSuite:
             return grade_of(grader.name, said)
         except Exception as error:
             return failed_grade(grader.name, error)
+
+
+def suite_from_config(configuration: Mapping[str, Any]) -> EvalSuite:
+    """The suite of a run configuration. Raises ValueError with every problem."""
+    try:
+        specs = configured(configuration, "configuration")
+    except InputError as error:
+        raise ValueError(str(error)) from error
+    added = [Grader(spec.name, spec.type, spec.config) for spec in specs[len(DETERMINISTIC) :]]
+    return EvalSuite([*default_graders(), *added], plan="quality" if added else "deterministic")
 
 
 def _grader(given: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from pydantic import BaseModel, Field
 
-from evalwright.dialects.northstar_traces import steps_in
+from evalwright.formats.northstar.traces import steps_in
 from evalwright.model.steps import Steps
 
 __all__ = [

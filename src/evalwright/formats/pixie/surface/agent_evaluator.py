@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from evalwright.pixie.evaluation import Evaluation
+from evalwright.formats.pixie.surface.evaluation import Evaluation
 
 __all__ = ["create_agent_evaluator"]
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.capture.recording import init, listening
+from evalwright.capture.observations import init, listening
 from evalwright.capture.tree import ObservationNode, tree_of
-from evalwright.pixie.evaluable import UNSET, Evaluable, collapse_named_data
-from evalwright.pixie.evaluation import Evaluation, could_not_judge, label_of, said_by
-from evalwright.pixie.noting import PASSES, Note, noted
-from evalwright.pixie.recorded import root
+from evalwright.formats.pixie.observer import PASSES, Note, noted
+from evalwright.formats.pixie.recorded import root
+from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable, collapse_named_data
+from evalwright.formats.pixie.surface.evaluation import Evaluation, could_not_judge, label_of, said_by
 from evalwright.reports.text import one_line
 from evalwright.targets.threads import Threads
 
@@ -204,7 +204,7 @@ async def assert_dataset_pass(
     from_trace: Callable[..., Evaluable] | None = None,
 ) -> None:
     """`assert_pass` with the items of a stored dataset. Raises FileNotFoundError for one that is not there."""
-    from evalwright.pixie.dataset_store import DatasetStore
+    from evalwright.formats.pixie.surface.dataset_store import DatasetStore
 
     __tracebackhide__ = True
     items = DatasetStore(dataset_dir).get(dataset_name).items

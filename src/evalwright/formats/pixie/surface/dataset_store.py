@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.files.durable import replace_file
-from evalwright.pixie.config import get_config
-from evalwright.pixie.evaluable import Evaluable
+from evalwright.formats.pixie.surface.config import get_config
+from evalwright.formats.pixie.surface.evaluable import Evaluable
 
 __all__ = ["Dataset", "DatasetStore"]
 

@@ -7,19 +7,19 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 from evalwright.capture.tree import MemoryTraceHandler, ObservationNode
-from evalwright.pixie import judges, retrieval, scorers
-from evalwright.pixie.adapter import AutoevalsAdapter
-from evalwright.pixie.assertions import (
+from evalwright.formats.pixie import judges, retrieval, scorers
+from evalwright.formats.pixie.adapter import AutoevalsAdapter
+from evalwright.formats.pixie.llm_evaluator import create_llm_evaluator
+from evalwright.formats.pixie.recorded import as_evaluable, capture_traces, last_llm_call, root
+from evalwright.formats.pixie.surface.assertions import (
     EvalAssertionError,
     ScoreThreshold,
     assert_dataset_pass,
     assert_pass,
     run_and_evaluate,
 )
-from evalwright.pixie.evaluation import Evaluation, Evaluator, evaluate
-from evalwright.pixie.llm_evaluator import create_llm_evaluator
-from evalwright.pixie.recorded import as_evaluable, capture_traces, last_llm_call, root
-from evalwright.pixie.scorecard import (
+from evalwright.formats.pixie.surface.evaluation import Evaluation, Evaluator, evaluate
+from evalwright.formats.pixie.surface.scorecard import (
     DatasetEntryResult,
     DatasetScorecard,
     generate_dataset_scorecard_html,

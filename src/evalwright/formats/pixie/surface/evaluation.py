@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from evalwright.pixie.noting import noted
+from evalwright.formats.pixie.observer import noted
 from evalwright.targets.threads import Threads
 
 __all__ = ["Evaluation", "Evaluator", "could_not_judge", "evaluate", "label_of", "said_by"]

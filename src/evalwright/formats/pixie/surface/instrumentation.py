@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from evalwright.capture import recording
-from evalwright.capture.recording import (
+from evalwright.capture import observations as recording
+from evalwright.capture.observations import (
     InstrumentationHandler,
     Observation,
     add_handler,
@@ -26,7 +26,7 @@ from evalwright.capture.spans import (
     UserMessage,
 )
 from evalwright.capture.tree import ObservationNode
-from evalwright.capture.wrapping import (
+from evalwright.capture.wrap import (
     WrapRegistryMissError,
     WrapTypeMismatchError,
     clear_eval_input,
@@ -37,8 +37,8 @@ from evalwright.capture.wrapping import (
     set_eval_input,
     wrap,
 )
-from evalwright.pixie.config import get_config
-from evalwright.pixie.trace_store import enable_storage
+from evalwright.formats.pixie.surface.config import get_config
+from evalwright.formats.pixie.surface.trace_store import enable_storage
 
 __all__ = [
     "AssistantMessage",
@@ -84,7 +84,7 @@ def init(capture_content: bool = True, queue_size: int = 1000) -> None:
     recording.init(capture_content, queue_size)
     config = get_config()
     if config.tracing_enabled and config.trace_output:
-        from evalwright.pixie.tracing import log_into
+        from evalwright.formats.pixie.trace_files import log_into
 
         log_into(Path(config.trace_output))
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 
-from evalwright.pixie.config import RateLimitConfig, get_config
+from evalwright.formats.pixie.surface.config import RateLimitConfig, get_config
 
 __all__ = ["RateLimiter", "configure_rate_limits", "paced"]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.files.durable import replace_file
-from evalwright.files.masking import Masker
-from evalwright.pixie.config import get_config
-from evalwright.pixie.evaluation import Evaluation, could_not_judge
-from evalwright.pixie.noting import PASSES
+from evalwright.files.masker import Masker
+from evalwright.formats.pixie.observer import PASSES
+from evalwright.formats.pixie.surface.config import get_config
+from evalwright.formats.pixie.surface.evaluation import Evaluation, could_not_judge
 from evalwright.reports.text import harmless
 
 __all__ = ["DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard"]

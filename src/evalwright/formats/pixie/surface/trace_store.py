@@ -11,14 +11,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.capture.recording import add_handler, init
+from evalwright.capture.observations import add_handler, init
 from evalwright.capture.spans import LLMSpan
 from evalwright.capture.values import stored
-from evalwright.files.masking import Masker
-from evalwright.pixie.config import get_config
+from evalwright.files.masker import Masker
+from evalwright.formats.pixie.surface.config import get_config
 
 if TYPE_CHECKING:
-    from evalwright.pixie.evaluable import Evaluable
+    from evalwright.formats.pixie.surface.evaluable import Evaluable
 
 __all__ = ["LineFile", "TraceFile", "enable_storage", "newest_item"]
 
@@ -55,7 +55,7 @@ class TraceFile:
 
     def collect(self, span: Any) -> None:
         """Write one span as a line."""
-        from evalwright.pixie.recorded import as_evaluable
+        from evalwright.formats.pixie.recorded import as_evaluable
 
         record = asdict(span) | {"kind": "llm" if isinstance(span, LLMSpan) else "observe"}
         record["evaluable"] = as_evaluable(span).model_dump(mode="json")
@@ -127,6 +127,6 @@ def newest_item(select: str, name: str | None) -> Evaluable:
 
 
 def _evaluable(span: Span) -> Evaluable:
-    from evalwright.pixie.evaluable import Evaluable
+    from evalwright.formats.pixie.surface.evaluable import Evaluable
 
     return Evaluable.model_validate(span["evaluable"])

@@ -1,0 +1,1 @@
+"""Statements about several runs: comparison, drift, calibration."""

@@ -1,0 +1,1 @@
+"""Checks of recorded conversations, and the texts extracted from them."""

@@ -1,0 +1,1 @@
+"""Limits of time, tokens and cost."""

@@ -1,0 +1,1 @@
+"""Checks of the text of an answer."""

@@ -1,0 +1,1 @@
+"""Checks of structured answers: equality, fields, JSON, schemas."""

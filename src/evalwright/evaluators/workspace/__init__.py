@@ -1,0 +1,1 @@
+"""Checks of what a system did to files."""

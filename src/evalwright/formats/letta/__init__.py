@@ -1,0 +1,1 @@
+"""Letta Evals: suites with targets, extractors, graders and gates."""

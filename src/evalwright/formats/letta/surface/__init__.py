@@ -1,0 +1,1 @@
+"""The classes and decorators that the code of Letta suites imports."""

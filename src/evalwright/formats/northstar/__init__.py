@@ -1,0 +1,1 @@
+"""NorthStar: recorded conversations and graders."""

@@ -1,0 +1,1 @@
+"""pixie-qa: datasets for instrumented applications."""

@@ -1,0 +1,1 @@
+"""Conversations, spans and labels that were recorded elsewhere: one module for each input format."""

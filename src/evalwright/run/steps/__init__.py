@@ -1,0 +1,1 @@
+"""Steps of a cell that only some plans need."""
