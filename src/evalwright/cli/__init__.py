@@ -39,7 +39,7 @@ class _Commands(click.Group):
     """Knows every command by name and one line; imports a command's module when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -92,5 +92,5 @@ def start(
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = sys.argv[1:] if arguments is None else [*arguments]  # `list` is a module here, once it is loaded
     sys.exit(exit_code_of(command, given, program, refused))
