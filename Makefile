@@ -30,6 +30,7 @@ faults: $(READY)
 	$(BIN)/python scripts/faults
 
 bench: $(READY)
+	$(BIN)/python benchmarks/journey.py
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/judges.py
