@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from evalwright import registry
 from evalwright.errors import InputError
-from evalwright.evaluators.build import build_evaluator
+from evalwright.evaluators.build import build, build_evaluator, calls_models
+from evalwright.model.chat import ChatRequest
+from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
 from evalwright.testing import a_case, a_trace
 
 BUILT_IN = sorted(
@@ -112,7 +115,7 @@ def other_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("other_package")
 def test_a_class_of_another_package_gets_keyword_arguments() -> None:
-    evaluator = build_evaluator("lengths", {"longest": 3})
+    evaluator = build_evaluator("lengths", {"longest": 3}).evaluator
     assert isinstance(evaluator, Lengths)
     assert evaluator.longest == 3
 
@@ -169,9 +172,62 @@ def test_an_evaluator_says_whether_it_looks_at_the_case(
     type_name: str, config: dict[str, Any], uses_case: bool
 ) -> None:
     evaluator: Any = build_evaluator(type_name, config)
-    assert evaluator.uses_case is uses_case
+    assert evaluator.traits.uses_case is uses_case
     if not uses_case:
         assert isinstance(evaluator.evaluate(None, a_trace()), Evaluation)
+
+
+class Wanting:
+    """An evaluator of another package that declares everything there is to declare."""
+
+    uses_artifact = uses_results = imports_code = True
+    timeout_seconds = 900
+
+    @staticmethod
+    def calls_models(config: dict[str, Any]) -> bool:
+        return bool(config["model"])
+
+    def __init__(self, model: str = "") -> None:
+        self.model = model
+        self.uses_case = bool(model)
+
+    def asks(self, case: Case) -> list[ChatRequest]:
+        return [ChatRequest(self.model, [])]
+
+    def evaluate(self, case: object, trace: Any, *more: Any) -> Evaluation:
+        return Evaluation(bool(more))
+
+
+@pytest.fixture
+def wanting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.KINDS["evaluators"], "wanting", f"{__name__}:Wanting")
+
+
+@pytest.mark.usefixtures("wanting")
+@pytest.mark.parametrize(
+    ("spec", "uses_case"),
+    [
+        (EvaluatorSpec("w", "wanting"), False),
+        (EvaluatorSpec("w", "wanting", {"model": "m"}), True),
+        (EvaluatorSpec("w", "wanting", threshold=0.5), False),
+        (EvaluatorSpec("w", "wanting", extractor=Plugin("last_assistant")), True),
+    ],
+)
+def test_what_an_evaluator_declares_holds_behind_an_extractor_and_a_threshold(
+    spec: EvaluatorSpec, uses_case: bool
+) -> None:
+    traits = build(spec).traits
+    assert traits.uses_case is uses_case
+    assert (traits.uses_artifact, traits.uses_results, traits.imports_code) == (True, True, True)
+    assert traits.timeout_seconds == 900
+    assert traits.asks is not None
+    assert [request.model for request in traits.asks(a_case())] == [spec.config.get("model", "")]
+
+
+@pytest.mark.usefixtures("wanting")
+@pytest.mark.parametrize("model", ["", "m"])
+def test_an_evaluator_may_decide_by_its_configuration_whether_it_calls_models(model: str) -> None:
+    assert calls_models("wanting", {"model": model}) is bool(model)
 
 
 KEYS = sorted(

@@ -1,17 +1,16 @@
 """From an evaluator's type and configuration to the evaluator, every mistake of the configuration at once.
 
-The fields of a `msgspec.Struct` class are its keys. What one field cannot say, a static method
-`config_problems(values)` of the class does: it gets the converted value of every key that was given
-(`msgspec.UNSET` for one that is wrong by itself) and returns problems.
+The fields of a `msgspec.Struct` class are its keys. Rules across them are those of `Traits.config_problems`: it gets
+the converted value of every key that was given (`msgspec.UNSET` for one that is wrong by itself) and returns problems.
 """
 
 from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -19,39 +18,69 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.fields import select
 from evalwright.evaluators.wording import shown
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.protocols import Evaluator, Extractor
+from evalwright.model.protocols import Evaluator, Extractor, Traits
+from evalwright.model.result import Evaluation
 from evalwright.registry import load
 
-__all__ = ["build", "build_evaluator", "build_extractor"]
+__all__ = ["Built", "build", "build_evaluator", "build_extractor", "calls_models", "declared"]
 
 _NOUNS = {str: "string", int: "int", float: "number", bool: "bool", list: "list", dict: "mapping"}
 _UNIONS = (typing.Union, types.UnionType)
 
 
-def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Evaluator:
+class Built(NamedTuple):
+    """An evaluator with its configuration, and what it declares about itself."""
+
+    evaluator: Evaluator
+    traits: Traits
+
+    @property
+    def evaluate(self) -> Callable[..., Evaluation | Awaitable[Evaluation]]:
+        """The evaluator's method. It takes a third argument as `traits` say."""
+        return self.evaluator.evaluate
+
+
+def declared(kind: str, name: str) -> Traits:
+    """What an evaluator or extractor (`kind`) declares before it has a configuration. Raises InputError if unknown.
+
+    What may depend on the configuration has its default here: `uses_*` and `timeout_seconds`.
+    """
+    return _declared(load(kind, name))
+
+
+def calls_models(type_name: str, config: Mapping[str, Any]) -> bool:
+    """Whether this evaluator waits for models. Raises InputError for an unknown type."""
+    says = declared("evaluators", type_name).calls_models
+    return bool(says(config) if callable(says) else says)
+
+
+def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
     """The evaluator registered under `type_name` with its configuration.
 
-    Raises InputError for an unknown type, for one of a plug-in that is no evaluator, and for a bad configuration one
-    whose problems have keys relative to it.
+    Raises InputError for an unknown type, for one of a plug-in that is not an evaluator, and for a bad configuration
+    one whose problems have keys relative to it.
     """
-    evaluator = _built(load("evaluators", type_name), config)
+    kind = load("evaluators", type_name)
+    evaluator = _built(kind, config)
     if not callable(getattr(evaluator, "evaluate", None)):
         raise InputError(Problem("", f"the type {type_name!r} is no evaluator: it has no method evaluate(case, trace)"))
-    return cast(Evaluator, evaluator)
+    return Built(evaluator, _traits(kind, evaluator))
 
 
-def build(spec: EvaluatorSpec) -> Evaluator:
+def build(spec: EvaluatorSpec) -> Built:
     """The evaluator of a plan, behind its extractor and its threshold. Raises InputError like `build_evaluator`."""
-    evaluator = build_evaluator(spec.type, spec.config)
+    evaluator, traits = build_evaluator(spec.type, spec.config)
     if spec.extractor is not None:
         from evalwright.evaluators.conversation.extraction import Extracted
 
-        evaluator = Extracted(evaluator, build_extractor(spec.extractor.type, spec.extractor.config))
+        extractor = build_extractor(spec.extractor.type, spec.extractor.config)
+        # Every extracted text is judged with the case: one ground truth or several decide how.
+        evaluator, traits = Extracted(evaluator, extractor), msgspec.structs.replace(traits, uses_case=True)
     if spec.threshold is not None:
         from evalwright.evaluators.combined.thresholds import Threshold
 
         evaluator = Threshold(evaluator, spec.threshold, spec.threshold_op)
-    return evaluator
+    return Built(evaluator, traits)
 
 
 def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
@@ -59,12 +88,33 @@ def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
     return cast(Extractor, _built(load("extractors", type_name), config))
 
 
+def _declared(kind: Any) -> Traits:
+    return Traits(
+        calls_models=getattr(kind, "calls_models", False),
+        imports_code=getattr(kind, "imports_code", False),
+        asks=getattr(kind, "asks", None),
+        paths=getattr(kind, "paths", {}),
+        config_problems=getattr(kind, "config_problems", None),
+    )
+
+
+def _traits(kind: Any, evaluator: Any) -> Traits:
+    return msgspec.structs.replace(
+        _declared(kind),
+        uses_case=getattr(evaluator, "uses_case", True),
+        uses_artifact=getattr(evaluator, "uses_artifact", False),
+        uses_results=getattr(evaluator, "uses_results", False),
+        asks=getattr(evaluator, "asks", None),
+        timeout_seconds=getattr(evaluator, "timeout_seconds", 0.0),
+    )
+
+
 def _built(kind: Any, config: Mapping[str, Any]) -> Any:
     try:
         if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
             return kind(**config)
         values, problems = _checked(kind, config)
-        check = getattr(kind, "config_problems", None)
+        check = _declared(kind).config_problems
         if check is not None:
             problems.extend(check(values))
         if not problems:

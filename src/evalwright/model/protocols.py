@@ -6,7 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
+import msgspec
+
+from evalwright.errors import Problem
 from evalwright.model.artifact import Changes, FilesystemArtifact
+from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
@@ -30,6 +34,7 @@ __all__ = [
     "RunWriter",
     "Store",
     "Target",
+    "Traits",
     "Workspace",
 ]
 
@@ -78,23 +83,41 @@ class Target(Protocol):
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """A check, registered as a class. A pure function of its arguments: no state, no clock, no environment.
+    """Judges traces; registered as a class. A pure function of its arguments: no state, no clock, no environment.
 
-    A `msgspec.Struct` class declares its configuration as fields, and may add a static method
-    `config_problems(values) -> list[Problem]` for rules across them; any other class gets its configuration as
-    keyword arguments and refuses a bad one with ValueError or TypeError. An attribute `uses_case = False` says that
-    `case` is never looked at, which spares reading it when stored traces are judged again. With `calls_models = True`
-    (or a static method of that name which says so of a configuration) it waits for models, with `uses_artifact = True`
-    it gets an `Artifact | None` as a third argument (what the cell did to the files of its workspace), with
-    `uses_results = True` it is called last and gets the results of all others as a third argument.
-    `imports_code = True` says that making it runs the user's code, which is then not done for suites that are only
-    read. A method `asks(case)` gives the questions to models that judging a case will come to, without their text, so
-    that a missing key is told before anything runs. One that is asynchronous may bound itself by
-    an attribute `timeout_seconds`.
+    A `msgspec.Struct` class declares its configuration as fields; any other class gets its configuration as keyword
+    arguments and rejects a bad one with ValueError or TypeError. What else it declares are class attributes, properties
+    or methods named as the fields of `Traits`, all optional.
     """
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
-        """Judge one trace. Raise EvaluatorError (or anything) when it cannot be judged."""
+        """Evaluate one trace. Raise EvaluatorError (or anything) if no verdict is possible.
+
+        A third argument is the artifact or the results, if the evaluator declares that it uses them.
+        """
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """What an evaluator declares about itself. Read once, by `evaluators.build`."""
+
+    uses_case: bool = True
+    """False: never looks at `case`, which then need not be read when stored traces are re-evaluated."""
+    uses_artifact: bool = False
+    """`evaluate` gets an `Artifact | None` as a third argument: what the cell did to the files of its workspace."""
+    uses_results: bool = False
+    """`evaluate` is called last and gets the results of all other evaluators as a third argument."""
+    calls_models: bool | Callable[[Mapping[str, Any]], bool] = False
+    """Whether evaluating waits for models; a static method decides by the configuration."""
+    imports_code: bool = False
+    """Building it runs the user's code, so it is not built for suites that are only read."""
+    asks: Callable[[Case], Iterable[ChatRequest]] | None = None
+    """The model calls that a case will need, without their text, so that a missing key is reported before the run."""
+    paths: Mapping[str, str] = {}
+    """Configuration keys that hold a path relative to the suite's folder, each with the value that is not a path."""
+    timeout_seconds: float = 0.0
+    """The time limit that an asynchronous evaluator sets itself; 0 if it sets none."""
+    config_problems: Callable[[dict[str, Any]], list[Problem]] | None = None
+    """Rules across the fields of a configuration, given the values of the keys that are present."""
 
 
 class Enricher(Protocol):

@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright.decisions.calibration import calibrate
 from evalwright.errors import InputError, Problem
-from evalwright.evaluators.traits import calls_models
+from evalwright.evaluators.build import calls_models
 from evalwright.files.durable import replace_file
 from evalwright.files.jsonl import lines_of
 from evalwright.importers.labels import read_labels

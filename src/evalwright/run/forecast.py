@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.evaluators.traits import calls_models
+from evalwright.evaluators.build import calls_models
 from evalwright.model.plan import EvaluatorSpec, Plan, Price
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite

@@ -10,12 +10,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
-from evalwright.evaluators.build import build
-from evalwright.evaluators.traits import calls_models
+from evalwright.evaluators.build import build, calls_models
 from evalwright.files.plain import plain
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import EvaluatorSpec, Plan
-from evalwright.model.protocols import Evaluator
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
@@ -39,21 +37,18 @@ class _Check(NamedTuple):
     """An evaluator of a plan, and what it says about itself, asked once and not for every trace."""
 
     spec: EvaluatorSpec
-    evaluator: Evaluator
     evaluate: Callable[..., Any]
+    uses_case: bool
     uses_artifact: bool
     uses_results: bool
+    limit: float
+    """The seconds that it declares for itself if it is asynchronous."""
 
 
 def _check(spec: EvaluatorSpec) -> _Check:
-    evaluator = build(spec)
-    return _Check(
-        spec,
-        evaluator,
-        evaluator.evaluate,
-        getattr(evaluator, "uses_artifact", False),
-        getattr(evaluator, "uses_results", False),
-    )
+    evaluator, traits = build(spec)
+    own_limit = traits.timeout_seconds + _GRACE
+    return _Check(spec, evaluator.evaluate, traits.uses_case, traits.uses_artifact, traits.uses_results, own_limit)
 
 
 class Judge:
@@ -66,9 +61,7 @@ class Judge:
         self._in_bands = plan.pass_criteria.rule == "bands"
         self._built = self._build(plan.evaluators)
         self._names = [spec.name for spec in plan.evaluators]
-        self.uses_case = plan.evaluators_by_case or any(
-            getattr(check.evaluator, "uses_case", True) for check in self._built
-        )
+        self.uses_case = plan.evaluators_by_case or any(check.uses_case for check in self._built)
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""
         self.uses_artifact = plan.evaluators_by_case or any(check.uses_artifact for check in self._built)
         """Whether any evaluator looks at what the cell did to files."""
@@ -102,7 +95,7 @@ class Judge:
         watchdog, limit, monotonic, date_of = self._watchdog, self._limit, time.monotonic, self._clock.date
         tick = monotonic()
         date = date_of(tick)
-        for spec, evaluator, evaluate, uses_artifact, uses_results in self._of(case):
+        for spec, evaluate, _, uses_artifact, uses_results, own_limit in self._of(case):
             if known and spec.name in known:
                 continue
             outcome: Any
@@ -122,7 +115,7 @@ class Judge:
                 error, failed = evaluator_failure(raised, limit), raised
             if outcome is not None and not isinstance(outcome, Evaluation):
                 if isinstance(outcome, Awaitable):
-                    pending.append((len(results), outcome, _limit_of(evaluator, limit)))
+                    pending.append((len(results), outcome, max(limit, own_limit)))
                     outcome = None
                 else:
                     error, outcome = _no_evaluation(outcome), None
@@ -196,11 +189,6 @@ class Judge:
 def ask_models(plan: Plan) -> bool:
     """Whether an evaluator of the plan asks models, so that judging waits more than it computes."""
     return any(calls_models(spec.type, spec.config) for spec in plan.evaluators)
-
-
-def _limit_of(evaluator: Evaluator, limit: float) -> float:
-    """The seconds that an asynchronous evaluator has: more than usual if it bounds itself at more."""
-    return max(limit, getattr(evaluator, "timeout_seconds", 0) + _GRACE)
 
 
 def _no_evaluation(outcome: object) -> TraceError:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from evalwright.errors import InputError, Problem
-from evalwright.evaluators.build import build_evaluator
+from evalwright.evaluators.build import build_evaluator, declared
 from evalwright.files.paths import seen_from_here
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.libraries import load_library
 from evalwright.llm.routes import route_of
+from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
@@ -22,8 +23,13 @@ from evalwright.targets.build import build_target
 
 __all__ = ["must_have_keys", "with_keys"]
 
-_Asking = tuple[str, Any]
-"""How the user calls what asks, and the evaluator or target."""
+
+class _Asking(NamedTuple):
+    """A target or an evaluator that calls models, by the name that the user gave it."""
+
+    name: str
+    asks: Callable[[Case], Iterable[ChatRequest]]
+    judges: bool
 
 
 def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) -> Iterator[Case]:
@@ -63,9 +69,9 @@ def _checked(
     interfaces = set()
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
-        for name, asker in (*asking, *own):
-            for request in asker.asks(case):
-                route, judges = route_of(request), hasattr(asker, "evaluate")
+        for name, asks, judges in (*asking, *own):
+            for request in asks(case):
+                route = route_of(request)
                 if (variable := route.missing_key) is not None:
                     missing[name, judges, variable, request.model] = None
                 if not judges:
@@ -102,15 +108,19 @@ def _problem(plan: Plan, name: str, message: str) -> Problem:
 
 def _targets(plan: Plan) -> list[_Asking]:
     return [
-        (variant.name, build_target(variant, plan.import_paths))
+        _Asking(variant.name, build_target(variant, plan.import_paths).asks, judges=False)  # type: ignore[attr-defined]
         for variant in plan.variants
         if hasattr(load("targets", variant.adapter), "asks")
     ]
 
 
 def _asks(spec: EvaluatorSpec) -> bool:
-    return hasattr(load("evaluators", spec.type), "asks")
+    return declared("evaluators", spec.type).asks is not None
 
 
 def _evaluators(specs: Iterable[EvaluatorSpec]) -> list[_Asking]:
-    return [(spec.name, build_evaluator(spec.type, spec.config)) for spec in specs if _asks(spec)]
+    return [
+        _Asking(spec.name, asks, judges=True)
+        for spec in specs
+        if _asks(spec) and (asks := build_evaluator(spec.type, spec.config).traits.asks) is not None
+    ]

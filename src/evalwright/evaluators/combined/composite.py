@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem
-from evalwright.evaluators.build import build, build_evaluator
+from evalwright.evaluators.build import Built, build, build_evaluator, calls_models
 from evalwright.evaluators.code.judge import asked, script_of
 from evalwright.evaluators.combined.banded import banded
-from evalwright.evaluators.traits import calls_models
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.protocols import Evaluator
 from evalwright.model.result import Evaluation, band
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
@@ -83,8 +81,8 @@ class Composite:
         if not evaluators:
             raise _refused("evaluators", "expected at least one member")
         self._members = [_member(raw, i) for i, raw in enumerate(evaluators)]
-        self.uses_artifact = any(_wants_artifact(member) for _, member in self._members)
-        self.timeout_seconds = max(getattr(member, "timeout_seconds", 0) for _, member in self._members)
+        self.uses_artifact = any(member.traits.uses_artifact for _, member in self._members)
+        self.timeout_seconds = max(member.traits.timeout_seconds for _, member in self._members)
         self._aggregator = dict(aggregator or {"type": "weighted_average"})
         self._folder = folder
         self._kind = self._aggregator.get("type")
@@ -100,8 +98,8 @@ class Composite:
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         judging = [self._judge("")] if self._kind == "llm_judge" else []
         for evaluator in (*(member for _, member in self._members), *judging):
-            if (asks := getattr(evaluator, "asks", None)) is not None:
-                yield from asks(case)
+            if evaluator.traits.asks is not None:
+                yield from evaluator.traits.asks(case)
 
     async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
         said = await asyncio.gather(*(_ask(spec, member, case, trace, artifact) for spec, member in self._members))
@@ -157,12 +155,12 @@ class Composite:
         given = self._judge(prompt).evaluate(case, trace)
         return await given if isinstance(given, Awaitable) else given
 
-    def _judge(self, prompt: str) -> Evaluator:
+    def _judge(self, prompt: str) -> Built:
         config = {key: value for key, value in self._aggregator.items() if key not in ("type", "prompt")}
         return build_evaluator("criteria_judge", {**config, "prompt": prompt, "max_calls": 1})
 
 
-def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Evaluator]:
+def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Built]:
     try:
         spec = msgspec.convert(dict(raw), EvaluatorSpec)
         return spec, build(spec)
@@ -179,13 +177,9 @@ def _refused(key: str, message: str) -> InputError:
     return InputError(Problem("", message, key=key))
 
 
-def _wants_artifact(member: Evaluator) -> bool:
-    return bool(getattr(member, "uses_artifact", False))
-
-
-async def _ask(spec: EvaluatorSpec, member: Evaluator, case: Case, trace: Trace, artifact: Artifact | None) -> _Said:
+async def _ask(spec: EvaluatorSpec, member: Built, case: Case, trace: Trace, artifact: Artifact | None) -> _Said:
     try:
-        given = member.evaluate(case, trace, *([artifact] if _wants_artifact(member) else []))
+        given = member.evaluate(case, trace, *([artifact] if member.traits.uses_artifact else []))
         return _Said(spec, await given if isinstance(given, Awaitable) else given, None)
     except EvaluatorError as error:
         failure = TraceError(error.type, str(error))

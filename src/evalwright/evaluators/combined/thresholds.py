@@ -6,7 +6,6 @@ import operator
 from collections.abc import Awaitable
 from typing import Any
 
-from evalwright.evaluators.traits import inherit
 from evalwright.model.protocols import Evaluator
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -22,7 +21,6 @@ class Threshold:
 
     def __init__(self, evaluator: Evaluator, threshold: float, op: str = "gte") -> None:
         self._evaluator, self._threshold, self._compare = evaluator, threshold, _COMPARISONS[op]
-        inherit(self, evaluator)
 
     def evaluate(self, case: Case, trace: Trace, *more: Any) -> Evaluation | Awaitable[Evaluation]:
         judged = self._evaluator.evaluate(case, trace, *more)

@@ -15,7 +15,6 @@ import msgspec
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.conversation.turns import Turn, blocks_of, turns_of
-from evalwright.evaluators.traits import inherit
 from evalwright.model.protocols import Evaluator, Extractor
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -29,8 +28,6 @@ class Extracted:
 
     def __init__(self, evaluator: Evaluator, extractor: Extractor) -> None:
         self._evaluator, self._extractor = evaluator, extractor
-        inherit(self, evaluator)
-        self.uses_case = True
 
     def evaluate(self, case: Case, trace: Trace, *more: Any) -> Evaluation | Awaitable[Evaluation]:
         if trace.error is not None:

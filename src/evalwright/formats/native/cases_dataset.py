@@ -17,7 +17,6 @@ from evalwright.formats.native.datasets import Dataset, Found
 from evalwright.formats.shared.environment import at_home
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
-from evalwright.registry import load
 
 __all__ = ["WholeCases"]
 
@@ -101,10 +100,10 @@ class WholeCases(Dataset):
         return base if base is None or not config else msgspec.structs.replace(base, config={**base.config, **config})
 
     def _wrong(self, spec: EvaluatorSpec, position: int, tell: Tell) -> Iterator[Problem]:
-        from evalwright.evaluators.build import build
+        from evalwright.evaluators.build import build, declared
 
         try:
-            if self._to_run or not getattr(load("evaluators", spec.type), "imports_code", False):
+            if self._to_run or not declared("evaluators", spec.type).imports_code:
                 build(spec)
         except InputError as error:
             for problem in error.problems or (Problem("", error.headline),):

@@ -120,7 +120,9 @@ class _Reading:
 
     def _wanted(self, place: Place, kind: str, name: str, to_run: bool) -> bool:
         """Whether a name is registered and may be built: the user's code is not imported without need."""
-        return self._known(place, kind, name) and (to_run or not getattr(load(kind, name), "imports_code", False))
+        from evalwright.evaluators.build import declared
+
+        return self._known(place, kind, name) and (to_run or not declared(kind, name).imports_code)
 
     def _outputs(self, file: EvalFile, to_run: bool) -> tuple[Plugin, list[Plugin]]:
         """The store of the run, and the mirrors beside it."""
@@ -184,14 +186,14 @@ class _Reading:
         return variant
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
-        from evalwright.evaluators.build import build_evaluator, build_extractor
+        from evalwright.evaluators.build import build_evaluator, build_extractor, declared
 
         specs = []
         for section in file.evaluators:
             extractor = _extractor(section)
             config = _plain(section.config)
             if self._wanted(section.at("type"), "evaluators", section.type, to_run):
-                config |= self._beside(config, getattr(load("evaluators", section.type), "paths", {}))
+                config |= self._beside(config, declared("evaluators", section.type).paths)
                 self._take(section.at("config"), partial(build_evaluator, section.type, config))
             spec = EvaluatorSpec(
                 section.name,

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from evalwright.errors import InputError
-from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.traits import calls_models
+from evalwright.evaluators.build import build_evaluator, calls_models
 from evalwright.formats.northstar.plans import DETERMINISTIC
 from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.northstar.surface.judge_calls import settled
@@ -40,7 +39,7 @@ class Grader:
     def __init__(self, name: str, type: str, config: Mapping[str, Any] | None = None) -> None:
         self.name = name
         try:
-            self.evaluator = build_evaluator(type, config or {})
+            self.evaluator = build_evaluator(type, config or {}).evaluator
         except InputError as error:
             raise ValueError(f"{name}: {error}") from error
         self.requires_feedback = calls_models(type, config or {})
