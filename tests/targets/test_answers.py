@@ -9,14 +9,46 @@ from hypothesis import strategies as st
 
 from evalwright.errors import TargetError
 from evalwright.files.plain import MAX_DEPTH, plain
-from evalwright.model.trace import Answer
+from evalwright.model.trace import Answer, Output
 from evalwright.targets.answers import answer_of
 
 
-@pytest.mark.parametrize("returned", [None, "text", 3, [1], object()])
-def test_anything_but_a_dict_is_refused_by_its_type(returned):
-    with pytest.raises(TargetError, match=type(returned).__name__):
+@pytest.mark.parametrize(
+    ("returned", "found"), [(None, "None"), (3, "int"), ([1], "list"), (object(), "object"), (b"text", "bytes")]
+)
+def test_what_is_no_answer_is_refused_by_its_type(returned, found):
+    with pytest.raises(TargetError, match=rf"found {found}; e\.g\. return \"text\""):
         answer_of(returned)
+
+
+def test_a_refused_answer_names_the_place_of_the_function():
+    with pytest.raises(TargetError, match=r"found None \(test_answers\.py:\d+\)"):
+        answer_of(None, test_a_refused_answer_names_the_place_of_the_function)
+
+
+def test_a_text_is_the_answer():
+    assert answer_of("done") == Answer(output=Output(final_answer="done"))
+
+
+def test_an_answer_is_taken_as_it_is():
+    answer = Answer(output=Output(final_answer="done"))
+    assert answer_of(answer) is answer
+
+
+@pytest.mark.parametrize(
+    ("returned", "text"),
+    [
+        ({"label": "spam", "score": 0.9}, None),
+        ({"answer": "yes", "text": "no"}, "yes"),
+        ({"output": {"a": 1}, "content": "c"}, "c"),
+    ],
+)
+def test_a_mapping_without_known_keys_is_structured(returned, text):
+    assert answer_of(returned).output == Output(final_answer=text, structured=returned)
+
+
+def test_a_mapping_with_a_known_key_keeps_unknown_ones_out():
+    assert answer_of({"final_answer": None, "answer": "x"}).output == Output()
 
 
 def test_texts_of_other_types_become_strings():

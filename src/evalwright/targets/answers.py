@@ -1,11 +1,15 @@
-"""The mapping that a Python target returns, read into an Answer by the rules of evalh's python_function.
+"""What a Python target returns, read into an Answer: a text, a mapping, or an Answer as it is.
 
-Texts of other types become `str`, numeric strings in metrics become numbers, lists may hold bare strings,
-null lists are empty, unknown keys are ignored (specification evalh, d.1).
+In a mapping texts of other types become `str`, numeric strings in metrics become numbers, lists may hold bare
+strings, null lists are empty, and unknown keys beside known ones are ignored. A mapping without any known key is
+the structured answer.
 """
 
 from __future__ import annotations
 
+import inspect
+import os
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +20,11 @@ from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult
 
 __all__ = ["answer_of"]
 
+_KEYS = frozenset(
+    {"final_answer", "thinking", "structured", "tool_calls", "tool_results", "messages", "metrics", "extra"}
+)
+_TEXTS = ("answer", "output", "text", "content")
+"""Keys under which a structured answer may hold its text, the first one that is there."""
 _INTEGERS = (
     "token_input",
     "token_output",
@@ -27,11 +36,29 @@ _INTEGERS = (
 _FLOATS = ("cost_usd", "cost_thinking_usd", "tokens_per_second")
 
 
-def answer_of(returned: Any) -> Answer:
-    """The Answer in what user code returned. Raises TargetError when it has the wrong shape."""
-    if not isinstance(returned, dict):
-        raise TargetError(f"the target must return a dict, found {type(returned).__name__}")
+def answer_of(returned: Any, function: Any = None) -> Answer:
+    """The Answer in what user code returned; `function` is whose place the message names.
+
+    Raises TargetError when it has the wrong shape.
+    """
+    if isinstance(returned, Answer):
+        return returned
     notes: list[str] = []
+    if isinstance(returned, str):
+        answer = Answer(output=Output(final_answer=clean_text(str(returned), "final_answer", notes)))
+    elif not isinstance(returned, Mapping):
+        wanted = "a text, a mapping (final_answer, tool_calls, ...) or an Answer"
+        raise TargetError(f'expected {wanted}, found {_shown(returned)}{_place(function)}; e.g. return "text"')
+    elif returned and _KEYS.isdisjoint(returned):
+        answer = Answer(output=_structured(returned, notes))
+    else:
+        answer = _answer(dict(returned), notes)
+    if notes:
+        answer.extra = {**answer.extra, "replaced": notes}
+    return answer
+
+
+def _answer(returned: dict[str, Any], notes: list[str]) -> Answer:
     answer = Answer(output=_output(returned, notes))
     if returned.keys() - {"final_answer", "thinking", "structured"}:
         answer.tool_calls = [_tool_call(x, i, notes) for i, x in enumerate(_items(returned, "tool_calls"))]
@@ -39,9 +66,28 @@ def answer_of(returned: Any) -> Answer:
         answer.messages = [_message(x, i, notes) for i, x in enumerate(_items(returned, "messages"))]
         answer.metrics = _metrics(returned.get("metrics"), notes)
         answer.extra = _mapping(returned.get("extra"), "extra", notes)
-    if notes:
-        answer.extra = {**answer.extra, "replaced": notes}
     return answer
+
+
+def _structured(returned: Mapping[str, Any], notes: list[str]) -> Output:
+    text = next((returned[key] for key in _TEXTS if isinstance(returned.get(key), str)), None)
+    return Output(
+        final_answer=None if text is None else clean_text(text, "final_answer", notes),
+        structured=plain(dict(returned), "structured", notes),
+    )
+
+
+def _shown(returned: Any) -> str:
+    return "None" if returned is None else type(returned).__name__
+
+
+def _place(function: Any) -> str:
+    """Where the function stands, as `(agent.py:12)`; nothing for what has no source."""
+    try:
+        code = inspect.unwrap(getattr(function, "func", function)).__code__
+    except (AttributeError, ValueError):
+        return ""
+    return f" ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"  # noqa: PTH119
 
 
 def _output(returned: dict[str, Any], notes: list[str]) -> Output:

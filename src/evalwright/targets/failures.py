@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import sysconfig
 import traceback
+from functools import cache
+from pathlib import Path
 
 from evalwright.errors import TargetError
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import TraceError
 
-__all__ = ["stack_of", "target_failure", "text_of"]
+__all__ = ["stack_of", "target_failure", "text_of", "user_place"]
 
 _MESSAGE_LIMIT, _STACK_LIMIT = 4_000, 8_000
 
 
-def target_failure(error: BaseException) -> TraceError:
-    """The trace's error record: the type is `adapter_error` unless the target named another."""
+def target_failure(error: BaseException, place: str = "") -> TraceError:
+    """The trace's error record: the type is `adapter_error` unless the target named another.
+
+    `place` is where in the user's code it was raised, if that is to be part of the message.
+    """
     if isinstance(error, TargetError):
         return TraceError(type=error.type, message=text_of(error))
-    message = f"{type(error).__name__}: {text_of(error)}".rstrip(": ")
+    message = f"{type(error).__name__}: {text_of(error)}".rstrip(": ") + (f" in {place}" if place else "")
     return TraceError(type="adapter_error", message=message, stack=stack_of(error))
 
 
@@ -37,3 +44,24 @@ def stack_of(error: BaseException) -> str:
     except BaseException:
         return "(the stack cannot be shown)"
     return clean_text(text[-_STACK_LIMIT:], "stack", [])
+
+
+def user_place(error: BaseException) -> str:
+    """File and line of the innermost frame of user code, as `agent.py:12`; empty where none is on the stack.
+
+    Code of this package, of the standard library and of installed packages is nobody's to mend.
+    """
+    place, frame = "", error.__traceback__
+    while frame is not None:
+        file = frame.tb_frame.f_code.co_filename
+        if not file.startswith(_others()):
+            place = f"{os.path.basename(file)}:{frame.tb_lineno}"  # noqa: PTH119
+        frame = frame.tb_next
+    return place
+
+
+@cache
+def _others() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    own = str(Path(__file__).parents[1])
+    return (own, "<frozen", *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
