@@ -314,7 +314,7 @@ def test_the_newest_artifact_of_a_cell_is_kept_in_its_folder(kept: Kept) -> None
 @pytest.mark.parametrize("path", ["../c0", "artifacts/../../c0", "/etc", "artifacts"])
 def test_an_artifact_stays_in_its_run(kept: Kept, path: str) -> None:
     writer = kept.store().create(a_plan(), [a_case()], {})
-    with pytest.raises(StorageError, match="not a folder of artifacts"):
+    with pytest.raises(StorageError, match="not an artifact folder"):
         writer.save_artifact(an_artifact(artifacts_path=path))
     writer.close()
 

@@ -182,7 +182,7 @@ def test_a_plan_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     writer.close()
     for content in (b"{", b"[]", b"{}", b"\xff"):
         (writer.folder / "plan.json").write_bytes(content)
-        with pytest.raises(InputError, match=r"plan\.json  is no plan of a run"):
+        with pytest.raises(InputError, match=r"plan\.json  is not a valid plan of a run"):
             LocalFiles(tmp_path).read(writer.folder.name)
         with pytest.raises(InputError, match=r"plan\.json"):
             LocalFiles(tmp_path).open(writer.folder.name)

@@ -243,7 +243,7 @@ def test_a_wrong_path_says_what_is_there(tmp_path: Path) -> None:
     created(tmp_path, run_id="2026-01-02_alpha").close()
     with pytest.raises(InputError, match="does not exist; runs next to it: 2026-01-02_alpha"):
         LocalFiles.at(tmp_path / "2026-01-02_alpah")
-    with pytest.raises(InputError, match=r"is no run folder: it lacks traces\.jsonl or results\.jsonl"):
+    with pytest.raises(InputError, match=r"is not a run folder: it has no traces\.jsonl or no results\.jsonl"):
         LocalFiles.at(tmp_path)
 
 

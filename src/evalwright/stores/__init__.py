@@ -1,1 +1,1 @@
-"""Where runs are kept: one module per kind of place."""
+"""Where runs are kept: one folder for each kind of store, and what they share."""

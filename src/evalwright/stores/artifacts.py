@@ -1,4 +1,4 @@
-"""Where what a cell did to its files lies: folders that the runner fills, and `artifact.json` in each."""
+"""Folders that show what a cell did to its files: the runner fills them, and each has an `artifact.json`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _RECORD = "artifact.json"
 _LONGEST = 80
 _DIGITS = 10
 _SAFE = re.compile(rf"(?!.*-[0-9a-f]{{{_DIGITS}}}$)[a-z0-9_][a-z0-9_.-]{{0,{_LONGEST - 1}}}(?<!\.)")
+"""Names that stay as they are. One that ends like a hash is not among them: it could be another name's."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|trial-\d+)(\..*)?", re.IGNORECASE)
+"""Device names of Windows, which cannot be folders there, and our own names of trials."""
 
 
 def artifact_path(case_id: str, variant_name: str, trial: int, trials: int) -> str:
@@ -30,9 +32,9 @@ def artifact_path(case_id: str, variant_name: str, trial: int, trials: int) -> s
 
 
 def safe_name(name: str) -> str:
-    """A name for a folder that is no other name's, on any file system.
+    """A folder name that no other name maps to, on any file system, also one that ignores case.
 
-    Lower-case names without special characters stay as they are; any other gets a piece of its hash at the end.
+    Lower-case names without special characters stay as they are; any other gets a part of its hash at the end.
     """
     if _SAFE.fullmatch(name) and not _RESERVED.fullmatch(name):
         return name
@@ -44,7 +46,7 @@ def folder_of(artifacts: Path, artifacts_path: str) -> Path:
     """The folder that a record names. Raises StorageError for a path that leads out of the run."""
     steps = PurePosixPath(artifacts_path).parts
     if len(steps) < 2 or steps[0] != "artifacts" or ".." in steps:
-        raise StorageError(f"not a folder of artifacts: {artifacts_path!r}")
+        raise StorageError(f"not an artifact folder: {artifacts_path!r}")
     return artifacts.joinpath(*steps[1:])
 
 
@@ -64,11 +66,12 @@ def write_artifact(artifacts: Path, artifacts_path: str, line: bytes) -> None:
 def read_artifact(
     artifacts: Path, case_id: str, variant_name: str, trial: int, attempt: int, trials: int
 ) -> Artifact | None:
-    """The stored artifact of one attempt at a cell; None when there is none that can be read.
+    """The stored artifact of one attempt at a cell; None if there is none that can be read.
 
-    Other programs keep it in folders named like the case and the variant.
+    The original evalh names the folders like the case and the variant, without a hash.
     """
     places = [artifact_path(case_id, variant_name, trial, trials)]
+    # Only where such a name stays inside the run folder.
     if not {"/", "\\", "\0"}.intersection(case_id + variant_name) and {".", ".."}.isdisjoint({case_id, variant_name}):
         places.append(f"artifacts/{case_id}/{variant_name}")
     for place in places:

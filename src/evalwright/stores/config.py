@@ -1,4 +1,4 @@
-"""The configuration of a store: which keys there are and what they must be."""
+"""Reads the configuration of a store: checks its keys and their types."""
 
 from __future__ import annotations
 

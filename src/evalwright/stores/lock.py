@@ -1,4 +1,4 @@
-"""One writer per run folder: a lock of the kernel's, which is free again when its owner dies however it dies."""
+"""One writer per run: a lock held by the kernel, which releases it when its owner dies, however it dies."""
 
 from __future__ import annotations
 
@@ -15,51 +15,54 @@ __all__ = ["LOCK_NAME", "RunLock"]
 LOCK_NAME = ".lock"
 
 _held: set[int] = set()
+"""Descriptors of the locks of this process, to be closed in its forked children."""
 
 
 class RunLock:
     """The exclusive right to write to a run, held from construction to `release` by a lock on the file `path`.
 
-    With `remove` the file is gone after `release`.
-    Raises RunLockedError that names the owner, and StorageError where the file system cannot lock.
+    With `remove` the file is removed by `release`. Raises RunLockedError, which names the owner, and StorageError if
+    the file system cannot lock.
     """
 
     def __init__(self, path: Path, run: object, *, remove: bool = False) -> None:
         self._path, self._remove = path, remove
         try:
-            self._descriptor = _opened(path)
+            self._descriptor = _open(path)
         except OSError as error:
             raise storage_error("lock", path, error) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            while remove and not _is_at(self._descriptor, path):  # its last owner has just removed it
+            # Between opening and locking, the last owner may have removed the file: then this lock keeps nobody out.
+            while remove and not _is_at(self._descriptor, path):
                 os.close(self._descriptor)
-                self._descriptor = _opened(path)
+                self._descriptor = _open(path)
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Only for the message to others; it is the kernel's lock that counts, so a stale text does no harm.
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
         except BlockingIOError:
             owner = os.pread(self._descriptor, 300, 0).decode("utf-8", "replace").split()
             os.close(self._descriptor)
-            raise RunLockedError(f"{run} is being written by {_described(owner)}; wait until it ends") from None
+            raise RunLockedError(f"{run} is being written by {_owner_name(owner)}; wait until it ends") from None
         except OSError as error:
             os.close(self._descriptor)
             raise storage_error("lock", path, error) from error
         _held.add(self._descriptor)
 
     def release(self) -> None:
-        """Give the right back; harmless when given back already."""
+        """Release the lock; does nothing if it is released already, or in a forked child."""
         if self._descriptor in _held:
             _held.discard(self._descriptor)
             with suppress(OSError):
-                if self._remove:
+                if self._remove:  # while it is still locked, so that nobody removes the file of the next owner
                     self._path.unlink()
                 os.ftruncate(self._descriptor, 0)
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
 
 
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
 
@@ -70,15 +73,15 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _described(owner: list[str]) -> str:
+def _owner_name(owner: list[str]) -> str:
     return f"process {owner[0]} on host {owner[1]}" if len(owner) == 2 else "another process"
 
 
 def _leave_to_parent() -> None:
-    """A forked worker must not keep its parent's locks alive after the parent's death."""
+    """Close the locks in a forked worker, which would otherwise keep them alive after its parent's death."""
     for descriptor in _held:
         with suppress(OSError):
-            os.close(descriptor)
+            os.close(descriptor)  # not LOCK_UN, which would take the lock from the parent as well
     _held.clear()
 
 

@@ -1,4 +1,4 @@
-"""What every kind of store does about secrets."""
+"""How every kind of store masks secrets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Masked"]
 
 
 class Masked:
-    """Masks what its masker knows, or else the secrets of the environment as it is at the first write."""
+    """Masks with the given masker, or else the secrets of the environment as it is at the first write."""
 
     def __init__(self, masker: Masker | None) -> None:
         self._given_masker = masker

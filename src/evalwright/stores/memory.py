@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class MemoryRun:
-    """One run; records are kept as lines, so that what is read is never the object that was written."""
+    """One run; records are kept as lines, so that readers never get the object that was written."""
 
     def __init__(self, run_id: str, plan: Plan, cases: list[bytes], documents: Mapping[str, bytes]) -> None:
         self.run_id, self.location, self.documents = run_id, f"memory:{run_id}", dict(documents)
@@ -47,7 +47,7 @@ class MemoryRun:
 
     @property
     def artifacts(self) -> Path:
-        """A temporary folder, made when it is first asked for."""
+        """A temporary folder, made at first use."""
         if self._artifacts is None:
             self._artifacts = Path(tempfile.mkdtemp(prefix="evalwright-"))
             weakref.finalize(self, shutil.rmtree, self._artifacts, ignore_errors=True)
@@ -58,7 +58,7 @@ class MemoryRun:
 
     def case(self, index: int) -> Case:
         if not 0 <= index < len(self._cases):
-            raise IndexError(f"{self.location} has {len(self._cases)} cases, asked for position {index}")
+            raise IndexError(f"{self.location} has {len(self._cases)} cases, none at position {index}")
         return next(LineDecoder("cases", self.damage).records(Case, [self._cases[index]]))
 
     def parts(self, count: int) -> list[Part]:
@@ -125,7 +125,7 @@ class MemoryRun:
 
 
 class MemoryJudgements:
-    """A replacement of a run's judgements; its shares must stay in this process."""
+    """A replacement for a run's results and verdicts; its shares must stay in this process."""
 
     def __init__(self, run: MemoryRun) -> None:
         self._run = run
@@ -137,7 +137,7 @@ class MemoryJudgements:
     def commit(self) -> None:
         shares = [share for _, share in sorted(self._shares.items())]
         if not all(share.closed for share in shares):
-            raise StorageError(f"a share of the new judgements was never finished: {self._run.location}")
+            raise StorageError(f"a share of the new results was never finished: {self._run.location}")
         self._run.replace_judgements(
             [line for share in shares for line in share.results],
             [line for share in shares for line in share.verdicts],

@@ -1,4 +1,4 @@
-"""The cells of a stored run by variant and trial, in the order of the dataset: for files in which order matters."""
+"""The cells of a stored run by variant and trial, in the order of the dataset: for reports in which order matters."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from evalwright.model.trace import Trace
 
 __all__ = ["OrderedCells"]
 
+# No journal: the file is thrown away, so it never has to be recovered.
 _TABLES = """
 PRAGMA journal_mode = OFF;
 CREATE TABLE traces (
@@ -25,6 +26,7 @@ CREATE TABLE results (
     PRIMARY KEY (variant, trial, case_id, evaluator)
 );
 """
+# The newest attempt of a cell wins; of two records of the same attempt, the later one.
 _KEEP = (
     "INSERT INTO {0} VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "
     "SET attempt = excluded.attempt, body = excluded.body WHERE excluded.attempt >= attempt"
@@ -34,11 +36,11 @@ _RESULTS = "SELECT body FROM results WHERE (variant, trial, case_id, attempt) = 
 
 
 class OrderedCells:
-    """The newest trace of each cell with its results. They wait in a temporary file that goes away with this."""
+    """The newest trace of each cell with its results, in a temporary file that is removed with this object."""
 
     def __init__(self, reader: RunReader) -> None:
         encode = msgspec.json.encode
-        self._spool = sqlite3.connect("")
+        self._spool = sqlite3.connect("")  # SQLite keeps such a database in memory and, if it grows, in an unnamed file
         self._spool.executescript(_TABLES)
         traces = (
             (t.variant_name, t.trial, t.case_id, t.attempt, encode(t), t.case_index) for t in reader.traces(Trace)

@@ -1,4 +1,4 @@
-"""Plans of runs as JSON, with secrets as `${NAME}`."""
+"""Plans of runs as JSON, with secrets written as `${NAME}`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["plan_from_json", "plan_to_json"]
 
 
 def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:
-    """The plan as stored: secrets as `${NAME}`, also those that were never resolved."""
+    """The plan as stored: secrets as `${NAME}`, including those that were never resolved."""
     plain = masker.placeholders(msgspec.to_builtins(plan), unresolved)
     return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
 
 
 def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
-    """The plan with its secrets from `environ`, and the placeholders of those that it lacks. Raises InputError."""
+    """The plan with its secrets from `environ`, and the placeholders that `environ` lacks. Raises InputError."""
     try:
         unresolved: dict[str, str] = {}
         plain = expand(msgspec.json.decode(data), environ, unresolved)
@@ -30,4 +30,4 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
             raise newer_version(place, str(version))
         return msgspec.convert(plain, Plan), unresolved
     except (ValueError, RecursionError) as error:
-        raise InputError(Problem(place, f"is no plan of a run: {error}")) from error
+        raise InputError(Problem(place, f"is not a valid plan of a run: {error}")) from error

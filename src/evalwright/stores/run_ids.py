@@ -1,4 +1,4 @@
-"""Ids of runs: safe as the name of a folder, and one of a kind."""
+"""Ids of runs: safe as folder names, and unique."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ __all__ = ["numbered", "safe_id"]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 120
+"""Characters of an id: file systems allow 255 bytes in a name, and `-2` or a suffix may follow."""
 
 
 def safe_id(run_id: str) -> str:
-    """The id as a name for a folder: letters, digits, `.`, `_` and `-`, no `.` or `-` in front, not too long."""
+    """The id as a folder name: at most 120 letters, digits, `.`, `_` and `-`, without `.` or `-` at the start."""
     return _UNSAFE.sub("-", run_id).lstrip(".-")[:_LONGEST].rstrip("-") or "run"
 
 
 def numbered(run_id: str) -> Iterator[str]:
-    """The id, then `-2`, `-3` and so on behind it."""
+    """The id itself, then the id with `-2`, `-3` and so on."""
     yield run_id
     number = 2
     while True:

@@ -1,4 +1,4 @@
-"""The summary of a run as YAML: for people and other programs, and back."""
+"""The summary of a run as YAML, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def summary_to_plain(summary: RunSummary) -> dict[str, Any]:
 
 
 def summary_to_yaml(plain: dict[str, Any]) -> bytes:
-    """YAML that any loader reads back to the same strings."""
+    """The summary as YAML that any loader reads back to the same strings."""
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -27,11 +27,11 @@ def summary_to_yaml(plain: dict[str, Any]) -> bytes:
 
 
 def summary_from_yaml(data: bytes) -> RunSummary:
-    """The summary in `data`, older ones with their gaps filled. Raises ValueError for anything else."""
+    """The summary in `data`; fields that older versions lack get defaults. Raises ValueError for anything else."""
     import yaml
 
     try:
         plain = yaml.load(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(f"no YAML: {error}") from error
+        raise ValueError(f"not valid YAML: {error}") from error
     return msgspec.convert(plain, RunSummary, strict=False)

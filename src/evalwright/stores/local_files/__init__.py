@@ -1,7 +1,7 @@
 """Runs as folders of JSON Lines files: `<folder>/<run id>/`.
 
-A run is built in a hidden folder and appears under its id in one rename: complete, or not there at all. Names of
-files never come from data; the run id is made safe first.
+A run is built in a hidden folder (a draft) and appears under its id by one rename: complete, or not at all. File names
+never come from data; the run id is made safe first.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ __all__ = ["LocalFiles", "local_files"]
 _DRAFT = ".new-"
 _BATCH = 1 << 16
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+"""What rename(2) says where a folder with content, or a file, has the name already; systems differ."""
 _DATE_IN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)")
 _COUNTER = re.compile(r"(.*?)(?:-(\d{1,9}))?")
 
@@ -58,7 +59,7 @@ def local_files(config: Mapping[str, Any], masker: Masker | None, runs: Path) ->
 
 
 class LocalFiles(Masked):
-    """A folder of runs. Secrets of the environment are masked in everything written when no masker is given."""
+    """A folder of runs. Without a masker, secrets of the environment are masked in everything written."""
 
     def __init__(self, folder: Path, masker: Masker | None = None) -> None:
         self.folder = Path(folder).absolute()  # user code may change the working directory
@@ -69,7 +70,7 @@ class LocalFiles(Masked):
         """The store and the run id of a run folder; links are followed. Raises InputError."""
         folder = Path(path).resolve()
         if not is_run(folder):
-            raise _no_run(path, folder)
+            raise _not_a_run(path, folder)
         return cls(folder.parent, masker), folder.name
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
@@ -81,7 +82,7 @@ class LocalFiles(Masked):
             plan.cases_total = _write_cases(draft / CASES, cases, encoder)
             _write_documents(draft, documents, self._masker)
             folder = self._published(draft, plan, run_id)
-        except BaseException:
+        except BaseException:  # Ctrl-C while a long dataset is read must not leave a locked draft behind
             shutil.rmtree(draft, ignore_errors=True)
             lock.release()
             raise
@@ -103,9 +104,9 @@ class LocalFiles(Masked):
         """Rename the draft to the first free id; a folder that is not empty is never replaced."""
         for name in numbered(run_id):
             folder = self.folder / name
-            if os.path.lexists(folder):
+            if os.path.lexists(folder):  # rename would replace an empty folder without an error
                 continue
-            plan.run_id = name
+            plan.run_id = name  # the plan holds the id, so it is written again for each name that is tried
             replace_file(draft / PLAN, plan_to_json(plan, self._masker.keeping(reserved_words(plan))))
             try:
                 draft.rename(folder)
@@ -123,7 +124,7 @@ class LocalFiles(Masked):
         return LocalWriter(folder, RunLock(folder / LOCK_NAME, folder), self._masker)
 
     def read(self, run_id: str) -> LocalReader:
-        """The run for reading; needs no lock. Raises InputError when there is none."""
+        """The run for reading; needs no lock. Raises InputError if there is no such run."""
         return LocalReader(self._existing(run_id))
 
     def run_ids(self) -> list[str]:
@@ -137,28 +138,28 @@ class LocalFiles(Masked):
     def _existing(self, run_id: str) -> Path:
         folder = self.folder / run_id
         if Path(run_id).name != run_id or run_id in ("", ".", "..") or not is_run(folder):
-            raise _no_run(folder, folder)
+            raise _not_a_run(folder, folder)
         return folder
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run: it has traces and results (specification b.9)."""
+    """Whether a folder holds a run: it has traces and results. The other files may be missing, as in runs of evalh."""
     return (folder / TRACES).is_file() and (folder / RESULTS).is_file()
 
 
-def _no_run(path: Path, folder: Path) -> InputError:
-    what = "does not exist" if not folder.exists() else f"is no run folder: it lacks {TRACES} or {RESULTS}"
+def _not_a_run(path: Path, folder: Path) -> InputError:
+    what = "does not exist" if not folder.exists() else f"is not a run folder: it has no {TRACES} or no {RESULTS}"
     try:
         runs = sorted(entry.name for entry in folder.parent.iterdir() if is_run(entry))
     except OSError:
         runs = []
     near = get_close_matches(folder.name, runs, n=3) or runs[-3:]
-    hint = f"; runs next to it: {', '.join(near)}" if near else f"; a run folder holds {TRACES} and {RESULTS}"
+    hint = f"; runs next to it: {', '.join(near)}" if near else f"; a run folder contains {TRACES} and {RESULTS}"
     return InputError(f"{path} {what}{hint}")
 
 
 def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> int:
-    """Stream the cases into a durable file; how many there were."""
+    """Stream the cases into a durable file; returns how many there were."""
     total, pending, file = 0, bytearray(), AppendFile(path)
     try:
         for case in cases:
@@ -180,12 +181,13 @@ def _write_documents(draft: Path, documents: Mapping[str, bytes], masker: Masker
     for name, content in documents.items():
         if Path(name).name != name or (draft / name).exists():
             raise ValueError(f"not a name for a document of a run: {name!r}")
+        # Documents are users' files in any encoding: bytes that are not UTF-8 come out as they went in.
         text = masker.mask_text(content.decode("utf-8", "surrogateescape"))
         replace_file(draft / name, text.encode("utf-8", "surrogateescape"))
 
 
 def _age(folder: Path) -> tuple[datetime, str, int]:
-    """When a run started, from its plan or its name or its files; then by name, numbers as numbers."""
+    """The sort key of a run: its start, from its plan, its name or its files; then its name, `-10` after `-9`."""
     base, number = _COUNTER.fullmatch(folder.name).groups()  # type: ignore[union-attr]
     return _started(folder), base, int(number or 1)
 
@@ -208,9 +210,10 @@ def _started(folder: Path) -> datetime:
 
 @contextmanager
 def _turn(folder: Path) -> Iterator[bool]:
-    """One process at a time makes or removes drafts, so that none is removed before its owner holds its lock.
+    """One process at a time makes or removes drafts, so that none is removed before its owner has locked it.
 
-    False after 5 seconds without a turn, and where folders cannot be locked: then nothing may be removed.
+    Yields False after 5 seconds without a turn, and where folders cannot be locked: then nothing may be removed, but
+    the run can start. Cleaning up is not worth a longer wait.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -220,7 +223,7 @@ def _turn(folder: Path) -> Iterator[bool]:
 
 
 def _locked(descriptor: int, deadline: float) -> bool:
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline:  # flock itself waits without a limit or not at all
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True

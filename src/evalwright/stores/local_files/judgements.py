@@ -1,8 +1,8 @@
-"""A complete new set of results and verdicts, which takes the old one's place in a single rename.
+"""A complete new set of results and verdicts, which replaces the old one by a single rename.
 
-Shares are written side by side into a hidden folder of the run, then joined into one file each. The rename of that
-folder to `.judgements` is the commit: from then on readers look there first. Moving both files to their usual
-places afterwards may be cut short by a crash at any moment; opening the run for writing finishes it.
+Several processes write shares into a hidden folder of the run; the shares are then joined to one file of results and
+one of verdicts. Renaming that folder to `.judgements` is the commit: from then on readers look there first. A crash may
+interrupt the moving of the two files to their usual places at any point; opening the run for writing completes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LocalJudgements:
     """The new set of a run folder, from the first share to its commit."""
 
     def __init__(self, folder: Path, masker: Masker, swap: Callable[[Callable[[], None]], None]) -> None:
-        """`swap(commit)` calls `commit` while nobody appends to the old set."""
+        """`swap(commit)` calls `commit` while the files of the old set are closed."""
         self._run, self._masker, self._swap = folder, masker, swap
         self._draft = folder / f"{_DRAFT}{os.urandom(4).hex()}"
         self._shares: dict[int, LocalShare] = {}
@@ -45,11 +45,11 @@ class LocalJudgements:
         return self._shares.setdefault(number, LocalShare(self._draft, number, self._masker))
 
     def commit(self) -> None:
-        """Replace the old set. Raises StorageError, also when a share was begun and never closed."""
+        """Replace the old set. Raises StorageError, also if a share was begun and never closed."""
         shares = [self._draft / str(number) for number in sorted(self._shares)]
         for share in shares:
             if not share.is_dir():
-                raise StorageError(f"share {share.name} of the new judgements was never finished: {self._run}")
+                raise StorageError(f"share {share.name} of the new results was never finished: {self._run}")
         try:
             for name in _FILES:
                 _join([share / name for share in shares], self._draft / name)
@@ -58,10 +58,12 @@ class LocalJudgements:
             sync_folder(self._draft)
             self._swap(self._put_in_place)
         except OSError as error:
-            raise storage_error("replace the judgements of", self._run, error) from error
+            raise storage_error("replace the results of", self._run, error) from error
 
     def _put_in_place(self) -> None:
         self._draft.rename(self._run / COMMITTED)
+        # Durable before anything is moved: a power cut could otherwise keep one move and lose the commit, and the run
+        # would have new results with old verdicts.
         sync_folder(self._run)
         finish_commit(self._run)
 
@@ -72,7 +74,7 @@ class LocalJudgements:
 
 
 class LocalShare:
-    """One process's share of new judgements. Can be pickled until the first append."""
+    """One process's share of new results and verdicts. Can be pickled until the first append."""
 
     def __init__(self, draft: Path, number: int, masker: Masker) -> None:
         self._draft, self._number, self._masker = draft, number, masker
@@ -81,17 +83,18 @@ class LocalShare:
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         if results:
-            self._append(0, self._opened().lines(results))
+            self._append(0, self._open().lines(results))
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
-        self._append(1, self._opened().line(verdict))
+        self._append(1, self._open().line(verdict))
 
     def close(self) -> None:
-        """Finish the share: only then it is part of the new set. Raises StorageError."""
-        self._opened()
+        """Finish the share: only then is it part of the new set. Raises StorageError."""
+        self._open()  # a share without records is a share too: its folder says that it is finished
         try:
             for file in self._files:
                 file.close()
+            # Not synced: `commit` syncs the joined files, and until then a crash only loses a draft.
             self._open_folder().rename(self._draft / str(self._number))
         except OSError as error:
             raise storage_error("write", self._draft, error) from error
@@ -108,7 +111,8 @@ class LocalShare:
         except OSError as error:
             raise storage_error("write", self._draft / _FILES[which], error) from error
 
-    def _opened(self) -> LineEncoder:
+    def _open(self) -> LineEncoder:
+        """The encoder; opens the files at first use, in the process that writes the share."""
         if self._encoder is None:
             folder = self._open_folder()
             try:
@@ -124,8 +128,8 @@ class LocalShare:
 
 
 def _join(sources: list[Path], target: Path) -> None:
-    """All sources as one durable file; the first one is moved, not copied."""
-    if sources:
+    """Join the sources to one durable file."""
+    if sources:  # the first one is moved, not copied: often there is only one
         sources[0].rename(target)
     with target.open("ab") as joined:
         for source in sources[1:]:
@@ -136,18 +140,18 @@ def _join(sources: list[Path], target: Path) -> None:
 
 
 def finish_commit(folder: Path) -> None:
-    """Move a committed set to its usual place, as far as that was not done. Raises StorageError."""
+    """Move a committed set to its usual place, as far as that was not done before a crash. Raises StorageError."""
     committed = folder / COMMITTED
     if not committed.is_dir():
         return
     try:
         for name in _FILES:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # moved before the crash
                 (committed / name).rename(folder / name)
         sync_folder(folder)
         shutil.rmtree(committed)
     except OSError as error:
-        raise storage_error("replace the judgements of", folder, error) from error
+        raise storage_error("replace the results of", folder, error) from error
 
 
 def drop_abandoned(folder: Path) -> None:

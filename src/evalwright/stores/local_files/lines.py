@@ -1,4 +1,19 @@
-"""Records as lines of JSON: the one encoder of all stores, and decoding with what each line's version asks for."""
+"""Records as lines of JSON: the encoder and the decoder of all stores.
+
+Promise. One record is one line of UTF-8 that ends with LF and holds no other character at which any reader splits
+lines. No line holds a secret. Decoding gives an equal record, except that NaN becomes null. A line that cannot be read
+is named and left out; a record of a later major version is rejected, since its meaning may have changed.
+
+Steps. Encoding: JSON, then masking, then escapes for U+2028, U+2029 and U+0085. Decoding: a line that begins or ends
+with the present version is decoded at once; of any other the version is read first, and older records are migrated.
+
+Cost. A line of the present version is decoded once, any other twice. Masking searches each line for a few byte strings
+of each secret, and takes only those lines apart that contain one.
+
+Limits. A line is built in memory as a whole. Only strings are masked, not numbers. Masking is not undone, except in
+cases and plans, where secrets are `${NAME}`: a resumed run must send the system what the author wrote. Of one file at
+most 100 damaged lines are listed.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +42,15 @@ __all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "decoded_case", "newer_ve
 T = TypeVar("T")
 
 MIGRATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
-"""From the version of an older produced record to a function that makes it the next version."""
+"""From the version of an older record to the function that turns it into the next version."""
 
 _MAJOR = 1
 _MOST_NOTES = 100
+# Our encoder writes the version last, other writers of the same format write it first. Neither can be inside a value:
+# there the quotes would be escaped, and an inner object would end with one more brace.
 _ENDS = b'"schema_version":"1.0"}\n'
 _STARTS = b'{"schema_version":"1.0"'
+# Only marked cases are expanded when they are read: `${NAME}` in any other is the author's text.
 _MARK = {"placeholders": True}
 _MARK_ENDS = b',"placeholders":true}\n'
 _SHAPES = (
@@ -50,7 +68,7 @@ def reserved_words(plan: Plan) -> frozenset[str]:
 
 
 class LineEncoder:
-    """Encodes records to masked lines that every reader splits at LF only.
+    """Encodes records as masked lines that every reader splits at LF only.
 
     Raises TypeError or ValueError for what JSON cannot hold; NaN becomes null.
     """
@@ -64,9 +82,9 @@ class LineEncoder:
         return self._finished(self._encoded(record) + b"\n")
 
     def case(self, case: Case) -> bytes:
-        """A case with its secrets as `${NAME}`, marked: the system must be given again what the author wrote."""
+        """A case with its secrets as `${NAME}`, and marked if it has any: the system must get what the author wrote."""
         line = self._encoded(case)
-        if b"\n" in line:  # between the values of a recorded trace that somebody laid out
+        if b"\n" in line:  # a recorded trace is kept as raw JSON, which may be laid out on several lines
             line = msgspec.json.encode(msgspec.json.decode(line))
         if self._masker is not None and self._masker.finds(line):
             plain = self._masker.placeholders(msgspec.json.decode(line))
@@ -92,8 +110,8 @@ class LineEncoder:
 
 
 def _without_separators(lines: bytes) -> bytes:
-    """U+2028, U+2029 and U+0085 as escapes: other people's readers split lines there."""
-    if lines.isascii():
+    """The lines with U+2028, U+2029 and U+0085 as escapes: `str.splitlines` and many readers split lines there."""
+    if lines.isascii():  # most lines are, and the test is much cheaper than three searches
         return lines
     if b"\xe2\x80\xa8" in lines:
         lines = lines.replace(b"\xe2\x80\xa8", b"\\u2028")
@@ -108,14 +126,14 @@ _case_decoder = msgspec.json.Decoder(Case)
 
 
 def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]) -> Case:
-    """A line of cases, with its secrets from `environ` in their places. Raises InputError when it is damaged."""
+    """The case in a line, with its secrets filled in from `environ`. Raises InputError if the line is damaged."""
     try:
         if line.endswith(_ENDS):
             return _case_decoder.decode(line)
         if line.endswith(_MARK_ENDS):
             line = msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
     except (ValueError, RecursionError):
-        pass  # what is wrong with it is said below
+        pass  # the decoder below reports what is wrong with it
     damage: list[str] = []
     for case in LineDecoder("", damage).records(Case, [line], lambda _: number):
         return case
@@ -131,15 +149,15 @@ _version_decoder = msgspec.json.Decoder(_Version)
 
 
 class LineDecoder:
-    """Decodes the lines of one file; what cannot be read goes to `damage` and is left out."""
+    """Decodes the lines of one file; a line that cannot be read is left out and described in `damage`."""
 
     def __init__(self, file: str, damage: list[str]) -> None:
         self._file, self._damage = file, damage
 
     def records(self, kind: type[T], lines: Iterable[bytes], number: Callable[[int], int] | None = None) -> Iterator[T]:
-        """The records in `lines`; `number(position)` names one that cannot be read, by default its position from 1.
+        """The records in `lines`; `number(position)` is the line number in messages, by default the position from 1.
 
-        Raises InputError for a record of a higher major version.
+        Raises InputError for a record of a later major version.
         """
         decode = msgspec.json.Decoder(kind).decode
         for position, line in enumerate(lines):
@@ -162,7 +180,7 @@ class LineDecoder:
             return
         found = number(position) if number else position + 1
         what = str(error) if line.endswith(b"\n") else "torn tail, left out"
-        if (note := f"{self._file}:{found}: {what}") not in self._damage:
+        if (note := f"{self._file}:{found}: {what}") not in self._damage:  # a file may be read several times
             self._damage.append(note)
         if len(self._damage) == _MOST_NOTES:
             self._damage.append("further lines that cannot be read are not listed")
@@ -172,7 +190,7 @@ class LineDecoder:
 
 
 def _of_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T:
-    if not line.strip(b" \t\r\n"):
+    if not line.strip(b" \t\r\n"):  # not the default set: a form feed is damage
         raise _Blank
     version = _version_decoder.decode(line).schema_version
     if version is not None and _major(version) > _MAJOR:
@@ -191,13 +209,13 @@ class _NewerVersion(Exception):
 
 
 def newer_version(file: str, version: str, line: int | None = None) -> InputError:
-    """The refusal of a produced file that a later major version of evalwright wrote."""
-    message = f"has version {version}; this evalwright reads versions 1.x: install a newer one"
+    """The error for a file that a later major version of evalwright wrote."""
+    message = f"has version {version}, but this evalwright reads versions 1.x; install a newer one"
     return InputError(Problem(file, message, line, "schema_version"))
 
 
 def _major(version: object) -> int:
-    head = str(version).partition(".")[0]
+    head = str(version).partition(".")[0]  # what is not a short number is read as ours: its fields decide
     return int(head) if head.isascii() and head.isdigit() and len(head) < 10 else _MAJOR
 
 

@@ -1,4 +1,4 @@
-"""One run as a folder of JSON Lines files: reading it, and writing it with the exclusive right to."""
+"""One run as a folder of JSON Lines files: a reader, and a writer that holds the run's lock."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _BUFFER = 1 << 20
 
 
 def _stored_plan(path: Path, environ: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
-    """The plan with its secrets from `environ`, and the placeholders of those that it lacks."""
+    """The plan with its secrets from `environ`, and the placeholders of those that `environ` lacks."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -73,9 +73,11 @@ class LocalReader:
         self.unresolved = sorted(self._placeholders)
 
     def cases(self, start: int = 0) -> Iterator[Case]:
-        """The cases as run, from position `start`. Raises InputError at a damaged one: skipping it would
-        move all later ones to a wrong position."""
-        file = _opened(self.folder / CASES)
+        """The cases as run, from position `start`.
+
+        Raises InputError at a damaged one: skipping it would move all later cases to a wrong position.
+        """
+        file = _open_if_there(self.folder / CASES)
         if file is None:
             return
         with file:
@@ -85,7 +87,7 @@ class LocalReader:
                 yield decoded_case(file.name, line, number + 1, self._environ)
 
     def case(self, index: int) -> Case:
-        """The case at a position of the dataset. Raises IndexError, and InputError when it is damaged."""
+        """The case at a position of the dataset. Raises IndexError, and InputError if it is damaged."""
         line = self._case_index().line(index)
         if line is None:
             raise IndexError(f"{self.location} has no case at position {index}")
@@ -97,14 +99,15 @@ class LocalReader:
         return self._cases
 
     def parts(self, count: int) -> list[Part]:
-        """Byte ranges of the traces that start and end at line starts; none for a run without traces."""
-        file = _opened(self.folder / TRACES)
+        """Byte ranges of the traces that start and end where lines start; none for a run without traces."""
+        file = _open_if_there(self.folder / TRACES)
         if file is None:
             return []
         with file:
             size = file.seek(0, os.SEEK_END)
             cuts = [0]
             for number in range(1, count):
+                # One byte before the cut: if a line starts just there, `readline` reads only the LF before it.
                 file.seek(max(size * number // count - 1, 0))
                 file.readline()
                 cuts.append(file.tell())
@@ -121,7 +124,8 @@ class LocalReader:
         return self._records(VERDICTS, kind)
 
     def _records(self, name: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
-        file = _opened(self.folder / COMMITTED / name) or _opened(self.folder / name)
+        # A committed set comes first: see `judgements`.
+        file = _open_if_there(self.folder / COMMITTED / name) or _open_if_there(self.folder / name)
         if file is None:
             return
         with file:
@@ -136,7 +140,7 @@ class LocalReader:
             )
 
     def _line_number(self, name: str, position: int) -> int:
-        """The number of the line that starts at a byte position: read again, which only damage asks for."""
+        """The number of the line that starts at a byte position. Reads the file again: only damage asks for it."""
         number = 1
         with (self.folder / name).open("rb") as file:
             while position > 0 and (block := file.read(min(_BUFFER, position))):
@@ -145,7 +149,7 @@ class LocalReader:
         return number
 
     def summary(self) -> RunSummary | None:
-        """The stored summary; None when there is none or it cannot be read, as it can be rebuilt."""
+        """The stored summary; None if there is none or it cannot be read, as it can be rebuilt."""
         try:
             data = (self.folder / SUMMARY).read_bytes()
         except OSError:
@@ -166,12 +170,15 @@ class LocalReader:
 
 
 class _CaseIndex:
-    """Where each line of the cases starts, 8 bytes a case; and the open file, closed with its last user."""
+    """The start of each line of the cases, at 8 bytes a case, and the open file.
+
+    It is read by `pread`, so that threads share no file position, and closed when the last user lets go of the index.
+    """
 
     def __init__(self, path: Path) -> None:
         self._starts = array("Q", [0])
         self._closing: weakref.finalize[..., _CaseIndex] | None = None
-        file = _opened(path)
+        file = _open_if_there(path)
         if file is not None:
             with file:
                 for line in file:
@@ -193,7 +200,7 @@ class _CaseIndex:
             self._closing()
 
 
-def _opened(path: Path) -> BinaryIO | None:
+def _open_if_there(path: Path) -> BinaryIO | None:
     try:
         return path.open("rb", buffering=_BUFFER)
     except FileNotFoundError:
@@ -214,7 +221,7 @@ class LocalWriter(LocalReader):
     """A run folder with the exclusive right to write."""
 
     def __init__(self, folder: Path, lock: RunLock, masker: Masker, environ: Mapping[str, str] = os.environ) -> None:
-        """Opening finishes what a crash left half done: a committed set of judgements, torn last lines."""
+        """Opening completes what a crash interrupted: it moves committed results and removes torn last lines."""
         self._lock = lock
         self._files: list[AppendFile] = []
         try:
@@ -225,12 +232,12 @@ class LocalWriter(LocalReader):
             self._encoder = LineEncoder(masker)
             self._clear_up()
             self._open_files()
-        except BaseException:
+        except BaseException:  # the lock is held by now, and must be given back whatever happens
             self.close()
             raise
 
     def _clear_up(self) -> None:
-        finish_commit(self.folder)
+        finish_commit(self.folder)  # before the files are opened: it puts others in their place
         drop_abandoned(self.folder)
         for leftover in self.folder.glob(".*.tmp"):
             with suppress(OSError):
@@ -239,6 +246,7 @@ class LocalWriter(LocalReader):
     def _open_files(self) -> None:
         for name in (TRACES, RESULTS, VERDICTS):
             path = self.folder / name
+            # First: AppendFile takes the length that it finds for the end of the last whole line.
             if path.exists() and (cut := repair_tail(path)):
                 self.damage.append(f"{name}: torn tail of {cut} bytes, cut")
             self._files.append(AppendFile(path))
@@ -256,18 +264,18 @@ class LocalWriter(LocalReader):
 
     @property
     def encoder(self) -> LineEncoder:
-        """Makes the lines that `append_lines` takes, also in another process."""
+        """Encodes the lines that `append_lines` accepts, also in another process."""
         return self._encoder
 
     def append_lines(self, traces: bytes, results: bytes, verdicts: bytes) -> None:
-        """Append what many cells have left behind, as lines of `encoder`; processes do so in turns."""
+        """Append the records of many cells, as lines of `encoder`; several processes do so in turns."""
         self.follow()
         for file, lines in zip(self._files, (traces, results, verdicts), strict=True):
             if lines:
                 file.append(lines)
 
     def follow(self) -> None:
-        """Take note of what other processes have appended in their turns, so that `sync` is for that too."""
+        """Take note of what other processes have appended in their turns, so that `sync` covers it too."""
         for file in self._files:
             file.follow()
 
@@ -293,17 +301,17 @@ class LocalWriter(LocalReader):
         return LocalJudgements(self.folder, self._masker, self._take_over)
 
     def _take_over(self, commit: Callable[[], None]) -> None:
-        """Put new files in the place of the old ones, and append to them from now on."""
+        """Replace the old files by new ones, and append to those from now on."""
         for file in (self._results, self._verdicts):
             file.close()
         try:
             commit()
-        finally:
+        finally:  # also after a failure: the run can go on with whichever set is there
             self._results, self._verdicts = (AppendFile(self.folder / name) for name in (RESULTS, VERDICTS))
             self._files[1:] = [self._results, self._verdicts]
 
     def close(self) -> None:
-        """Sync what is unsynced, then give the right to write back. Raises StorageError."""
+        """Sync what is unsynced, then release the lock. Raises StorageError."""
         try:
             for file in self._files:
                 file.sync()
@@ -311,4 +319,4 @@ class LocalWriter(LocalReader):
             for file in self._files:
                 file.close()
             super().close()
-            self._lock.release()
+            self._lock.release()  # last: the next writer must find everything written

@@ -27,14 +27,14 @@ class _Config(msgspec.Struct):
     schema: str = SCHEMA
     pool_size: int = 4
     path: str | None = None
-    """The folder `runs`, which the caller takes from here."""
+    """The folder `runs`, for artifacts; the caller reads it, here it is only accepted."""
     run_namespace: dict[str, Any] | None = None
 
 
 def postgres(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Postgres:
     """Runs in a PostgreSQL database: `dsn`, `schema`, `pool_size`, `run_namespace`. Raises InputError.
 
-    Nothing is connected yet. Artifacts lie in the folder `runs`.
+    Does not connect yet. Artifacts are kept in the folder `runs`.
     """
     settings = read_config(_Config, config)
     if settings.pool_size < 1:

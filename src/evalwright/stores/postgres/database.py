@@ -24,8 +24,9 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 _VERSION = 1
 _MAKING = 0x6576616C77726967
-"""Advisory lock of whoever makes the tables."""
+"""Key of the advisory lock of the process that makes the tables: `evalwrig` in ASCII, unlikely to be another's."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+"""Seconds: most lost connections come back at once, and a server that restarts needs no more than one try a second."""
 
 _CELL = "case_id text NOT NULL, variant_name text NOT NULL, trial integer NOT NULL, attempt integer NOT NULL"
 _RECORD = (
@@ -45,7 +46,7 @@ _TABLES = {
     "summaries": "run_id text PRIMARY KEY, started_at timestamptz NOT NULL, namespace jsonb, payload jsonb, "
     "line text NOT NULL",
 }
-# Without a list of pending entries, which makes the planner shun the index of a table that grows.
+# Without fastupdate: the list of pending entries that it keeps makes the planner avoid the index of a growing table.
 _INDEXES = [
     *(f"CREATE UNIQUE INDEX {table}_in_order ON {table} (run_id, seq)" for table in ("traces", "results", "verdicts")),
     *(
@@ -56,7 +57,7 @@ _INDEXES = [
 
 
 class Database:
-    """Where and how to connect; nothing is connected before it is asked for."""
+    """Where and how to connect; connects only when asked to."""
 
     def __init__(self, dsn: str, schema: str, pool_size: int) -> None:
         try:
@@ -68,6 +69,7 @@ class Database:
 
     def connect(self) -> Connection:
         """A new connection that commits each statement by itself. Raises psycopg.Error."""
+        # Names the owner of a run's lock to other processes. PostgreSQL cuts names at 63 bytes.
         name = f"evalwright {os.getpid()} {os.uname().nodename}"[:63]
         given = conninfo_to_dict(self._dsn)
         timeout = int(given.get("connect_timeout") or 10)
@@ -80,7 +82,7 @@ class Database:
         return connection
 
     def why(self, error: psycopg.Error) -> str:
-        """What the server or its client said, without the password."""
+        """The message of the server or its client, without the password."""
         text = " ".join(str(error).split())
         for secret in {self._password, quote(self._password, safe="")} - {""}:
             text = text.replace(secret, MASKED)
@@ -88,60 +90,62 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Whatever fails on the way becomes an InputError."""
+        """Turns errors of the database into an InputError."""
         try:
             yield
         except psycopg.errors.UndefinedTable:
-            raise InputError(f"the schema {self.schema!r} holds no runs") from None
+            raise InputError(f"the schema {self.schema!r} contains no runs") from None
         except psycopg.Error as error:
             raise InputError(f"the schema {self.schema!r} cannot be read: {self.why(error)}") from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Whatever fails on the way becomes a StorageError."""
+        """Turns errors of the database into a StorageError."""
         try:
             yield
         except psycopg.Error as error:
             raise StorageError(f"cannot write to the schema {self.schema!r}: {self.why(error)}") from error
 
     def prepare(self, connection: Connection) -> None:
-        """Make the tables where they are missing. Raises psycopg.Error, InputError for those of a later version."""
-        if not self._is_made(connection):
+        """Create the tables if they are missing. Raises psycopg.Error, and InputError for tables of a later version."""
+        if not self._has_tables(connection):
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
-                if not self._is_made(connection):
-                    self._make(connection)
+                if not self._has_tables(connection):  # another process may have made them while this one waited
+                    self._create_tables(connection)
         row = connection.execute("SELECT max(version) FROM layout").fetchone()
         if row and row[0] and row[0] > _VERSION:
             raise newer_version(f"the schema {self.schema!r}", f"{row[0]} of its tables")
 
-    def _is_made(self, connection: Connection) -> bool:
+    def _has_tables(self, connection: Connection) -> bool:
         query = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'layout'"
         return connection.execute(query, (self.schema,)).fetchone() is not None
 
-    def _make(self, connection: Connection) -> None:
-        there = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", (self.schema,))
-        if there.fetchone() is None:
+    def _create_tables(self, connection: Connection) -> None:
+        # Not IF NOT EXISTS: that asks for the right to create schemas even where the schema exists.
+        schemas = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", (self.schema,))
+        if schemas.fetchone() is None:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
         for table, columns in _TABLES.items():
             connection.execute(sql.SQL(f"CREATE TABLE {table} ({columns})"))
         for statement in _INDEXES:
             connection.execute(sql.SQL(statement))
-        connection.execute("CREATE TABLE layout (version integer NOT NULL)")
+        connection.execute("CREATE TABLE layout (version integer NOT NULL)")  # last: its presence means "complete"
         connection.execute("INSERT INTO layout VALUES (%s)", (_VERSION,))
 
 
 def is_lost(error: psycopg.Error, connection: Connection | None = None) -> bool:
-    """Whether an error means that the server went away, not that it refuses what it was told."""
+    """Whether an error means that the server went away, rather than that it rejected a statement."""
     if connection is not None and (connection.closed or connection.broken):
         return True
-    if error.sqlstate is None:
+    if error.sqlstate is None:  # the client's own errors, such as a connection that was never made
         return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+    # Classes of SQLSTATE: connection exceptions, and a server that shuts down, has crashed or is starting.
     return error.sqlstate.startswith(("08", "57P"))
 
 
 def persist(work: Callable[[], T], gone: Callable[[psycopg.Error], bool], patience: float) -> T:
-    """Do something, again and again for `patience` seconds while the server is gone. Raises psycopg.Error."""
+    """Do `work`, repeatedly for up to `patience` seconds while the server is gone. Raises psycopg.Error."""
     deadline, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         try:

@@ -1,4 +1,4 @@
-"""One writer per run in PostgreSQL: a lock of the session, which the server frees when its owner dies."""
+"""One writer per run in PostgreSQL: an advisory lock of the session, which the server releases when its owner dies."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from evalwright.stores.postgres.database import Connection
 
 __all__ = ["lock_run"]
 
+# A lock of one 64-bit key is shown as two halves, with objsubid 1.
 _OWNER = """
     SELECT activity.application_name FROM pg_catalog.pg_locks AS held
     JOIN pg_catalog.pg_stat_activity AS activity USING (pid)
@@ -18,7 +19,7 @@ _OWNER = """
 
 
 def lock_run(connection: Connection, schema: str, run_id: str) -> None:
-    """Take the exclusive right to write to a run. Raises RunLockedError that names the owner."""
+    """Take the exclusive right to write to a run. Raises RunLockedError, which names the owner."""
     digest = hashlib.blake2b(f"{schema}\0{run_id}".encode(), digest_size=8).digest()
     key = int.from_bytes(digest, "big", signed=True)
     row = connection.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone()

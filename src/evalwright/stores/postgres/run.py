@@ -30,14 +30,15 @@ __all__ = ["PostgresRun"]
 T = TypeVar("T")
 
 _PATIENCE = 60.0
-"""Seconds for which a run that is being written waits for its server to come back."""
+"""Seconds that a run which is being written waits for its server to come back: enough for a restart."""
 _PAGE = 200
+"""Rows fetched at once: cases and traces may be large."""
 _BATCH = 5000
 _LAST = (1 << 63) - 1
 _UNSAFE = re.compile(r"\\u0000|\\u[dD][89abAB]")
-"""What JSON holds and JSONB does not: NUL, and surrogates (whole pairs are looked at, and found harmless)."""
+"""What JSON can hold and JSONB cannot: NUL, and lone surrogates. Pairs match too, and prove harmless when replaced."""
 _NO_JSONB = ("22", "54")
-"""SQLSTATE classes of what JSONB does not take: bad data, too large, too deep."""
+"""SQLSTATE classes of what JSONB does not accept: bad data, too large, too deep."""
 _NOT_IN_JSONB = '{"not_in_jsonb": true}'
 
 _TYPES = {
@@ -57,7 +58,10 @@ _WITHOUT["artifacts"] = _WITHOUT["traces"]
 
 
 def _insert(table: str) -> sql.SQL:
-    """The statement that writes any number of rows of a table, each column as one array."""
+    """The statement that writes any number of rows of a table, each column as one array: one round trip a batch.
+
+    Rows replace those with the same key, so that a batch can be written again when nobody knows what became of it.
+    """
     columns = [name for name in _TYPES if name not in _WITHOUT[table]]
     stored = [name for name in columns if name != "plain"]
     arrays = ", ".join(f"%({name})b::{_TYPES[name]}[]" for name in columns)
@@ -76,7 +80,7 @@ _INSERTS = {table: _insert(table) for table in _WITHOUT}
 class PostgresRun:
     """The rows of one run. With `writer`, a connection that holds its lock, it can be written."""
 
-    pace = math.inf
+    pace = math.inf  # each write is a round trip and waits for the server's disk, so only `sync` and full batches write
 
     def __init__(self, database: Database, run_id: str, runs: Path, writer: Connection | None = None) -> None:
         self._database, self._run_id, self._connection = database, run_id, writer
@@ -84,7 +88,7 @@ class PostgresRun:
         self.artifacts = runs / run_id / "artifacts"
         self._patience = _PATIENCE if writer else 0.0
         self._idle: list[tuple[int, Connection]] = []
-        self._token = os.urandom(8).hex()
+        self._token = os.urandom(8).hex()  # tells after a lost session whether another process has written meanwhile
         self._last: dict[str, int] = {}
         if writer is not None:
             _writers.add(self)
@@ -115,7 +119,7 @@ class PostgresRun:
         return rows[0][0].encode() + b"\n" if rows else None
 
     def cases(self, start: int) -> Iterator[bytes]:
-        """Page by page, so that a server that restarts in between is not missed."""
+        """Page by page: each page can be asked for again if the server restarts."""
         query = "SELECT line FROM cases WHERE run_id = %s AND position >= %s ORDER BY position LIMIT %s"
         while page := self._fetched(query, start, _PAGE):
             for (line,) in page:
@@ -136,6 +140,7 @@ class PostgresRun:
             f"SELECT seq, convert_to(line, 'UTF8') FROM {table} "
             "WHERE run_id = %s AND seq >= %s AND seq < %s ORDER BY seq"
         )
+        # A named cursor stays on the server: a plain one would load all rows of the run into memory.
         with self._reading() as connection, connection.transaction():
             cursor = connection.cursor(name="lines")
             cursor.itersize = _PAGE
@@ -160,12 +165,13 @@ class PostgresRun:
     @contextmanager
     def _pooled(self) -> Iterator[Connection]:
         """An idle connection of this process or a new one; afterwards it is kept for the next time."""
+        # After a fork these are the parent's: to close them would end the parent's sessions.
         while self._idle and self._idle[-1][0] != os.getpid():
             _inherited.append(self._idle.pop())
         connection = self._idle.pop()[1] if self._idle else self._database.connect()
         try:
             yield connection
-        except BaseException:
+        except BaseException:  # also a generator that is closed half-way: the connection is in an unknown state
             connection.close()
             raise
         if len(self._idle) < self._database.pool_size:
@@ -180,7 +186,10 @@ class PostgresRun:
         self._written(lambda connection: self._write_all(connection, tables))
 
     def _numbered(self, table: str, rows: list[Row]) -> list[tuple[bytes, int, Row]]:
-        """Rows with their keys and numbers, the last one of each key: the same again when they are written again."""
+        """Rows with their keys and numbers, which stay the same if the rows are written again.
+
+        Only the last row of each key is kept, as ON CONFLICT DO UPDATE fails if one statement changes a row twice.
+        """
         kept: dict[bytes, tuple[bytes, int, Row]] = {}
         for row in rows:
             key = _key(row)
@@ -199,7 +208,7 @@ class PostgresRun:
             self._write_one_by_one(connection, tables)
 
     def _write_one_by_one(self, connection: Connection, tables: list[tuple[str, list[tuple[bytes, int, Row]]]]) -> None:
-        """Where JSONB refuses a record, its `payload` says so; `line` has it all the same."""
+        """If JSONB rejects a record, its `payload` says so; `line` has the record all the same."""
         with connection.transaction():
             for table, rows in tables:
                 for row in rows:
@@ -228,7 +237,7 @@ class PostgresRun:
         }
 
     def make_durable(self) -> None:
-        """Every write is durable when it returns."""
+        """Nothing to do: a transaction is durable when its commit returns."""
 
     def put_plan(self, line: bytes) -> None:
         query = "UPDATE runs SET plan = %s WHERE run_id = %s"
@@ -246,6 +255,7 @@ class PostgresRun:
         self._written(lambda connection: connection.execute(query, values))
 
     def put_artifact(self, row: Row) -> None:
+        # One key for all attempts: only the newest artifact of a cell is kept.
         rows = [(_key(row._replace(attempt=0)), 0, row)]
         self._written(lambda connection: self._write_all(connection, [("artifacts", rows)]))
 
@@ -265,7 +275,7 @@ class PostgresRun:
                 self._write_all(connection, [(table, self._numbered(table, batch))])
 
     def _written(self, work: Callable[[Connection], object]) -> None:
-        """Do something with the connection that holds the lock, again when the server went away meanwhile."""
+        """Do `work` with the connection that holds the lock, and do it again if the server goes away meanwhile."""
 
         def attempt() -> None:
             if self._connection is None or self._connection.closed:
@@ -288,7 +298,7 @@ class PostgresRun:
         self._connection = None
 
     def _locked_again(self) -> Connection:
-        """A new connection with the lock. Raises StorageError when somebody else wrote to the run meanwhile."""
+        """A new connection with the lock. Raises StorageError if another process has written to the run meanwhile."""
         connection = self._database.connect()
         try:
             lock_run(connection, self._database.schema, self._run_id)
@@ -310,9 +320,10 @@ class PostgresRun:
         self._idle = []
 
     def leave_to_parent(self) -> None:
-        """In a forked child: let go of the session without ending it."""
+        """In a forked child: give up the session without ending it."""
         if self._connection is not None and not self._connection.closed:
             with suppress(OSError, psycopg.Error):
+                # The bare descriptor: closing the connection would tell the server to end the parent's session.
                 os.close(self._connection.fileno())
 
     def close(self) -> None:
@@ -326,7 +337,7 @@ _writers: weakref.WeakSet[PostgresRun] = weakref.WeakSet()
 
 
 def _leave_to_parents() -> None:
-    """A forked worker must not keep its parent's locks alive after the parent's death."""
+    """Close the locks' connections in a forked worker, which would keep them alive after its parent's death."""
     for run in list(_writers):
         run.leave_to_parent()
 
@@ -335,13 +346,13 @@ os.register_at_fork(after_in_child=_leave_to_parents)
 
 
 def _key(row: Row) -> bytes:
-    """The primary key of a row inside its run; ids may be longer than an index takes, and hold any character."""
+    """The primary key of a row inside its run: a hash, as ids may be too long for an index or contain any character."""
     parts = (row.case_id, row.variant_name, row.trial, row.attempt, row.evaluator)
     return hashlib.blake2b(msgspec.json.encode(parts), digest_size=16).digest()
 
 
 def _for_jsonb(line: str) -> str | None:
-    """The line as JSONB takes it, if it is not taken as it is: NUL and half characters become U+FFFD."""
+    """The line as JSONB accepts it, with U+FFFD for NUL and lone surrogates; None if it accepts the line as it is."""
     if _UNSAFE.search(line) is None:
         return None
     try:

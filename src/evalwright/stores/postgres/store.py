@@ -28,7 +28,7 @@ __all__ = ["Postgres"]
 
 
 class Postgres(Masked):
-    """A schema of runs. Secrets of the environment are masked in everything written when no masker is given.
+    """A schema of runs. Without a masker, secrets of the environment are masked in everything written.
 
     `runs` is the folder for artifacts: `<runs>/<run id>/artifacts`.
     """
@@ -46,7 +46,7 @@ class Postgres(Masked):
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> TableWriter:
         """A new run; see `Store.create`. Raises StorageError."""
         with self._database.writing():
-            self._database.connect().close()  # before a dataset is read
+            self._database.connect().close()  # an unreachable server shows before a long dataset is read
         spool, plan.cases_total = spooled_cases(cases, LineEncoder(self._masker.keeping(reserved_words(plan))))
         with spool, self._database.writing():
             connection = self._database.connect()
@@ -68,10 +68,11 @@ class Postgres(Masked):
                 text = self._masker.mask_text(content.decode("utf-8", "surrogateescape"))
                 row = (plan.run_id, name, text.encode("utf-8", "surrogateescape"))
                 connection.execute("INSERT INTO documents (run_id, name, content) VALUES (%s, %s, %s)", row)
+            # Inside the transaction: nobody can see the run, and take its lock, before its writer has it.
             lock_run(connection, self._database.schema, plan.run_id)
 
     def _insert_run(self, connection: Connection, plan: Plan) -> None:
-        """Under the first id that is free; somebody else's with the same one is waited for."""
+        """Insert the run under the first free id; waits for another process that is just creating one with that id."""
         namespace = None if self._namespace is None else Jsonb(self._masker.mask_strings(self._namespace))
         for run_id in numbered(safe_id(plan.run_id)):
             plan.run_id = run_id
@@ -105,7 +106,7 @@ class Postgres(Masked):
         return TableWriter(tables, self._masker)
 
     def read(self, run_id: str) -> TableReader:
-        """The run for reading; needs no lock. Raises InputError when there is none."""
+        """The run for reading; needs no lock. Raises InputError if there is no such run."""
         self._check(run_id)
         return TableReader(PostgresRun(self._database, run_id, self._runs))
 
@@ -113,13 +114,13 @@ class Postgres(Masked):
         ids = self.run_ids()
         if run_id not in ids:
             near = did_you_mean(run_id, ids)
-            raise InputError(f"the schema {self._database.schema!r} holds no run {run_id!r}{near}")
+            raise InputError(f"the schema {self._database.schema!r} contains no run {run_id!r}{near}")
 
     def run_ids(self) -> list[str]:
         """Ids of the stored runs, oldest first. Raises InputError."""
         with self._database.reading(), closing(self._database.connect()) as connection:
-            there = connection.execute("SELECT to_regclass('runs')").fetchone()
-            if there is None or there[0] is None:
+            table = connection.execute("SELECT to_regclass('runs')").fetchone()
+            if table is None or table[0] is None:
                 return []
             rows = connection.execute(sql.SQL("SELECT run_id FROM runs ORDER BY started_at, seq")).fetchall()
         return [run_id for (run_id,) in rows]

@@ -1,4 +1,4 @@
-"""Runs in a SQLite file, any number of them; readers and writers of different runs may use it at the same time."""
+"""Runs in a SQLite file, any number of them; readers, and writers of different runs, may use it at the same time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sqlite(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Sqli
 
 
 class Sqlite(Masked):
-    """A file of runs. Secrets of the environment are masked in everything written when no masker is given."""
+    """A file of runs. Without a masker, secrets of the environment are masked in everything written."""
 
     def __init__(self, path: Path, masker: Masker | None = None, namespace: Mapping[str, Any] | None = None) -> None:
         self.path = Path(path).absolute()  # user code may change the working directory
@@ -60,7 +60,7 @@ class Sqlite(Masked):
             return store, path.relative_to(file).as_posix()
         ids = store.run_ids()
         if not ids:
-            raise InputError(f"{path} holds no run")
+            raise InputError(f"{path} contains no run")
         return store, ids[-1]
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> TableWriter:
@@ -85,7 +85,7 @@ class Sqlite(Masked):
         spool: BinaryIO,
         documents: Mapping[str, bytes],
     ) -> RunLock:
-        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("BEGIN IMMEDIATE")  # no other process can choose the same id until the commit
         taken = {text.decode() for (text,) in connection.execute("SELECT run_id FROM runs")}
         plan.run_id = next(name for name in numbered(run_id) if name not in taken)
         lock = self._lock(plan.run_id)
@@ -103,7 +103,7 @@ class Sqlite(Masked):
                 ((run, name, text.encode("utf-8", "surrogateescape")) for run, name, text in masked),
             )
             connection.execute("COMMIT")
-        except BaseException:
+        except BaseException:  # the connection, which the caller closes, takes the transaction back; the lock is ours
             lock.release()
             raise
         return lock
@@ -126,16 +126,16 @@ class Sqlite(Masked):
         return self._writer(run_id, self._lock(run_id))
 
     def read(self, run_id: str) -> TableReader:
-        """The run for reading; needs no lock. Raises InputError when there is none."""
+        """The run for reading; needs no lock. Raises InputError if there is no such run."""
         return TableReader(SqliteRun(self.path, run_id, self._stored(run_id)))
 
     def _stored(self, run_id: str) -> str | None:
-        """The namespace of a stored run. Raises InputError when there is no such run."""
+        """The namespace of a stored run, None if it has none. Raises InputError if there is no such run."""
         with reading(self.path), closing(self._connected()) as connection:
             found = connection.execute("SELECT namespace FROM runs WHERE run_id = ?", (run_id,)).fetchone()
             if found is not None:
                 return None if found[0] is None else str(found[0], "utf-8")
-        raise InputError(f"{self.path} holds no run {run_id!r}{did_you_mean(run_id, self.run_ids())}")
+        raise InputError(f"{self.path} contains no run {run_id!r}{did_you_mean(run_id, self.run_ids())}")
 
     def run_ids(self) -> list[str]:
         """Ids of the stored runs, oldest first."""
@@ -161,7 +161,7 @@ def _insert_cases(connection: sqlite3.Connection, run_id: str, spool: BinaryIO) 
 
 
 def _text(namespace: Mapping[str, Any] | None, masker: Masker) -> str | None:
-    """The namespace as JSON text with sorted keys, as specification evalh, d.7, wants it."""
+    """The namespace as JSON text with sorted keys, as evalh writes it: equal namespaces are equal texts."""
     import json
 
     return None if namespace is None else json.dumps(masker.mask_strings(namespace), sort_keys=True, ensure_ascii=False)

@@ -21,14 +21,14 @@ from evalwright.stores.tables.run import Rows
 __all__ = ["SqliteRun", "connect", "reading", "writing"]
 
 _PATIENCE = 30.0
-"""Seconds to wait for another process that writes to the same file."""
+"""Seconds to wait for another process that is writing to the same file."""
 _PAGE = 500
 _BATCH = 5000
 _CHECKPOINT = 16 << 20
 """Bytes of write-ahead log after which it is moved into the database."""
 
 _DAMAGED = (sqlite3.Error, ValueError, TypeError, OverflowError)
-"""What reading a damaged file can end in: messages of SQLite that are no text, values of a wrong type."""
+"""What reading a damaged file can raise: messages of SQLite that are not UTF-8, values of a wrong type."""
 
 _inherited: list[object] = []
 """Connections of a parent process, which must be neither used nor closed."""
@@ -51,12 +51,12 @@ def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
         if os.access(path, os.W_OK):
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
+            connection.execute("PRAGMA synchronous = NORMAL")  # no fsync per commit: `make_durable` syncs in batches
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # nor a checkpoint, which would hold up a cell
             connection.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT}")
             prepare(connection, str(path))
-        connection.text_factory = bytes
+        connection.text_factory = bytes  # damaged text must reach our decoder, which names the line
     except BaseException:
         connection.close()
         raise
@@ -65,7 +65,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Whatever SQLite cannot read there becomes an InputError that names the file."""
+    """Turns errors of SQLite while reading into an InputError that names the file."""
     try:
         yield
     except _DAMAGED as error:
@@ -74,7 +74,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Whatever SQLite cannot write there becomes a StorageError that names the file."""
+    """Turns errors of SQLite while writing into a StorageError that names the file."""
     try:
         yield
     except _DAMAGED as error:
@@ -82,9 +82,9 @@ def writing(path: Path) -> Iterator[None]:
 
 
 class SqliteRun:
-    """The rows of one run. A connection belongs to the process that made it: another one makes its own."""
+    """The rows of one run. A connection belongs to the process that made it: after a fork, each makes its own."""
 
-    pace = 0.01
+    pace = 0.01  # a transaction is cheap, and what is written early is lost less easily
 
     def __init__(self, path: Path, run_id: str, namespace: str | None = None, lock: RunLock | None = None) -> None:
         self._path, self._run_id, self._namespace, self._lock = path, run_id, namespace, lock
@@ -104,7 +104,7 @@ class SqliteRun:
         return None if found is None else found + b"\n"
 
     def cases(self, start: int) -> Iterator[bytes]:
-        """Page by page: a run that reads its cases for hours must not keep the log from being moved."""
+        """Page by page: a run that reads its cases for hours must not keep the log from being checkpointed."""
         while page := self._fetched(
             "SELECT position, payload FROM cases WHERE run_id = ? AND position >= ? ORDER BY position LIMIT ?",
             start,
@@ -127,6 +127,7 @@ class SqliteRun:
     def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
         start, end = part or (0, (1 << 63) - 1)
         with reading(self._path):
+            # The index is named because the planner may walk the rows of all runs instead, to save the sorting.
             cursor = self._reading().execute(
                 f"SELECT seq, payload FROM {table} INDEXED BY {table}_of_run "
                 "WHERE run_id = ? AND seq >= ? AND seq < ? ORDER BY seq",
@@ -149,7 +150,7 @@ class SqliteRun:
 
     def _reading(self) -> sqlite3.Connection:
         if self._reader is None or self._reader[0] != os.getpid():
-            _inherited.append(self._reader)
+            _inherited.append(self._reader)  # kept: after a fork SQLite allows neither using nor closing a connection
             self._reader = (os.getpid(), connect(self._path))
         return self._reader[1]
 
@@ -168,7 +169,7 @@ class SqliteRun:
         )
 
     def make_durable(self) -> None:
-        """Sync the write-ahead log, and move it into the database when it is long."""
+        """Sync the write-ahead log, and checkpoint it (move it into the database) when it is long."""
         log = self._path.with_name(f"{self._path.name}-wal")
         try:
             descriptor = os.open(log, os.O_RDWR | os.O_CLOEXEC)
@@ -185,11 +186,11 @@ class SqliteRun:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        """On a connection of its own, so that nobody who writes has to wait."""
+        """Move the log into the database on a connection of its own, so that writers do not have to wait."""
         with writing(self._path):
             connection = sqlite3.connect(self._path, timeout=0, isolation_level=None)
             try:
-                with suppress(sqlite3.OperationalError):  # another one is moving it
+                with suppress(sqlite3.OperationalError):  # another process is doing it
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             finally:
                 connection.close()
@@ -222,6 +223,7 @@ class SqliteRun:
             if self._writer is None:
                 self._writer = (os.getpid(), connect(self._path))
             connection = self._writer[1]
+            # Takes the write lock at once: a transaction that asks for it later may fail without waiting for others.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -244,5 +246,5 @@ class SqliteRun:
 
 
 def _line(payload: object) -> bytes:
-    """A payload as a line; what is no text is left for the decoder to name."""
+    """A payload as a line; `null` if it is not text, so that the decoder reports it with its number."""
     return payload + b"\n" if isinstance(payload, bytes) and payload.strip() else b"null\n"

@@ -1,4 +1,4 @@
-"""The tables of a SQLite file of runs, and older files brought up to them."""
+"""The tables of a SQLite file of runs, and the migration of older files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _DEFAULTS = {"trial": "0", "attempt": "1"}
 
 
 def prepare(connection: sqlite3.Connection, file: str) -> None:
-    """Make what is missing in one transaction. Raises InputError for a file of a later version, or not of runs."""
+    """Create what is missing, in one transaction.
+
+    Raises InputError for a file of a later version, and for one whose tables are another program's.
+    """
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found == _VERSION:
         return
@@ -49,8 +52,9 @@ def prepare(connection: sqlite3.Connection, file: str) -> None:
         raise newer_version(file, f"{found} of its tables")
     connection.execute("BEGIN IMMEDIATE")
     try:
+        # Asked again, as another process may have done it while this one waited for the lock.
         if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
-            older = [table for table in _COLUMNS if _made(connection, table, file)]
+            older = [table for table in _COLUMNS if _create_table(connection, table, file)]
             if older:
                 _adopt_runs(connection)
             connection.execute(f"PRAGMA user_version = {_VERSION}")
@@ -60,11 +64,11 @@ def prepare(connection: sqlite3.Connection, file: str) -> None:
         raise
 
 
-def _made(connection: sqlite3.Connection, table: str, file: str) -> bool:
-    """Make one table; whether there was an older one, whose rows it has now."""
+def _create_table(connection: sqlite3.Connection, table: str, file: str) -> bool:
+    """Create one table, with the rows of an older one of that name; returns whether there was one."""
     older = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     if older and not {"run_id", "payload"} <= set(older):
-        raise InputError(Problem(file, f"has a table {table!r} of another program"))
+        raise InputError(Problem(file, f"has a table {table!r} of another program, not of runs"))
     if older:
         connection.execute(f"ALTER TABLE {table} RENAME TO older_{table}")
     columns = _COLUMNS[table].format(cell=_CELL_COLUMNS)
@@ -77,7 +81,7 @@ def _made(connection: sqlite3.Connection, table: str, file: str) -> bool:
 
 
 def _copy(connection: sqlite3.Connection, table: str, older: list[str]) -> None:
-    """Rows of an older table; a column that it lacks is taken from the payload, the namespace stays NULL."""
+    """Copy the rows of an older table; columns that it lacks are filled from the payload, the namespace stays NULL."""
     columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if row[1] != "seq"]
     values = [name if name in older else _missing(name) for name in columns]
     connection.execute(
@@ -95,7 +99,7 @@ def _missing(column: str) -> str:
 
 
 def _adopt_runs(connection: sqlite3.Connection) -> None:
-    """Rows of runs that another program wrote: they have records and no plan."""
+    """Add rows for the runs that evalh wrote, which have records but no plan."""
     for table in ("summaries", "traces"):
         connection.execute(
             f"INSERT OR IGNORE INTO runs (run_id, started_at) "

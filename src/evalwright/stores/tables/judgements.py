@@ -1,4 +1,4 @@
-"""A complete new set of judgements for a run in a database: written to files first, then put in one transaction."""
+"""A complete new set of results and verdicts for a run in a database: files first, then one transaction."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class TableJudgements:
         return self._shares.setdefault(number, LocalShare(self._folder, number, self._masker))
 
     def commit(self) -> None:
-        """Replace the old set. Raises StorageError, also when a share was begun and never closed."""
+        """Replace the old set. Raises StorageError, also if a share was begun and never closed."""
         shares = [self._folder / str(number) for number in sorted(self._shares)]
         for share in shares:
             if not share.is_dir():
-                raise StorageError(f"share {share.name} of the new judgements was never finished: {self._location}")
+                raise StorageError(f"share {share.name} of the new results was never finished: {self._location}")
         self._replace(partial(_rows, shares, "results.jsonl"), partial(_rows, shares, "verdicts.jsonl"))
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Records as rows of a database: the columns that find them, and the masked line of JSON that holds them."""
+"""Records as rows of a database: the columns by which they are found, and the masked line of JSON with the record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IN_MEMORY = 1 << 22
 
 
 class Row(NamedTuple):
-    """One record; a column that its kind lacks is empty."""
+    """One record; columns that its kind does not have are empty."""
 
     case_id: str
     """The key of the case."""
@@ -52,14 +52,14 @@ Record = Trace | EvaluationResult | CaseVerdict | FilesystemArtifact
 
 
 class RowEncoder(LineEncoder):
-    """Encodes records to rows whose columns hold no secret either."""
+    """Encodes records as rows whose columns contain no secret either."""
 
     def rows(self, records: Sequence[Record]) -> list[Row]:
         lines = self.lines(records).split(b"\n")
         return [self._row(record, line) for record, line in zip(records, lines, strict=False)]
 
     def _row(self, record: Record, line: bytes) -> Row:
-        if _MASKED in line:
+        if _MASKED in line:  # a key may contain the secret too, so the columns are read from the masked line
             return row_of_line(line)
         evaluator = record.evaluator if isinstance(record, EvaluationResult) else ""
         started_at = record.started_at if isinstance(record, (Trace, EvaluationResult)) else None
@@ -68,7 +68,7 @@ class RowEncoder(LineEncoder):
 
 
 def row_of_line(line: bytes) -> Row:
-    """The row of a stored line, which says itself where it belongs."""
+    """The row of a stored line; the columns are read from the record."""
     key = _key_decoder.decode(line)
     cell = (key.case_key, key.variant_name, key.trial, key.attempt)
     return Row(*cell, key.evaluator, key.started_at, line.rstrip(b"\n").decode())
@@ -93,7 +93,7 @@ class Batch:
 def spooled_cases(cases: Iterable[Case], encoder: LineEncoder) -> tuple[BinaryIO, int]:
     """The lines of all cases in a temporary file, rewound, and how many there are.
 
-    No database is locked while a dataset is read.
+    They are read completely before a transaction begins, so that a slow dataset does not lock the database.
     """
     file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - the caller closes it
     total = 0

@@ -1,4 +1,4 @@
-"""One run in the tables of a database: what is the same for all of them."""
+"""One run in the tables of a database: what SQLite and PostgreSQL have in common."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ Rows = Callable[[], Iterable[Row]]
 
 _MOST_BYTES = 8 << 20
 _MOST_ROWS = 5000
+"""Bounds of what waits in memory; normally `sync`, every quarter of a second, writes it long before."""
 
 
 class RunTables(Protocol):
-    """The rows of one run, as one kind of database keeps them. Lines are bytes and end with LF.
+    """The rows of one run in one kind of database. Lines are bytes and end with LF.
 
-    Reading raises InputError, writing StorageError; every method that writes is one transaction.
+    Reading raises InputError, writing StorageError; each method that writes is one transaction.
     """
 
     location: str
     artifacts: Path
     pace: float
-    """Seconds from one write to the next when cells keep coming; what waits is written by `sync` at the latest."""
+    """Least seconds between two writes while cells finish; what is not written by then, `sync` writes."""
 
     def plan(self) -> bytes | None: ...
 
@@ -56,12 +57,12 @@ class RunTables(Protocol):
     def parts(self, count: int) -> list[Part]: ...
 
     def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
-        """Row numbers and records of a table as they were at the first one, in the order of writing."""
+        """Row numbers and records of a table in the order of writing, as of the first one that is read."""
 
     def summary(self) -> bytes | None: ...
 
     def write(self, batch: Batch) -> None:
-        """Write rows, in the place of those with the same key."""
+        """Write rows; they replace rows with the same key."""
 
     def make_durable(self) -> None: ...
 
@@ -72,7 +73,7 @@ class RunTables(Protocol):
     def put_artifact(self, row: Row) -> None: ...
 
     def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
-        """Put these rows in the place of all old ones; each is called once for every attempt to write."""
+        """Replace all old rows by these. Each function is called once for each attempt to write."""
 
     def prepare_to_fork(self) -> None:
         """Close what another process must not inherit."""
@@ -99,7 +100,7 @@ class TableReader:
             yield self._case(index, line)
 
     def case(self, index: int) -> Case:
-        """The case at a position of the dataset. Raises IndexError, and InputError when it is damaged."""
+        """The case at a position of the dataset. Raises IndexError, and InputError if it is damaged."""
         line = self._tables.case(index) if index >= 0 else None
         if line is None:
             raise IndexError(f"{self.location} has no case at position {index}")
@@ -125,7 +126,7 @@ class TableReader:
         return LineDecoder(table, self.damage).records(kind, rows, lambda _: rows.number)
 
     def summary(self) -> RunSummary | None:
-        """The stored summary; None when there is none or it cannot be read, as it can be rebuilt."""
+        """The stored summary; None if there is none or it cannot be read, as it can be rebuilt."""
         line = self._tables.summary()
         if line is None:
             return None
@@ -143,7 +144,7 @@ class TableReader:
 
 
 class _Rows:
-    """The lines of a table, remembering the number of the last one."""
+    """The lines of a table; `number` is that of the last one read."""
 
     def __init__(self, rows: Iterator[tuple[int, bytes]]) -> None:
         self._rows, self.number = rows, 0
@@ -155,7 +156,7 @@ class _Rows:
 
 
 class TableWriter(TableReader):
-    """A stored run with the exclusive right to write; `sync` may come from another thread."""
+    """A stored run with the exclusive right to write. `sync` may be called from another thread."""
 
     def __init__(self, tables: RunTables, masker: Masker, environ: Mapping[str, str] = os.environ) -> None:
         try:
@@ -165,10 +166,11 @@ class TableWriter(TableReader):
             raise
         if self.plan is None:
             tables.close()
-            raise InputError(f"{self.location} was not written by evalwright: it can be read, not added to")
+            raise InputError(f"{self.location} was not written by evalwright: it can be read but not continued")
         self._masker = masker.keeping(reserved_words(self.plan))
         self._encoder = RowEncoder(self._masker)
         self._pending, self._size = Batch(), 0
+        # Two locks, so that a cell can add its records while a batch is being written.
         self._adding, self._writing = threading.Lock(), threading.RLock()
         self._flushed = 0.0
         self._failure: StorageError | None = None
@@ -184,6 +186,7 @@ class TableWriter(TableReader):
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
         self._add("verdicts", self._encoder.rows([verdict]))
+        # Only after a verdict, so that a batch rarely ends within a cell.
         if time.monotonic() - self._flushed >= self._tables.pace:
             self._flush()
 
@@ -202,7 +205,7 @@ class TableWriter(TableReader):
             raise StorageError(f"{self.location} is closed")
 
     def _flush(self) -> None:
-        """Write what waits. A failure is final: what comes after it is never written."""
+        """Write what waits. A failure is final: a later batch must not be stored without this one."""
         with self._writing:
             self._check()
             with self._adding:
@@ -232,8 +235,8 @@ class TableWriter(TableReader):
         return super().parts(count)
 
     def _settle(self) -> None:
-        """Write what waits, so that it can be read; a closed writer, or one in another process, has nothing."""
-        if self._pending:
+        """Write what waits, so that it can be read."""
+        if self._pending:  # never so after closing, nor in another process, which could not write it
             self._flush()
 
     def save_summary(self, summary: RunSummary) -> None:
@@ -263,7 +266,7 @@ class TableWriter(TableReader):
         return TableJudgements(self.location, self._masker, self._tables.replace_judgements)
 
     def close(self) -> None:
-        """Write and sync what waits, then give the right to write back. Raises StorageError."""
+        """Write and sync what waits, then release the lock. Raises StorageError."""
         if self._closed:
             return
         try:
