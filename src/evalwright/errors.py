@@ -8,7 +8,7 @@ EvalwrightError            carries the exit code that the command line ends with
 └── EvaluatorError         an evaluator could not judge: becomes the result's error record
 
 LimitExceeded              a time limit fired inside user code
-Interrupted                the user wants the run to stop, now and inside user code
+Interrupted                the user interrupted the run while user code was running
                            both are BaseExceptions, so that user code that catches Exception cannot swallow them
 """
 
@@ -50,7 +50,7 @@ class Problem:
     key: str = ""
     """Dotted path of the value inside the file, empty for the file as a whole."""
     absent: bool = False
-    """Something that the file names is not on this machine: the file can be checked, but not run here."""
+    """True if something that the file names is not on this machine: the file can be checked, but not run here."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -76,7 +76,7 @@ class InputError(EvalwrightError):
 
 
 class RunLockedError(InputError):
-    """Another living process writes to this run; the message names it."""
+    """Another live process is writing to this run; the message names it."""
 
 
 class StorageError(EvalwrightError):
@@ -96,7 +96,8 @@ class TargetError(EvalwrightError):
 class EvaluatorError(EvalwrightError):
     """An evaluator could not judge; `type` and the message become the result's error.
 
-    `detail` and `cost_usd` (US dollars) are kept in the result: what was asked, and what asking in vain cost.
+    `detail` and `cost_usd` (US dollars) are kept in the result: what the judge was sent, and what the failed calls
+    cost.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class LimitExceeded(BaseException):
 
 
 class Interrupted(BaseException):
-    """The user interrupted the run while user code was blocking it; never to be recorded as that code's error."""
+    """The user interrupted the run while user code was blocking it; never recorded as an error of that code."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
-"""Run a command so that it can neither flood us, nor outlive us, nor make us wait.
+"""Runs a command so that it can neither flood us, nor outlive us, nor make us wait.
 
-Every command leads a session of its own. When it has ended, or the call is cancelled, the whole session is
-killed, and so is whoever fled from it with our pipes still open. Nothing but SIGKILL is used: what ignores SIGTERM
+Each command leads a session of its own. When it has ended, or the call is cancelled, the whole session is killed, and
+so are processes that left the session but still hold our pipes. Only SIGKILL is used: waiting for what ignores SIGTERM
 would only cost time. A process that left the session and closed its pipes, as daemons do, is beyond reach.
 """
 
@@ -20,13 +20,14 @@ from pathlib import Path
 __all__ = ["OUTPUT_LIMIT", "Captured", "Finished", "run_command"]
 
 OUTPUT_LIMIT = 10 * 2**20
-"""Bytes of each stream that are kept; the rest is read, counted and dropped."""
+"""Bytes of each stream that are kept; the rest is read, so that the command is not blocked, counted and dropped."""
 _LAST_WORDS = 4_000
+"""Bytes of the end of each stream: an error message comes last, and may lie beyond the limit."""
 _CHUNK = 65_536
 _MOMENT = 0.5
-"""Seconds that pipes may stay open once the session is dead: then somebody outside of it holds them."""
+"""Seconds that pipes may stay open once the session is dead; after that, a process outside of it holds them."""
 _TIED = ("/bin/sh", "-c", 'exec 3<&0; (read -r _ <&3; kill -KILL 0) & exec "$@" </dev/null 3<&-', "sh")
-"""Kills the group at the end of standard input, which comes when nobody is left to write there."""
+"""Kills the process group when standard input ends, which happens when this process is gone, however it died."""
 _DEATH = 3.0
 """Seconds to wait for a killed process; below the time after which the runner abandons a cancelled call."""
 
@@ -81,14 +82,15 @@ async def run_command(
 ) -> Finished:
     """Run `command`, found in the PATH of `env`, to its end. `env` is its whole environment.
 
-    With `tied` it reads nothing, and its process group dies even when this process is killed. Bound the time by
-    cancelling the call: whatever the way out, nothing of the command is left. Raises OSError when it cannot be started.
+    With `tied` it reads nothing, and its process group dies even if this process is killed. Limit the time by
+    cancelling the call: however the call ends, nothing of the command is left. Raises OSError if it cannot be started.
     """
     running = _Running([*_TIED, *command] if tied else command, env, cwd, stdin, output_limit, tied)
     try:
         await running.ended.wait()
     finally:
         running.kill()
+        # A task of its own behind a shield: a second cancellation must not leave a zombie and open pipes behind.
         ending = asyncio.create_task(running.clear_up())
         _endings.add(ending)
         ending.add_done_callback(_endings.discard)
@@ -97,7 +99,7 @@ async def run_command(
 
 
 _endings: set[asyncio.Task[None]] = set()
-"""Holds the tasks, which the event loop itself does not keep alive."""
+"""Keeps the tasks alive, as the event loop holds only weak references to them."""
 
 
 class _Running:
@@ -126,7 +128,7 @@ class _Running:
         self._inputs, self._outputs = set[int](), set[int]()
         try:
             self._connect(limit, tied)
-        except BaseException:
+        except BaseException:  # KeyboardInterrupt included: the process has started, and nobody else knows of it
             self.kill()
             self._process.wait()
             self._let_go()
@@ -189,10 +191,11 @@ class _Running:
         self.ended.set()
 
     def kill(self) -> None:
-        """Kill the session. Its leader is not reaped before, so that no other process can have its number."""
+        """Kill the session. Its leader is reaped only afterwards, so that no other process can have its number."""
         leader = self._process.pid
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)
+        # Shells with job control give each job a process group of its own; the session is still the same.
         _kill(pid for pid in _processes() if _session(pid) == leader)
 
     async def clear_up(self) -> None:
@@ -212,7 +215,7 @@ class _Running:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._silent.wait(), _MOMENT)
                 return
-            if attempt == 0:
+            if attempt == 0:  # after the second wait the pipes are closed, whoever holds their other ends
                 _kill(_writers({os.fstat(descriptor).st_ino for descriptor in self._outputs}))
 
     def _let_go(self) -> None:
@@ -234,7 +237,7 @@ class _Running:
 
 
 def _die_first(pid: int) -> None:
-    """When memory runs out, Linux shall end this process and not us."""
+    """Make Linux kill this process rather than ours when memory runs out."""
     with suppress(OSError):
         Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
 
@@ -257,7 +260,7 @@ def _kill(pids: Iterator[int]) -> None:
 
 
 def _writers(pipes: set[int]) -> Iterator[int]:
-    """Processes outside of our session that can write to pipes with these inode numbers."""
+    """Processes outside our session that can write to pipes with these inode numbers."""
     ours, names = os.getsid(0), {f"pipe:[{inode}]" for inode in pipes}
     return (pid for pid in _processes() if _session(pid) != ours and _writes_to(pid, names))
 

@@ -75,10 +75,10 @@ def test_duplicate_keys_are_all_told_with_both_lines() -> None:
 def test_every_scalar_that_is_not_what_it_looks_like_is_told() -> None:
     problems = problems_of("a: 2026-13-01\nb: {c: !!int x, c: 1}\nd: 2026-13-01\n")
     assert [(p.line, p.message.partition("'")[2]) for p in problems] == [
-        (1, "2026-13-01' is no timestamp (line 1)"),
-        (2, "x' is no int (line 2)"),
+        (1, "2026-13-01' is not a valid timestamp (line 1)"),
+        (2, "x' is not a valid int (line 2)"),
         (2, "c', first on line 2"),
-        (3, "2026-13-01' is no timestamp (line 3)"),
+        (3, "2026-13-01' is not a valid timestamp (line 3)"),
     ]
 
 
@@ -158,7 +158,7 @@ def test_merges_that_stand_for_billions_are_refused() -> None:
 
 @pytest.mark.parametrize("data", ["a: &a [*a]", "&a {b: {c: *a}}", "a: &a\n  <<: *a\n"])
 def test_a_part_that_contains_itself_is_refused(data: str) -> None:
-    assert "alias of the part" in problems_of(data)[0].message
+    assert "alias of a part" in problems_of(data)[0].message
 
 
 def test_many_values_without_aliases_are_no_bomb() -> None:

@@ -1,4 +1,4 @@
-"""The cyclic garbage collector, out of the way of work that makes no garbage."""
+"""Pauses the cyclic garbage collector while many objects are built that all stay."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["collector_paused"]
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Building a great many objects is mostly the collector's time: each of its rounds would look at all of them."""
+    """Pause the collector: while a great many objects are built, each of its rounds would visit all of them in vain."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -22,9 +22,9 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
 
 
 def is_credential(key: object, value: object) -> bool:
-    """Whether a key of an authored document holds a credential (specification evalh, b.9, and such headers).
+    """Whether a key of an authored document holds a credential: the names that evalh masks, and HTTP headers.
 
-    A gate's `metric_key` names an evaluator.
+    A gate's `metric_key` ends in `_KEY` but names an evaluator.
     """
     return value is not None and isinstance(key, str) and _KEY.fullmatch(key) is not None
 
@@ -40,7 +40,7 @@ def in_address(text: str) -> Iterator[str]:
 def credentials(document: Any) -> Iterator[tuple[str, str]]:
     """The credentials in an authored document, each with the key it stands under.
 
-    The address of a webhook is one as a whole: whoever knows it may post.
+    The URL of a webhook is one as a whole: whoever knows it may post.
     """
     if isinstance(document, (list, tuple)):
         for item in document:

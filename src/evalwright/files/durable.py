@@ -1,8 +1,19 @@
-"""The only ways in which evalwright writes what it must not lose: append a line, replace a file.
+"""The only ways in which evalwright writes what it must not lose: append lines to a file, or replace a file.
 
-Appending: what `append` returned from is with the operating system and survives the death of the process; what
-`sync` returned from is on the disk and survives a power cut. After any failure nothing more is written, so that
-everything before it stays valid: a failed fsync may have dropped data that a second one would call safe.
+Promise. What `append` returned from is with the operating system and survives the death of the process. What `sync`
+returned from is on the disk and survives a power cut. A reader of a file that `replace_file` writes sees the old
+content or the new one, never a part of either, and once it has returned the new one survives a power cut.
+
+Steps. Append: write at the end (O_APPEND); if that fails, cut the file back to where it ended. Sync: fsync. Replace:
+write a temporary file in the same folder, fsync it, rename it over the old one, fsync the folder.
+
+Cost. An append is one system call, and waits for no disk. A sync waits for the disk, so callers sync in batches and
+before they report something as stored. A replacement waits for the disk twice and is meant for small files.
+
+Limits. After a failure nothing more is written, so that everything before it stays valid: Linux reports a lost page to
+one fsync only, and the next one would call the same data safe. If cutting back fails too, or the process dies during a
+write, an incomplete last line is left, which `repair_tail` removes when the file is next opened for writing. A disk
+that lies about fsync, or a network file system that does not lock, voids the promise.
 """
 
 from __future__ import annotations
@@ -23,7 +34,7 @@ _BLOCK = 1 << 16
 
 
 class AppendFile:
-    """One file that only grows, open for the life of a run. Used by one thread; `sync` may come from another."""
+    """One file that only grows, open for the life of a run. Used by one thread; `sync` may come from another one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,8 +55,9 @@ class AppendFile:
         if self._descriptor is None:
             raise StorageError(f"{self.path} is closed")
         try:
+            # One call for a whole line, so that readers of the growing file seldom see half of one.
             written = os.write(self._descriptor, data)
-            while written < len(data):
+            while written < len(data):  # a disk that is filling up takes a part first, and then refuses
                 written += os.write(self._descriptor, memoryview(data)[written:])
         except OSError as error:
             with suppress(OSError):
@@ -56,23 +68,23 @@ class AppendFile:
         self._unsynced = True
 
     def follow(self) -> None:
-        """Another process has written, whose turn is over: go on from where the file ends now. Raises StorageError."""
+        """Continue at the present end of the file, after another process has appended to it. Raises StorageError."""
         if self._descriptor is None:
             raise StorageError(f"{self.path} is closed")
         try:
             self._length = os.fstat(self._descriptor).st_size
         except OSError as error:
             raise storage_error("look at", self.path, error) from error
-        self._unsynced = True
+        self._unsynced = True  # what the other process appended must be durable as well
 
     def sync(self) -> None:
         """Make everything appended so far durable. Raises StorageError; the failure is final."""
         if self._failure is not None:
             raise self._failure
-        with self._closing:
+        with self._closing:  # a descriptor that is closed meanwhile may already belong to another file
             if not self._unsynced or self._descriptor is None:
                 return
-            self._unsynced = False
+            self._unsynced = False  # before the call: an append during it must ask for the next one
             try:
                 os.fsync(self._descriptor)
             except OSError as error:
@@ -80,7 +92,7 @@ class AppendFile:
                 raise self._failure from error
 
     def close(self) -> None:
-        """Close without syncing; harmless when closed already."""
+        """Close without syncing; does nothing if the file is closed already."""
         with self._closing:
             descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
@@ -89,10 +101,10 @@ class AppendFile:
 
 
 def repair_tail(path: Path) -> int:
-    """Cut what a crash left after the last whole line of a JSON Lines file; the number of bytes cut.
+    """Remove what a crash left after the last whole line of a JSON Lines file; returns the number of bytes removed.
 
-    A last line that is a whole JSON object and lacks only its line end gets one. A last line that ends but is no
-    JSON (blocks of zeros after a power cut) is cut as well. Raises StorageError.
+    A last line that is a whole JSON object and lacks only its line end gets one. A last line that ends but is not
+    JSON (blocks of zeros after a power cut) is removed as well. Raises StorageError.
     """
     try:
         with path.open("r+b") as file:
@@ -121,8 +133,8 @@ def _good_length(file: BinaryIO, size: int) -> int:
 
 
 def _line_start(file: BinaryIO, end: int) -> int:
-    """The position after the last LF before `end`, 0 when there is none."""
-    while end > 0:
+    """The position after the last LF before `end`, 0 if there is none."""
+    while end > 0:  # backwards, so that the cost does not grow with the file
         start = max(0, end - _BLOCK)
         found = _between(file, start, end).rfind(b"\n")
         if found >= 0:
@@ -152,13 +164,14 @@ def _is_json(line: bytes) -> bool:
 
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file's content at once and durably: readers see the old or the new one. Raises StorageError."""
+    # In the same folder, as a rename is atomic inside one file system only; the random part keeps two writers apart.
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        temporary.replace(path)  # after the fsync: otherwise a power cut could leave the new name on an empty file
         sync_folder(path.parent)
     except OSError as error:
         raise storage_error("replace", path, error) from error
@@ -177,5 +190,5 @@ def sync_folder(path: Path) -> None:
 
 
 def storage_error(verb: str, path: Path, error: OSError) -> StorageError:
-    """What could not be done to which file and why, as the run's last word."""
+    """The StorageError that says what could not be done, to which file and why."""
     return StorageError(f"cannot {verb} {path}: {error.strerror or error}")

@@ -1,4 +1,4 @@
-"""Images for models: known by their first bytes, whatever their names say, and bounded in size."""
+"""Images for models: recognised by their first bytes, not by their names, and limited in size."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 __all__ = ["MOST_BYTES", "check_image", "image_url", "inline_image", "is_image"]
 
 MOST_BYTES = 20 * 2**20
-"""Bytes of one image; providers may take less, and say so."""
+"""Bytes of one image; a provider that accepts less says so itself."""
 _HEAD = 12
+"""Bytes that tell the formats apart: WebP has its name in bytes 8 to 11."""
 _DATA = "data:"
 
 
 def is_image(path: Path) -> bool:
-    """Whether a file begins as an image that models can see; one that cannot be read does not."""
+    """Whether a file begins like an image that models accept; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             return _media_type(file.read(_HEAD)) is not None
@@ -24,30 +25,31 @@ def is_image(path: Path) -> bool:
 
 
 def check_image(path: Path) -> None:
-    """Raises ValueError where `image_url` would, OSError."""
+    """Check a file without reading all of it. Raises ValueError where `image_url` would, and OSError."""
     with path.open("rb") as file:
         _check(file.read(_HEAD), path.stat().st_size)
 
 
 def image_url(path: Path) -> str:
-    """The image of a file as a data URL. Raises ValueError when it is none, or too large, OSError."""
+    """The image in a file as a data URL. Raises ValueError if it is not an image or too large, and OSError."""
     with path.open("rb") as file:
         return _url(file.read(MOST_BYTES + 1))
 
 
 def inline_image(text: str) -> str | None:
-    """The image that a text itself holds, a data URL or base64, as a data URL; None for a text that is neither.
+    """The image that a text itself holds, as a data URL or base64, as a data URL; None if the text is neither.
 
-    Raises ValueError for a data URL that holds no such image.
+    Raises ValueError for a data URL that does not hold such an image.
     """
-    written = text.startswith(_DATA)
+    is_data_url = text.startswith(_DATA)
+    encoded = text.partition(",")[2] if is_data_url else text
     try:
-        content = base64.b64decode("".join(text.partition(",")[2].split() if written else text.split()), validate=True)
+        content = base64.b64decode("".join(encoded.split()), validate=True)
     except (binascii.Error, ValueError):
-        if written:
-            raise ValueError("the data URL holds no base64") from None
+        if is_data_url:
+            raise ValueError("the data URL does not contain base64") from None
         return None
-    return _url(content) if written or _media_type(content) else None
+    return _url(content) if is_data_url or _media_type(content) else None
 
 
 def _url(content: bytes) -> str:
@@ -57,9 +59,9 @@ def _url(content: bytes) -> str:
 
 def _check(head: bytes, size: int) -> None:
     if _media_type(head) is None:
-        raise ValueError("this is no PNG, JPEG, GIF or WebP image")
+        raise ValueError("not a PNG, JPEG, GIF or WebP image")
     if size > MOST_BYTES:
-        raise ValueError(f"the image has more than {MOST_BYTES // 2**20} MiB")
+        raise ValueError(f"the image is larger than {MOST_BYTES // 2**20} MiB")
 
 
 def _media_type(content: bytes) -> str | None:

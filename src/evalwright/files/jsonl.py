@@ -1,4 +1,4 @@
-"""JSON Lines, streamed: lines end at LF only, blank ones do not count."""
+"""JSON Lines, streamed: lines end at LF only, and blank ones are ignored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def decoded(text: str | bytes) -> Any:
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):
-        pass  # the standard library knows NaN too, and says better what is wrong where
+        pass  # the standard library also reads NaN, and its messages say better what is wrong and where
     try:
         return json.loads(text)
     except RecursionError:
@@ -45,7 +45,7 @@ def decoded(text: str | bytes) -> Any:
 
 
 def repeated_keys(line: bytes) -> list[str]:
-    """Keys that come twice in an object of a line of JSON: of each, readers see the last value only."""
+    """Keys that occur twice in one object of a line of JSON; readers see only the last value of each."""
     found: dict[str, None] = {}
 
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

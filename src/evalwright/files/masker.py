@@ -2,7 +2,7 @@
 
 A value is secret when its environment variable's name looks like it, when the suite says so, or when it is a
 password or a key inside a secret address. Forms: as it is, as JSON text (once and twice), as a Python literal, in
-percent-encoding and inside base64. Fewer than six characters are no secret: they occur everywhere by chance.
+percent-encoding and inside base64. A value of fewer than six characters is not masked: it occurs everywhere by chance.
 """
 
 from __future__ import annotations
@@ -24,13 +24,18 @@ MASKED = "***MASKED***"
 
 _SHORTEST = 6
 _PIECE = 24
+"""Bytes of a needle: enough to be rare in other text, few enough to be shared by several forms of a secret."""
 _TAIL = 64
+"""Needles come from this many last bytes: secrets begin alike (`sk-`, `postgresql://`) and differ at the end."""
 _NAMES = re.compile("KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID")
 _HARMLESS_NAMES = re.compile("TOKENIZERS_|SSH_AUTH_SOCK|XAUTHORITY|OLDPWD|GPG_KEY")
 _HARMLESS_VALUES = re.compile(r"(?i)true|false|none|null|default|enabled|disabled|[0-9.]{1,7}")
+"""Values of settings (`AUTH_ENABLED=true`), which would be masked all over the records."""
 _JSON_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"')
+"""Possessive (`*+`), so that a long string without an end is not searched again from each of its characters."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 _DOLLARS = re.compile(r"\$(?=[${]|\Z)")
+"""Dollars to be doubled; also at the end of a piece, where the `$` of a placeholder may follow."""
 _PLACEHOLDER = re.compile(r"\$\$|\$\{([^{}]+)\}")
 
 
@@ -57,6 +62,7 @@ class Masker:
         self._named = {name: value for name, value in _with_parts(secrets) if len(value) >= _SHORTEST}
         self._keep = frozenset(keep)
         forms = {form for value in self._named.values() for form in _forms(value)}
+        # Longest first: a form that contains another one must go as a whole, or the rest of it would stay.
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
         self._needles = tuple(sorted({needle for value in self._named.values() for needle in _needles(value)}))
 
@@ -90,7 +96,7 @@ class Masker:
         return _JSON_STRING.sub(self._mask_token, lines) if self.finds(lines) else lines
 
     def finds(self, lines: bytes) -> bool:
-        """Whether JSON Lines may hold a secret; a False is certain."""
+        """Whether JSON Lines may hold a secret; False is certain."""
         for needle in self._needles:  # noqa: SIM110 - half the cost of any() on every record
             if needle in lines:
                 return True
@@ -186,9 +192,9 @@ def _with_parts(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _needles(secret: str) -> Iterator[bytes]:
-    """A few pieces such that every line with some form of the secret holds one: quicker to look for.
+    """A few byte strings of which every line with some form of the secret holds one: fewer searches per record.
 
-    Pieces that many forms share come first, then those with digits and capitals, which other text seldom has.
+    Strings that many forms share come first, then those with digits and capitals, which other text seldom has.
     """
     waiting = {text.encode("utf-8", "surrogatepass") for form in _forms(secret) for text in _json_forms(form)}
     while waiting:
@@ -221,6 +227,8 @@ def _forms(secret: str) -> set[str]:
 
 def _inside_base64(data: bytes) -> Iterator[str]:
     """What base64 makes of the data, whatever stands before and after it there."""
+    # Three bytes become four characters, so there are three alignments. Characters at either end that also depend on
+    # the neighbouring bytes are left out.
     for shift, skipped in ((0, 0), (1, 2), (2, 3)):
         inside = base64.b64encode(bytes(shift) + data)[skipped : (shift + len(data)) * 8 // 6].decode()
         yield from (inside, inside.replace("+", "-").replace("/", "_"))

@@ -1,4 +1,4 @@
-"""Paths that stand in files."""
+"""Paths that are written in files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def named_in(file: Path, name: str) -> Path:
 
 
 def seen_from_here(path: Path) -> Path:
-    """The path from the working directory where it lies below it."""
+    """The path relative to the working directory, if it is below that."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 

@@ -1,7 +1,7 @@
-"""Make whatever user code returned into plain JSON data, visibly.
+"""Turns whatever user code returned into plain JSON data, and says what it had to replace.
 
-What JSON or UTF-8 cannot hold is replaced by something a reader recognises, and each replacement is
-noted, so that the stored record says that it differs from what the system gave.
+What JSON or UTF-8 cannot hold is replaced by something a reader recognises, and each replacement is noted, so that the
+stored record says that it differs from what the system returned.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from evalwright.errors import TargetError
 __all__ = ["MAX_DEPTH", "clean_text", "plain"]
 
 MAX_DEPTH = 200
-"""Containers inside containers that are still taken; deeper data is refused rather than cut."""
+"""Levels of nesting that are accepted; deeper data is rejected rather than cut."""
 _INT64 = range(-(2**63), 2**64)
+"""Integers that msgspec encodes: signed or unsigned, of 64 bits."""
 _REPR_LIMIT = 500
 
 
@@ -45,6 +46,7 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
     if isinstance(value, int):
         return int(value) if value in _INT64 else _replaced(_digits(value), place, notes)
     if isinstance(value, float):
+        # `value - value` is NaN for NaN and for infinities, which JSON has no form for.
         return float(value) if value - value == 0 else _replaced(str(value), place, notes)
     if depth >= MAX_DEPTH:
         raise TargetError(f"{place.split('.')[0]} is nested deeper than {MAX_DEPTH} levels")
@@ -59,7 +61,7 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
 
 
 def _from_object(value: Any, place: str, notes: list[str], depth: int) -> Any:
-    """Models, dataclasses, dates and the like by their fields; anything else by its repr."""
+    """Models, dataclasses, dates and so on by their fields; anything else by its repr."""
     if hasattr(value, "model_dump"):
         return plain(value.model_dump(mode="json"), place, notes, depth + 1)
     try:

@@ -1,4 +1,4 @@
-"""Which values come more than once in a stream of any length, at eight bytes a value."""
+"""Which values occur more than once in a stream of any length, at eight bytes a value."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Hashable
 __all__ = ["Repeats"]
 
 _BUCKETS = 64
-"""Hashes are looked through in so many shares, so that only one of them is ever in a set."""
+"""Hashes are kept in this many groups and searched group by group, so that only one group at a time is in a set."""
 
 
 class Repeats:
-    """Remembers the hashes of values; a hash that came twice names a value to look at again."""
+    """Remembers the hashes of values. A hash that occurs twice marks values to compare: two values may share one."""
 
     def __init__(self) -> None:
         self._buckets = [array("q") for _ in range(_BUCKETS)]
@@ -25,7 +25,7 @@ class Repeats:
         return sum(map(len, self._buckets))
 
     def hashes(self) -> set[int]:
-        """Hashes that came more than once, in this process."""
+        """Hashes that occurred more than once. They are those of this process: Python hashes texts anew in each."""
         found: set[int] = set()
         for bucket in self._buckets:
             once: set[int] = set()

@@ -1,4 +1,4 @@
-"""Settings by variables of the environment."""
+"""Settings from environment variables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["SettingError", "positive_number"]
 
 
 class SettingError(InputError, ValueError):
-    """A variable that holds no number where one is needed; the message names it."""
+    """An environment variable that should hold a positive number and does not; the message names it."""
 
 
 def positive_number(variable: str, default: float) -> float:
-    """The number in a variable; the default where that is unset or blank. Raises SettingError."""
+    """The number in an environment variable, or `default` if it is unset or blank. Raises SettingError."""
     text = os.environ.get(variable)
     if text is None or not text.strip():
         return default

@@ -1,4 +1,4 @@
-"""Temporary folders that are gone when their process is: removed at the end, or by the next one if it was killed."""
+"""Temporary folders that do not outlive their process: removed at its end or, if it was killed, by the next process."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ __all__ = ["PREFIX", "TemporaryFolder", "remove_tree"]
 
 PREFIX = "evalwright-run-"
 _PATIENCE = 60
+"""Seconds for one command that removes a folder: a hanging network disk must not hang the run."""
 
 
 class TemporaryFolder:
-    """A new folder inside `base` (default: the system's temporary folder), locked for as long as we live.
+    """A new folder inside `base` (default: the system's temporary folder), locked until it is closed.
 
-    Making one removes those in the same place that nobody holds any more. Raises OSError.
+    Making one removes those in the same place whose processes are gone. Raises OSError.
     """
 
     def __init__(self, base: Path | None = None) -> None:
@@ -35,8 +36,8 @@ class TemporaryFolder:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder, also one whose inner folders were made unwritable, or lie deeper than Python can go."""
-    for command in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+    """Remove a folder, even if folders in it are unwritable or nested too deeply for Python's recursion."""
+    for command in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):  # most need the first one only
         if not os.path.lexists(path):
             return
         with suppress(OSError, subprocess.TimeoutExpired):
@@ -50,14 +51,14 @@ def _locked_folder(base: Path) -> tuple[Path, int | None]:
             lock = _lock(path)
         except (BlockingIOError, FileNotFoundError):
             continue  # another run took it for a leftover before it was locked
-        if path.exists():
+        if path.exists():  # and not removed between its making and its locking
             return path, lock
         if lock is not None:
             os.close(lock)
 
 
 def _lock(path: Path) -> int | None:
-    """A descriptor that holds the lock, None where folders cannot be locked. Raises BlockingIOError if it is held."""
+    """A descriptor that holds the lock, None if folders cannot be locked. Raises BlockingIOError if it is taken."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -74,9 +75,9 @@ def _remove_leftovers(base: Path) -> None:
         try:
             lock = _lock(path)
         except OSError:
-            continue  # held, of somebody else, or gone
+            continue  # in use, of another user, or gone
         if lock is None:
-            continue
+            continue  # without locks, whether it is in use cannot be known
         try:
             if os.fstat(lock).st_uid == os.getuid():
                 remove_tree(path)

@@ -1,4 +1,4 @@
-"""YAML as data with places: safe, bounded, and every value's line known by its key path."""
+"""Reads YAML safely and within bounds, and finds the line of each value by its key path; writes it too."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["Document", "Flavour", "dump", "load", "parse", "top_level"]
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 _looked_at: list[tuple[bytes, yaml.Node | None]] = []
-"""The tree of the file whose top level was asked for last: it is most likely the next one to be loaded."""
+"""The tree of the file whose top level was read last, to detect its format: it is most likely loaded next."""
 
 
 class Document:
-    """A YAML document: its value, and where each part of it stands."""
+    """A YAML document: its value, and the line of each part of it."""
 
     def __init__(self, file: str, value: Any, data: bytes = b"") -> None:
         self.file = file
@@ -34,9 +34,9 @@ class Document:
         self._lines: Lines | int | None = None
 
     def line(self, place: Place) -> int | None:
-        """The 1-based line of the value at a key path, or of the deepest part of the path that is there."""
+        """The 1-based line of the value at a key path, or of the deepest part of the path that exists."""
         if self._lines is None:
-            # Only a mistake asks for a line: keeping them for it would cost more than reading again.
+            # Lines are asked for only when there is a mistake: keeping them costs more than reading the file again.
             with collector_paused():
                 root = compose(self._data)
                 self._lines = None if root is None else lines_of(root)
@@ -58,10 +58,10 @@ def load(path: Path, flavour: Flavour = "native") -> Document:
 
 
 def top_level(path: Path) -> dict[str, Any] | None:
-    """The keys of the mapping in a file, to scalars as text and to lists and mappings without what is in them.
+    """The keys of the mapping in a file: scalars as text, lists and mappings without their contents.
 
-    Empty for a document that is no mapping, None for an empty one. Raises InputError like `load`, but not for what
-    only the values show.
+    Empty if the document is not a mapping, None if it is empty. Raises InputError like `load`, except for mistakes that
+    only show when values are made.
     """
     data = _bytes_of(path)
     root = _tree(data, str(path))
@@ -105,9 +105,9 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def dump(value: Any) -> str:
-    """Plain data as YAML for people, the same in every flavour; what YAML cannot hold is replaced by U+FFFD.
+    """Plain data as readable YAML that means the same in every flavour; what YAML cannot hold becomes U+FFFD.
 
-    Raises InputError for what is nested too deeply.
+    Raises InputError for data that is nested too deeply.
     """
     try:
         text: str = yaml.dump(
@@ -120,7 +120,7 @@ def dump(value: Any) -> str:
 
 @cache
 def _dumper() -> Any:
-    """Quotes texts that any flavour would take for something else, and writes those of several lines as blocks."""
+    """A dumper that quotes texts which any flavour would misread, and writes multi-line texts as blocks."""
 
     class Dumper(_Dumper):  # type: ignore[misc]
         def ignore_aliases(self, data: Any) -> bool:

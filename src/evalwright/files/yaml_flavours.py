@@ -40,7 +40,7 @@ def constructor(flavour: Flavour) -> Any:
 
 
 def tag_of(flavour: Flavour) -> Callable[[str], str]:
-    """What tells the tag of a plain scalar by its text."""
+    """A function from the text of a plain scalar to its tag."""
     patterns = {
         first: [(tag, pattern.match) for tag, pattern in resolvers]
         for first, resolvers in _loader(flavour).yaml_implicit_resolvers.items()
@@ -85,4 +85,4 @@ def _core_int(loader: Any, node: yaml.ScalarNode) -> int:
 
 
 FIRST = frozenset(first for flavour in get_args(Flavour) for first in _loader(flavour).yaml_implicit_resolvers)
-"""First characters (empty: no character) of the plain scalars that are more than text in some flavour."""
+"""First characters of the plain scalars that are not text in some flavour (the empty string: an empty scalar)."""

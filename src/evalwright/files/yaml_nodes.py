@@ -1,4 +1,4 @@
-"""The nodes of a YAML document: a tree in which every part knows its line, the same for every flavour."""
+"""The nodes of a YAML document: a tree in which each part knows its line, the same for every flavour."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import yaml
 from evalwright.errors import InputError, Problem
 from evalwright.files.yaml_flavours import FIRST, TAG
 
-__all__ = ["MAP", "PLAIN", "SEQ", "STR", "Lines", "compose", "lines_of", "mistakes_of", "problem_of", "refused"]
+__all__ = ["MAP", "PLAIN", "SEQ", "STR", "Lines", "compose", "lines_of", "mistakes_of", "problem_of", "yaml_error"]
 
 MAP, SEQ, STR = TAG + "map", TAG + "seq", TAG + "str"
 PLAIN = "?"
-"""Stands for the tag of a plain scalar that depends on the flavour; told by `is`, as a file may say it too."""
+"""Stands for the tag of a plain scalar, which depends on the flavour. Compared by `is`: files may contain it too."""
 
 _MAX_DEPTH = 100
-_MAX_TOLD = 200
+_MAX_SHOWN = 200
+"""Characters of what the parser says that are quoted: some of its messages contain the whole scalar."""
 
 _Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
@@ -28,7 +29,7 @@ Lines = tuple[int, "dict[str, Lines | int] | list[Lines | int]"]
 
 
 class _Composer(_Loader):  # type: ignore[misc]
-    """Leaves open what plain scalars mean, and goes no deeper than is safe: the C composer recurses without a bound."""
+    """Leaves the meaning of plain scalars open, and limits the depth: the C composer recurses without a limit."""
 
     _depth = 0
 
@@ -40,24 +41,24 @@ class _Composer(_Loader):  # type: ignore[misc]
     def descend_resolver(self, parent: yaml.Node | None, index: Any) -> None:
         self._depth += 1
         if self._depth > _MAX_DEPTH + 1 and parent is not None:
-            raise refused(f"nested deeper than {_MAX_DEPTH} levels", parent)
+            raise yaml_error(f"nested deeper than {_MAX_DEPTH} levels", parent)
 
     def ascend_resolver(self) -> None:
         self._depth -= 1
 
 
 def compose(data: bytes) -> yaml.Node | None:
-    """The root of the only document in some bytes, None where there is none. Raises yaml.YAMLError."""
+    """The root of the only document in `data`, None if it is empty. Raises yaml.YAMLError."""
     return yaml.compose(data, Loader=_Composer)
 
 
 def lines_of(root: yaml.Node) -> Lines | int:
-    """The 1-based lines in a tree: of a part of a mapping, that of its key."""
+    """The 1-based lines in a tree; a value in a mapping has the line of its key."""
     return _lines(root, root, {})
 
 
 def _lines(node: yaml.Node, start: yaml.Node, known: dict[int, Any]) -> Lines | int:
-    """Of a node that begins with `start`; aliases lead to the same lines."""
+    """The lines of a node that begins with `start`; all aliases of a part share its lines."""
     line = start.start_mark.line + 1
     if isinstance(node, yaml.ScalarNode):
         return line
@@ -75,7 +76,7 @@ def _lines(node: yaml.Node, start: yaml.Node, known: dict[int, Any]) -> Lines | 
 
 @contextmanager
 def mistakes_of(file: str, data: bytes) -> Iterator[None]:
-    """What is no YAML becomes an InputError that names the line."""
+    """Turns errors of the YAML parser into an InputError that names the line."""
     try:
         yield
     except yaml.reader.ReaderError as error:
@@ -90,12 +91,12 @@ def mistakes_of(file: str, data: bytes) -> Iterator[None]:
 def problem_of(error: yaml.MarkedYAMLError, file: str) -> Problem:
     """What the parser was doing and where it began, and what it met and where."""
     parts = ((error.context, error.context_mark), (error.problem, error.problem_mark))
-    said = ((textwrap.shorten(what, _MAX_TOLD), mark) for what, mark in parts if what)
-    told = ", ".join(f"{what} (line {mark.line + 1})" if mark else what for what, mark in said)
+    shown = ((textwrap.shorten(what, _MAX_SHOWN), mark) for what, mark in parts if what)
+    message = ", ".join(f"{what} (line {mark.line + 1})" if mark else what for what, mark in shown)
     mark = error.problem_mark or error.context_mark
-    return Problem(file, f"not valid YAML: {told}", mark.line + 1 if mark else None)
+    return Problem(file, f"not valid YAML: {message}", mark.line + 1 if mark else None)
 
 
-def refused(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
-    """What is wrong with a node, as YAML's own mistakes are told."""
+def yaml_error(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
+    """The error for something wrong with a node, in the form of the parser's own errors."""
     return yaml.MarkedYAMLError(problem=message, problem_mark=node.start_mark)

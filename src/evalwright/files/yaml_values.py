@@ -1,4 +1,4 @@
-"""Values of YAML nodes, made in one walk that bounds aliases and numbers and sees duplicate keys."""
+"""Values of YAML nodes, made in one walk that limits aliases and numbers and reports duplicate keys."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ import yaml
 
 from evalwright.errors import Problem
 from evalwright.files.yaml_flavours import TAG, Flavour, constructor, tag_of
-from evalwright.files.yaml_nodes import MAP, PLAIN, SEQ, STR, problem_of, refused
+from evalwright.files.yaml_nodes import MAP, PLAIN, SEQ, STR, problem_of, yaml_error
 
 __all__ = ["Values"]
 
 _MERGE = TAG + "merge"
 _NUMBERS = (TAG + "int", TAG + "float")
 _MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What PyYAML lets through when a scalar is none of what its tag says."""
+"""Exceptions that PyYAML lets through when a scalar is not what its tag says."""
 
 _MAX_ALIASED = 1_000_000
-"""Nodes that are there only through aliases; a few lines of nested aliases stand for billions."""
+"""Nodes that exist only through aliases; a few lines of nested aliases can stand for billions."""
 _MAX_DIGITS = 1000
-"""Characters of a number: time to read one in base 60 grows with their square."""
-_MAX_TOLD = 200
+"""Characters of a number: the time to read one in base 60 grows with their square."""
+_MAX_SHOWN = 200
 _MOST_PROBLEMS = 100
+"""Duplicate keys that are listed: no reader wants more of them."""
 
 
 class Values:
     """Makes the values of one document in one flavour.
 
-    Mappings, lists and texts are made here; other scalars, and what is tagged or merged, by PyYAML. `problems` has the
-    mistakes that leave the rest readable: where there are any, the values are not to be used.
+    Mappings, lists and texts are made here; other scalars, and whatever is tagged or merged, by PyYAML. `problems` has
+    the mistakes after which reading could go on: if there are any, the values must not be used.
     """
 
     def __init__(self, file: str, flavour: Flavour) -> None:
@@ -40,18 +41,18 @@ class Values:
         self._constructor = constructor(flavour)
         self._plain: dict[str, tuple[str, Any]] = {}
         self._made: dict[int, tuple[Any, int]] = {}
-        """Collections by their nodes: the value, and how many nodes it takes with aliases written out."""
+        """Collections by their nodes: the value, and the number of its nodes with aliases written out."""
         self._open: set[int] = set()
         self._nodes = self._aliased = 0
 
     def of(self, node: yaml.Node) -> Any:
-        """The value of a node. Raises yaml.MarkedYAMLError for what would take endless time or memory."""
+        """The value of a node. Raises yaml.MarkedYAMLError if it would take endless time or memory."""
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         if (known := self._made.get(id(node))) is not None:
             return self._again(node, *known)
         if id(node) in self._open:
-            raise refused("an alias of the part that it stands in", node)
+            raise yaml_error("an alias of a part that contains it", node)
         self._open.add(id(node))
         before = self._nodes
         made = self._mapping(node) if isinstance(node, yaml.MappingNode) else self._list(node)
@@ -63,7 +64,7 @@ class Values:
         self._nodes += size - 1
         self._aliased += size
         if self._aliased > _MAX_ALIASED:
-            raise refused(f"aliases stand for more than {_MAX_ALIASED} values", node)
+            raise yaml_error(f"aliases stand for more than {_MAX_ALIASED} values", node)
         return made
 
     def _list(self, node: yaml.Node) -> Any:
@@ -85,18 +86,18 @@ class Values:
                 simple = False
                 if not isinstance(key, yaml.ScalarNode):
                     self.of(key)
-        if len(made) < len(node.value):
-            self._tell_duplicates(node)
+        if len(made) < len(node.value):  # also so with merged keys; only a second look tells
+            self._report_duplicates(node)
         return made if simple else self._constructed(node)
 
-    def _tell_duplicates(self, node: yaml.MappingNode) -> None:
+    def _report_duplicates(self, node: yaml.MappingNode) -> None:
         seen: dict[tuple[str, str], int] = {}
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 continue
             name, line = (key.tag, key.value), key.start_mark.line + 1
             if name in seen:
-                self._tell(Problem(self._file, f"duplicate key {key.value!r}, first on line {seen[name]}", line))
+                self._report(Problem(self._file, f"duplicate key {key.value!r}, first on line {seen[name]}", line))
             seen.setdefault(name, line)
 
     def _scalar(self, node: yaml.ScalarNode) -> Any:
@@ -105,35 +106,36 @@ class Values:
         if (known := self._plain.get(node.value)) is not None:
             node.tag, value = known
             return value
-        node.tag, told = self._tag_of(node.value), len(self.problems)
+        node.tag, problems_before = self._tag_of(node.value), len(self.problems)
         value = node.value if node.tag == STR else self._constructed(node)
-        if len(self.problems) == told:
+        if len(self.problems) == problems_before:  # a scalar with a mistake is read again, to report each place
             self._plain[node.value] = node.tag, value
         return value
 
     def _constructed(self, node: yaml.Node) -> Any:
-        """What PyYAML makes of a node of which all parts have been looked at and have their tags."""
+        """What PyYAML makes of a node whose parts have all been checked and have their tags."""
         if node.tag in _NUMBERS and len(node.value) > _MAX_DIGITS:
-            raise refused(f"a number of {len(node.value)} characters", node)
+            raise yaml_error(f"a number of {len(node.value)} characters", node)
         scalar = isinstance(node, yaml.ScalarNode)
         if self.problems and not scalar:
             return None
         try:
             return self._constructor.construct_object(node, deep=True)
         except yaml.MarkedYAMLError as error:
-            self._tell(problem_of(error, self._file))
+            self._report(problem_of(error, self._file))
         except _MISREAD:
-            found = repr(textwrap.shorten(node.value, _MAX_TOLD)) if scalar else "what stands here"
-            self._tell(problem_of(refused(f"{found} is no {node.tag.rpartition(':')[2]}", node), self._file))
+            found = repr(textwrap.shorten(node.value, _MAX_SHOWN)) if scalar else "this value"
+            message = f"{found} is not a valid {node.tag.rpartition(':')[2]}"
+            self._report(problem_of(yaml_error(message, node), self._file))
         return None
 
-    def _tell(self, problem: Problem) -> None:
+    def _report(self, problem: Problem) -> None:
         if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(problem)
 
 
 def _merges(key: yaml.ScalarNode) -> bool:
-    """Whether a key takes over another mapping; it does in every flavour, and its tag is then known."""
+    """Whether a key merges another mapping (`<<`), which it does in every flavour; sets its tag if it does."""
     if key.tag is PLAIN and key.value == "<<":
         key.tag = _MERGE
     return bool(key.tag == _MERGE)

@@ -381,13 +381,13 @@ def with_block(**block):
     ("value", "problem"),
     [
         ("none.png", "there is no file 'none.png' (tried: "),
-        ("text.png", "this is no PNG, JPEG, GIF or WebP image"),
-        ("data:image/png;base64,eA==", "this is no PNG, JPEG, GIF or WebP image"),
-        ("data:image/png,x", "the data URL holds no base64"),
+        ("text.png", "not a PNG, JPEG, GIF or WebP image"),
+        ("data:image/png;base64,eA==", "not a PNG, JPEG, GIF or WebP image"),
+        ("data:image/png,x", "the data URL does not contain base64"),
         ("a" * 5000 + ".png", "there is no file 'aaa"),
         ("../outside.png", "lies outside of the repository"),
         ("link.png", "lies outside of the repository"),
-        ("large.png", "the image has more than 20 MiB"),
+        ("large.png", "the image is larger than 20 MiB"),
     ],
 )
 def test_an_image_that_cannot_be_shown_is_an_error_of_its_case(tmp_path, monkeypatch, value, problem):
