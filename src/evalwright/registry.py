@@ -6,14 +6,16 @@ Nothing is imported before it is asked for. Another package adds a name with an 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
+from evalwright.model.entry import EvaluatorEntry
 
-__all__ = ["KINDS", "PREMADE", "load", "names", "package_of"]
+__all__ = ["FAMILIES", "INTERNAL", "KINDS", "PREMADE", "families", "knows", "load", "names", "package_of"]
 
 PREMADE = (
     "AnswerCorrectness", "AnswerRelevancy", "Battle", "ClosedQA", "ContextRelevancy", "EmbeddingSimilarity",
@@ -21,6 +23,15 @@ PREMADE = (
     "NumericDiff", "Possible", "Security", "Sql", "Summary", "Translation", "ValidJSON",
 )  # fmt: skip
 """Evaluators that every format knows by these names (specification pixie, 3)."""
+
+FAMILIES = (
+    "text", "values", "tools", "conversation", "steps", "limits", "similarity", "judges", "workspace", "code",
+    "combined",
+)  # fmt: skip
+"""Sub-packages of `evaluators`; each has a register, `EVALUATORS`."""
+
+INTERNAL = frozenset({"in_test", "pixie_app", "test_outcome", "wrap_check"})
+"""Names of any kind that are in stored runs only: no file can use them, so lists leave them out."""
 
 KINDS: dict[str, dict[str, str]] = {
     "dialects": {
@@ -48,73 +59,14 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "evaluators": {
         **{name: f"evalwright.formats.pixie.premade:{name}" for name in PREMADE},
-        "answered": "evalwright.evaluators.text.answered:Answered",
-        "ascii_printable_only": "evalwright.evaluators.text.ground_truth:AsciiPrintableOnly",
-        "bad_tool_failure_recovery": "evalwright.evaluators.steps.checks:BadToolFailureRecovery",
-        "code_judge": "evalwright.evaluators.code.judge:CodeJudge",
-        "command": "evalwright.evaluators.workspace.command:CommandCheck",
-        "composite": "evalwright.evaluators.combined.composite:Composite",
-        "contains": "evalwright.evaluators.conversation.checks:Contains",
-        "contains_text": "evalwright.evaluators.text.contains:ContainsText",
-        "cost": "evalwright.evaluators.limits.execution:Cost",
-        "cost_under": "evalwright.evaluators.limits.limits:CostUnder",
-        "cost_within": "evalwright.evaluators.conversation.checks:CostWithin",
         "criteria_judge": "evalwright.formats.agentv.judges:CriteriaJudge",
-        "exact_match": "evalwright.evaluators.values.json:ExactMatch",
-        "execution_metrics": "evalwright.evaluators.limits.execution:ExecutionMetrics",
-        "failure_origin": "evalwright.evaluators.steps.checks:FailureOrigin",
-        "faithfulness_judge": "evalwright.evaluators.judges.conversation:FaithfulnessJudge",
-        "field_accuracy": "evalwright.evaluators.values.field_accuracy:FieldAccuracy",
-        "field_check": "evalwright.evaluators.values.json:FieldCheck",
-        "forbidden_tools": "evalwright.evaluators.conversation.checks:ForbiddenTools",
-        "git_diff": "evalwright.evaluators.workspace.git_diff:GitDiff",
-        "ground_truth_contained": "evalwright.evaluators.text.ground_truth:Contained",
-        "ground_truth_equals": "evalwright.evaluators.text.ground_truth:Equals",
-        "ground_truth_match": "evalwright.evaluators.conversation.checks:GroundTruthMatch",
-        "ground_truth_matches": "evalwright.evaluators.text.ground_truth:Matches",
-        "hallucinated_tool_result_judge": "evalwright.evaluators.judges.conversation:HallucinatedToolResultJudge",
-        "invalid_state_transition": "evalwright.evaluators.steps.checks:InvalidStateTransition",
         "in_test": "evalwright.pytest_runs.registered:Said",
-        "latency": "evalwright.evaluators.limits.execution:Latency",
-        "latency_first_token_under": "evalwright.evaluators.limits.limits:LatencyFirstTokenUnder",
-        "latency_under": "evalwright.evaluators.limits.limits:LatencyUnder",
-        "latency_within": "evalwright.evaluators.conversation.checks:LatencyWithin",
-        "llm_judge": "evalwright.evaluators.judges.llm_judge:LlmJudge",
-        "max_tool_calls": "evalwright.evaluators.conversation.checks:MaxToolCalls",
-        "not_contains": "evalwright.evaluators.conversation.checks:NotContains",
-        "pairwise_judge": "evalwright.evaluators.judges.pairwise:PairwiseJudge",
         "pixie": "evalwright.formats.pixie.evaluator:PixieEvaluator",
-        "planning_action_mismatch_judge": "evalwright.evaluators.judges.conversation:PlanningActionMismatchJudge",
-        "python_code": "evalwright.evaluators.code.checks:PythonCode",
         "python_grader": "evalwright.formats.letta.functions:PythonGrader",
         "python_reward": "evalwright.formats.letta.functions:PythonReward",
-        "regex": "evalwright.evaluators.text.regex:Regex",
-        "required_tools": "evalwright.evaluators.conversation.checks:RequiredTools",
-        "retrieval_precision_recall": "evalwright.evaluators.steps.checks:RetrievalPrecisionRecall",
         "rubric_checks": "evalwright.formats.agentv.judges:RubricChecks",
-        "rubric_judge": "evalwright.evaluators.judges.conversation:RubricJudge",
-        "rubric_template": "evalwright.evaluators.judges.rubric_template:RubricTemplate",
-        "schema_match": "evalwright.evaluators.values.json:SchemaMatch",
-        "semantic_similarity": "evalwright.evaluators.similarity.similarity:SemanticSimilarity",
-        "stale_context_usage": "evalwright.evaluators.steps.checks:StaleContextUsage",
-        "step_cost_attribution": "evalwright.evaluators.steps.checks:StepCostAttribution",
-        "stream_completed": "evalwright.evaluators.limits.limits:StreamCompleted",
         "test_outcome": "evalwright.pytest_runs.registered:TestOutcome",
-        "text_check": "evalwright.evaluators.text.comparison:TextCheck",
-        "thinking_does_not_leak": "evalwright.evaluators.text.leaks:ThinkingDoesNotLeak",
-        "thinking_present": "evalwright.evaluators.text.contains:ThinkingPresent",
-        "thinking_tokens_under": "evalwright.evaluators.limits.limits:ThinkingTokensUnder",
-        "token_usage": "evalwright.evaluators.limits.execution:TokenUsage",
-        "tokens_per_second_above": "evalwright.evaluators.limits.limits:TokensPerSecondAbove",
-        "tool_arguments_match": "evalwright.evaluators.conversation.checks:ToolArgumentsMatch",
-        "tool_called": "evalwright.evaluators.tools.called:ToolCalled",
-        "tool_calls_match": "evalwright.evaluators.tools.called:ToolCallsMatch",
-        "tool_output_referenced": "evalwright.evaluators.conversation.checks:ToolOutputReferenced",
-        "tool_sequence": "evalwright.evaluators.conversation.checks:ToolSequence",
-        "tool_trajectory": "evalwright.evaluators.tools.trajectory:ToolTrajectory",
         "wrap_check": "evalwright.formats.pixie.evaluator:WrapCheck",
-        "typescript_code": "evalwright.evaluators.code.checks:TypeScriptCode",
-        "unnecessary_tool_loop": "evalwright.evaluators.steps.checks:UnnecessaryToolLoop",
     },
     "embedders": {
         "openai-text-embedding-3-small": "evalwright.evaluators.similarity.embedders:openai_small",
@@ -205,21 +157,46 @@ def _plugins(kind: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=f"evalwright.{kind}")}
 
 
+def families() -> dict[str, Mapping[str, EvaluatorEntry]]:
+    """The registers of evaluators by family, which import no evaluator."""
+    return {family: _register(family) for family in FAMILIES}
+
+
+@cache
+def _register(family: str) -> Mapping[str, EvaluatorEntry]:
+    register: Mapping[str, EvaluatorEntry] = import_module(f"evalwright.evaluators.{family}").EVALUATORS
+    return register
+
+
+def _place(kind: str, name: str) -> str | None:
+    """The reference of a name of ours. Opens the registers of evaluators one by one, until one has the name."""
+    place = KINDS[kind].get(name)
+    if place is None and kind == "evaluators":
+        return next((register[name].ref for register in map(_register, FAMILIES) if name in register), None)
+    return place
+
+
+def knows(kind: str, name: str) -> bool:
+    """Whether a name is registered: quicker than to look it up in all `names`."""
+    return _place(kind, name) is not None or name in _plugins(kind)
+
+
 def names(kind: str) -> list[str]:
     """Every registered name of a kind, ours and other packages', sorted."""
-    return sorted(KINDS[kind].keys() | _plugins(kind).keys())
+    registers = families().values() if kind == "evaluators" else ()
+    return sorted({*KINDS[kind], *_plugins(kind), *(name for register in registers for name in register)})
 
 
 def package_of(kind: str, name: str) -> str | None:
     """The other package that a name comes from; None for ours."""
-    point = None if name in KINDS[kind] else _plugins(kind).get(name)
+    point = None if _place(kind, name) else _plugins(kind).get(name)
     return point.dist.name if point and point.dist else None
 
 
 @cache
 def load(kind: str, name: str) -> Any:
     """The thing registered under `name`. Raises InputError that lists the known names."""
-    place = KINDS[kind].get(name)
+    place = _place(kind, name)
     if place is not None:
         module, _, attribute = place.partition(":")
         return getattr(import_module(module), attribute)

@@ -16,7 +16,7 @@ LOWER = {
     "errors": "",
     "statistics": "",
     "processes": "",
-    "registry": "",
+    "registry": "model",
     "sandbox": "",
     "files": "",
     "model": "",

@@ -22,7 +22,7 @@ from evalwright.testing import a_case, a_trace
 
 BUILT_IN = sorted(
     name
-    for name in registry.KINDS["evaluators"]
+    for name in registry.names("evaluators")
     if isinstance(registry.load("evaluators", name), type)
     and issubclass(registry.load("evaluators", name), msgspec.Struct)
 )

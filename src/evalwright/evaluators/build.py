@@ -6,16 +6,14 @@ the converted value of every key that was given (`msgspec.UNSET` for one that is
 
 from __future__ import annotations
 
-import types
-import typing
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.fields import select
+from evalwright.evaluators.keys import fields_of, in_words, noun
 from evalwright.evaluators.wording import shown
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import Evaluator, Extractor, Traits
@@ -23,9 +21,6 @@ from evalwright.model.result import Evaluation
 from evalwright.registry import load
 
 __all__ = ["Built", "build", "build_evaluator", "build_extractor", "calls_models", "declared"]
-
-_NOUNS = {str: "string", int: "int", float: "number", bool: "bool", list: "list", dict: "mapping"}
-_UNIONS = (typing.Union, types.UnionType)
 
 
 class Built(NamedTuple):
@@ -118,22 +113,16 @@ def _built(kind: Any, config: Mapping[str, Any]) -> Any:
         if check is not None:
             problems.extend(check(values))
         if not problems:
-            fields = _fields(kind)
+            fields = fields_of(kind)
             return kind(**{fields[key].name: value for key, value in values.items()})
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(Problem("", str(error))) from error
     raise InputError(problems)
 
 
-@cache
-def _fields(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """By key. msgspec reads the annotations anew each time, which takes most of the time of building evaluators."""
-    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
-
-
 def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every known key that was given, and what is wrong with the keys one by one."""
-    fields = _fields(kind)
+    fields = fields_of(kind)
     values: dict[str, Any] = {}
     problems = []
     for key, found in config.items():
@@ -149,7 +138,7 @@ def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dic
         except (msgspec.ValidationError, TypeError, RecursionError) as error:
             problems.append(_mismatch(key, fields[key].type, found, str(error)))
     problems += [
-        Problem("", f"the required key {key!r} is missing, expected {_word(field.type)}", key=key)
+        Problem("", f"the required key {key!r} is missing, expected {in_words(field.type)}", key=key)
         for key, field in fields.items()
         if field.required and key not in values
     ]
@@ -160,7 +149,7 @@ def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
     """What was found and what was expected. `detail` is msgspec's message: where inside the value, which bound."""
     detail, _, inner = detail.partition(" - at `")
     place = key + inner.rstrip("`").removeprefix("$") if inner.startswith("$") else key
-    message = f"{key!r} must be {_word(expected)}"
+    message = f"{key!r} must be {in_words(expected)}"
     if inner.startswith("key"):
         message += " with strings as keys"
     elif not detail.startswith("Expected"):
@@ -181,42 +170,11 @@ def _bound(detail: str) -> str:
     return detail[min(limits) :].removesuffix(".0") if limits else ""
 
 
-@cache
-def _word(expected: Any) -> str:
-    """A type as a person says it, null left out: `a list of strings`, `an int`."""
-    choices = typing.get_args(expected) if typing.get_origin(expected) in _UNIONS else (expected,)
-    kinds = [kind for kind in choices if kind is not type(None)]
-    if set(kinds) == {int, float}:
-        kinds = [float]
-    return " or ".join(map(_word_of_one, kinds))
-
-
-def _word_of_one(kind: Any) -> str:
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is typing.Annotated:
-        return _word(arguments[0])
-    if origin is typing.Literal:
-        return "one of " + ", ".join(map(repr, arguments))
-    if origin is list and arguments[0] is not Any:
-        items = typing.get_args(arguments[0]) if typing.get_origin(arguments[0]) in _UNIONS else arguments[:1]
-        return f"a list of {' or '.join(f'{_noun(item)}s' for item in items)}"
-    noun = _noun(origin or kind)
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
-
-
-def _noun(kind: Any) -> str:
-    if kind is Any:
-        return "any value"
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        return "mapping"
-    return _NOUNS.get(kind) or str(getattr(kind, "__name__", kind))
-
-
 def _shown(found: Any) -> str:
     if found is None:
         return "null"
     if isinstance(found, bool):
         return f"the bool {str(found).lower()}"
     if isinstance(found, (list, dict)):
-        return f"a {_noun(type(found))}"
-    return f"the {_noun(type(found))} {shown(found, 60)}"
+        return f"a {noun(type(found))}"
+    return f"the {noun(type(found))} {shown(found, 60)}"

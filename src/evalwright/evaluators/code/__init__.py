@@ -1,1 +1,29 @@
-"""Checks that are code."""
+"""Evaluators that run the user's code."""
+
+from evalwright.model.entry import EvaluatorEntry, entry
+
+__all__ = ["EVALUATORS"]
+
+EVALUATORS: dict[str, EvaluatorEntry] = {
+    "code_judge": entry(
+        "evalwright.evaluators.code.judge:CodeJudge",
+        "Score, hits and misses from a program: JSON on stdin, JSON on stdout.",
+        format="AgentV",
+        see={"command": "the exit code decides", "python_code": "a function instead of a program"},
+        example={"script": ["python", "judge.py"]},
+    ),
+    "python_code": entry(
+        "evalwright.evaluators.code.checks:PythonCode",
+        "The Python function `validate(output, case, run)` in `code` returns a pass.",
+        format="NorthStar",
+        see={"typescript_code": "in TypeScript", "code_judge": "any program"},
+        example={"code": "def validate(output, case, run):\n    return len(output) < 200\n"},
+    ),
+    "typescript_code": entry(
+        "evalwright.evaluators.code.checks:TypeScriptCode",
+        "The exported TypeScript function `validate` in `code` returns a pass.",
+        format="NorthStar",
+        see={"python_code": "in Python"},
+        example={"code": "export function validate(output) { return output.length < 200; }"},
+    ),
+}

@@ -1,4 +1,4 @@
-"""Checks on texts of a trace."""
+"""What the final answer and the thinking contain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["ContainsText", "ThinkingPresent"]
+__all__ = ["Answered", "ContainsText", "ThinkingPresent"]
 
 _ANSWER = "output.final_answer"
 
@@ -70,6 +70,23 @@ def _reason(text: str, missing: Sequence[str], none_matched: Sequence[str], forb
     if forbidden:
         parts.append(f"forbidden: {listed(forbidden)}")
     return "; ".join(parts) + (f"; in {shown(text)}" if text else "; the text is empty")
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """The final answer is there and not empty.
+
+    Where the recording cannot tell, which its `extra.answer_unrecorded` gives the reason for, it is skipped.
+    """
+
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        if trace.output.final_answer:
+            return Evaluation(True, 1.0)
+        unrecorded = trace.extra.get("answer_unrecorded")
+        if isinstance(unrecorded, str):
+            return Evaluation(False, None, unrecorded, skipped=True)
+        return Evaluation(False, 0.0, "there is no answer")
 
 
 class ThinkingPresent(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RetryRule, RunSettings, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
-from evalwright.registry import load, names
+from evalwright.registry import knows, load
 
 __all__ = ["Evalh", "plan_of_foreign"]
 
@@ -113,7 +113,7 @@ class _Reading:
 
     def _known(self, place: Place, kind: str, name: str) -> bool:
         """Whether a name is registered; told as a problem if not."""
-        if name in names(kind):
+        if knows(kind, name):
             return True
         self._take(place, partial(load, kind, name))
         return False
