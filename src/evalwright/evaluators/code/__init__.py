@@ -19,6 +19,12 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
         see={"typescript_code": "in TypeScript", "code_judge": "any program"},
         example={"code": "def validate(output, case, run):\n    return len(output) < 200\n"},
     ),
+    "python_function": entry(
+        "evalwright.evaluators.code.function:PythonFunction",
+        "The Python function `function` returns a pass or a score; its parameters say what it is given.",
+        see={"python_code": "code in the file, in a process of its own"},
+        example={"function": "checks:short", "threshold": 0.8},
+    ),
     "typescript_code": entry(
         "evalwright.evaluators.code.checks:TypeScriptCode",
         "The exported TypeScript function `validate` in `code` returns a pass.",

@@ -1,0 +1,174 @@
+"""A Python function as an evaluator: its parameters say what it is given, what it returns says whether that passes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
+from evalwright.evaluators.wording import shown
+from evalwright.model.artifact import Artifact
+from evalwright.model.result import Evaluation, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.session.objects import named_object
+
+__all__ = ["PythonFunction"]
+
+_GIVEN: dict[str, Callable[[Case, Trace, Any], Any]] = {
+    "input": lambda case, trace, third: case.input,
+    "output": lambda case, trace, third: _output(trace),
+    "expected": lambda case, trace, third: case.expected,
+    "case": lambda case, trace, third: case,
+    "trace": lambda case, trace, third: trace,
+    "artifact": lambda case, trace, third: third,
+    "results": lambda case, trace, third: {row.evaluator: row for row in third},
+}
+"""What a parameter of each name is given; the third argument is the artifact or the results."""
+
+Third = Artifact | Sequence[EvaluationResult] | None
+
+
+class PythonFunction(msgspec.Struct, frozen=True, dict=True):
+    """Whether a Python function passes the answer.
+
+    Its parameters are filled by name: `input`, `output` (the text, else the structured answer), `expected`, `case`,
+    `trace`, `artifact`, `results`. It returns a bool, a number from 0 to 1, either with a reason, a mapping with
+    `passed`, `score` and `reason`, or an `Evaluation`; it raises if it cannot judge. It may be asynchronous.
+    """
+
+    function: str
+    """`module.path:callable`."""
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
+    """A number without a verdict of its own passes from here on."""
+    uses_model: bool = False
+    """Whether it waits for a model, so that several cells are evaluated at a time."""
+
+    imports_code = True
+
+    @staticmethod
+    def calls_models(config: Mapping[str, Any]) -> bool:
+        return bool(config.get("uses_model"))
+
+    @staticmethod
+    def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        place = values.get("function")
+        if not isinstance(place, str):
+            return []
+        try:
+            found = named_object(place, "function")
+        except InputError as error:
+            return list(error.problems)
+        return [Problem("", message, key="function") for message in _faults(found)]
+
+    @property
+    def uses_case(self) -> bool:
+        return not {"input", "expected", "case"}.isdisjoint(self._parameters)
+
+    @property
+    def uses_artifact(self) -> bool:
+        return "artifact" in self._parameters
+
+    @property
+    def uses_results(self) -> bool:
+        return "results" in self._parameters
+
+    @cached_property
+    def _found(self) -> Callable[..., Any]:
+        found: Callable[..., Any] = named_object(self.function, "function")
+        return found
+
+    @cached_property
+    def _parameters(self) -> list[str]:
+        return [name for name in _names(self._found) if name in _GIVEN]
+
+    def evaluate(self, case: Case, trace: Trace, third: Third = None) -> Evaluation | Awaitable[Evaluation]:
+        if trace.error is not None and "trace" not in self._parameters:
+            raise EvaluatorError(f"there is no answer to evaluate: {trace.error.type}", "no_answer")
+        given = self._found(**{name: _GIVEN[name](case, trace, third) for name in self._parameters})
+        if isinstance(given, Awaitable):
+            return self._awaited(given)
+        return self._evaluation(given)
+
+    async def _awaited(self, given: Awaitable[Any]) -> Evaluation:
+        return self._evaluation(await given)
+
+    def _evaluation(self, given: Any) -> Evaluation:
+        if isinstance(given, Evaluation):
+            return given
+        if isinstance(given, Mapping):
+            return self._of_mapping(given)
+        reason = ""
+        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], str):
+            given, reason = given
+        passed, score = self._verdict(given)
+        return Evaluation(passed, score, reason)
+
+    def _of_mapping(self, given: Mapping[str, Any]) -> Evaluation:
+        unknown = sorted(map(str, given.keys() - {"passed", "score", "reason"}))
+        if unknown or given.keys().isdisjoint({"passed", "score"}):
+            found = ", ".join(map(repr, given)) or "none"
+            raise EvaluatorError(f"expected a mapping with 'passed' or 'score', and maybe 'reason', found keys {found}")
+        said, score = given.get("passed"), given.get("score")
+        verdicts = [self._verdict(value) for value in (said, score) if value is not None]
+        if not verdicts or (said is not None and not isinstance(_scalar(said), bool)):
+            raise EvaluatorError(f"expected a bool at 'passed', found {shown(said)}")
+        return Evaluation(verdicts[0][0], verdicts[-1][1], str(given.get("reason") or ""))
+
+    def _verdict(self, value: Any) -> tuple[bool, float]:
+        value = _scalar(value)
+        if isinstance(value, bool):
+            return value, float(value)
+        if isinstance(value, int | float):
+            if not 0 <= value <= 1:
+                raise EvaluatorError(f"expected a number from 0 to 1, found {value!r}")
+            return value >= self.threshold, float(value)
+        wanted = "a bool, a number from 0 to 1, either with a reason, a mapping or an Evaluation"
+        raise EvaluatorError(f"expected {wanted}, found {'None' if value is None else type(value).__name__}")
+
+
+def _scalar(value: Any) -> Any:
+    """Numbers and bools of numpy and its like as those of Python."""
+    if isinstance(value, bool | int | float) or not hasattr(value, "item"):
+        return value
+    try:
+        return value.item()
+    except (TypeError, ValueError):
+        return value
+
+
+def _output(trace: Trace) -> Any:
+    output = trace.output
+    return output.structured if output.final_answer is None and output.structured is not None else output.final_answer
+
+
+def _faults(found: Any) -> list[str]:
+    if not callable(found):
+        return [f"expected a function, found {type(found).__name__}"]
+    known = ", ".join(_GIVEN)
+    required = _names(found, required=True)
+    faults = [
+        f"unknown parameter {name!r}{did_you_mean(name, _GIVEN)} (a function may take {known})"
+        for name in required
+        if name not in _GIVEN
+    ]
+    if {"artifact", "results"} <= set(_names(found)):
+        faults.append("expected 'artifact' or 'results' as a parameter, found both")
+    return faults
+
+
+def _names(found: Callable[..., Any], *, required: bool = False) -> list[str]:
+    """Names of parameters that can be passed by name."""
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    if required:
+        kinds = (*kinds, inspect.Parameter.POSITIONAL_ONLY)  # type: ignore[assignment]
+        return [p.name for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
+    return [p.name for p in parameters if p.kind in kinds]
