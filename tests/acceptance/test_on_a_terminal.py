@@ -13,6 +13,9 @@ import pytest
 
 from acceptance.projects import project
 from evalwright.cli.progress import progress_on
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.run.grid import Cell
 from evalwright.run.state import RunState
 
 
@@ -70,8 +73,13 @@ def test_no_color_is_respected(tmp_path: Path) -> None:
     assert "\x1b" not in on_terminal(tmp_path, "stdout", "run", "eval.yaml", NO_COLOR="1")
 
 
+def running(case: str, seconds: float) -> dict[int, tuple[Cell, float]]:
+    cell = Cell(0, 0, Case(case, None), Variant("v", "python_function"), 0, 1)
+    return {0: (cell, time.monotonic() - seconds)}
+
+
 def test_the_name_of_a_running_cell_cannot_act_on_the_terminal(tmp_path: Path) -> None:
-    state = RunState(total=2, running={"a\x1b[2J · v": time.monotonic() - 60})
+    state = RunState(total=2, running=running("a\x1b[2J", seconds=60))
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w") as stream, progress_on(stream)(state):
         seen = os.read(ours, 4096).decode()
@@ -80,7 +88,7 @@ def test_the_name_of_a_running_cell_cannot_act_on_the_terminal(tmp_path: Path) -
 
 
 def test_somebody_who_asked_for_the_end_is_told_what_is_left() -> None:
-    state = RunState(total=9, stopping=True, running={"a · v": 0.0})
+    state = RunState(total=9, stopping=True, running=running("a", seconds=0))
     ours, theirs = pty.openpty()
     with os.fdopen(theirs, "w") as stream, progress_on(stream)(state):
         seen = os.read(ours, 4096).decode()

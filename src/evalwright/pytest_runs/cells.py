@@ -21,8 +21,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.pytest_runs.registered import TestOutcome, said
 from evalwright.pytest_runs.spool import Record
-from evalwright.run.failures import evaluator_failure
-from evalwright.run.judge import result_of
+from evalwright.run.records import evaluator_failure, result_of
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.failures import target_failure
 

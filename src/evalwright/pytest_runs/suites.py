@@ -32,7 +32,6 @@ from evalwright.run.models import models_of
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import chosen_cases, plan_of
 from evalwright.run.state import RunState
-from evalwright.run.steps.mirror import Mirroring
 from evalwright.scoring.tally import Tally
 from evalwright.stores.memory import MemoryStore
 
@@ -106,7 +105,7 @@ class LoadedSuite:
         plan = msgspec.structs.replace(plan, run_id="case", cases_total=1)
         writer = MemoryStore().create(plan, [case], {})
         models = models_of(plan, None, Masker.of(self.secrets, os.environ))
-        if work(plan, writer, Tally.of(plan), RunState(total=1), Mirroring(plan), models):
+        if work(plan, writer, Tally.of(plan), RunState(total=1), None, models):
             raise KeyboardInterrupt
         results: dict[tuple[str, int], list[EvaluationResult]] = {}
         for row in writer.results(EvaluationResult):

@@ -12,8 +12,8 @@ from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.model.plan import RetryRule
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
-from evalwright.run.failures import timed_out
 from evalwright.run.grid import Cell
+from evalwright.run.records import timed_out
 from evalwright.targets.failures import target_failure
 
 __all__ = ["GRACE", "Call", "deadline_in", "failure_in", "retriable"]

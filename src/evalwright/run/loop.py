@@ -7,25 +7,29 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from evalwright.errors import Interrupted
 from evalwright.model.chat import Models
-from evalwright.model.plan import Plan
+from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.clock import Clock
-from evalwright.run.history import History
 from evalwright.run.judge import Judge
 from evalwright.run.limits import Watchdog, exits_refused
-from evalwright.run.replay import processes_for, replay_in_processes
+from evalwright.run.pipeline import Pipeline
 from evalwright.run.runner import Runner
 from evalwright.run.state import RunState
-from evalwright.run.steps.mirror import Mirroring
 from evalwright.scoring.tally import Tally
 from evalwright.session import InUse, in_use
 from evalwright.session.stdout import prints_to_stderr
 from evalwright.targets.build import build_target
+from evalwright.targets.threads import Threads
+
+if TYPE_CHECKING:
+    from evalwright.run.history import History
+    from evalwright.run.steps.mirror import Mirroring
 
 __all__ = ["Watch", "targets_of", "work"]
 
@@ -38,14 +42,15 @@ _LAST_SECONDS = 2.0
 
 def targets_of(plan: Plan) -> dict[str, Target]:
     """The target of each variant, in a process of its own where the variant asks for that."""
+    return {variant.name: _target(variant, plan.import_paths) for variant in plan.variants}
+
+
+def _target(variant: Variant, import_paths: Sequence[str]) -> Target:
+    if variant.isolation != "process":
+        return build_target(variant, import_paths)
     from evalwright.run.isolation import Isolated
 
-    return {
-        variant.name: Isolated(variant, plan.import_paths)
-        if variant.isolation == "process"
-        else build_target(variant, plan.import_paths)
-        for variant in plan.variants
-    }
+    return Isolated(variant, import_paths)
 
 
 def work(
@@ -53,7 +58,7 @@ def work(
     writer: RunWriter,
     tally: Tally,
     state: RunState,
-    mirrors: Mirroring,
+    mirrors: Mirroring | None,
     models: Callable[[], Models],
     watch: Watch | None = None,
     history: History | None = None,
@@ -63,23 +68,31 @@ def work(
 
     Raises InputError for a target or evaluator that cannot be built, StorageError when a write fails.
     """
-    clock, watchdog = Clock(), Watchdog()
+    clock, watchdog, threads = Clock(), Watchdog(), Threads()
     judge = Judge(plan, watchdog, clock)
-    processes = processes_for(plan, writer) if history is None and not again else 1
-    if processes > 1:
-        with watch(state) if watch else contextlib.nullcontext(), _stopping(state):
-            replay_in_processes(plan, writer, targets_of(plan), tally, state, processes)
-        return state.done < state.total
-    runner = Runner(plan, writer, targets_of(plan), judge, watchdog, clock, state, tally, mirrors)
+    targets = targets_of(plan)
+    if history is None and not again and all(variant.adapter == "replay" for variant in plan.variants):
+        from evalwright.run.replay import processes_for, replay_in_processes
+
+        if (processes := processes_for(plan, writer)) > 1:
+            with watch(state) if watch else contextlib.nullcontext(), _stopping(state):
+                replay_in_processes(plan, writer, targets, tally, state, processes)
+            return state.done < state.total
+    pipeline = Pipeline(plan, writer, targets, judge, clock, state, tally, mirrors, threads)
+    runner = Runner(plan, writer, pipeline, watchdog, state, threads)
     display = watch(state) if watch else contextlib.nullcontext()
     interruptible = _interruptible(runner, watchdog, state)
     with in_use(models) as asked, watchdog, exits_refused(), prints_to_stderr(), display, interruptible:
         _run_loop(runner, asked, history, again)
-    return runner.stopping and state.done < state.total
+    return state.stopping and state.done < state.total
 
 
 def _run_loop(runner: Runner, asked: InUse, history: History | None, again: frozenset[int]) -> None:
-    """`asyncio.run` would wait for ever on user tasks that ignore their cancellation; this waits a moment."""
+    """Run to the end in a loop of its own.
+
+    `asyncio.run` would wait for ever on user tasks that ignore their cancellation, and for the default executor's
+    threads. Here both waits at the end have a bound: for the models to close, and for tasks that were left behind.
+    """
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda _loop, _context: None)  # what user code left behind is no news at the end
     try:
@@ -123,8 +136,8 @@ def _interruptible(runner: Runner, watchdog: Watchdog, state: RunState) -> Itera
         return
 
     def stop(number: int, _frame: object) -> None:
-        first = not runner.stopping
-        state.stopping = runner.stopping = True
+        first = not state.stopping
+        state.stopping = True
         if number == signal.SIGINT and first and runner.setting_up is None:
             return
         blocked = watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0
@@ -136,7 +149,7 @@ def _interruptible(runner: Runner, watchdog: Watchdog, state: RunState) -> Itera
     try:
         yield
     except Interrupted:
-        runner.stopping = True
+        state.stopping = True
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -27,13 +27,15 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.clock import Clock
-from evalwright.run.judge import Judge, append, ask_models
+from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Interrupts, Watchdog, exits_refused
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
-from evalwright.run.steps.workspace import StoredArtifacts
 from evalwright.scoring.tally import Tally
 from evalwright.session import close_models
+
+if TYPE_CHECKING:
+    from evalwright.run.steps.workspace import StoredArtifacts
 
 __all__ = ["CaseOf", "judge_again", "next_message", "processors"]
 
@@ -183,7 +185,7 @@ class _Again:
     ) -> None:
         self._job, self._judge, self._share, self._tally, self._report = job, judge, share, tally, report
         self._kept = _KeptRows(job.writer, job.only) if job.only else None
-        self._artifacts = StoredArtifacts(job.plan, job.writer) if judge.uses_artifact else None
+        self._artifacts = _artifacts(job) if judge.uses_artifact else None
         self._judged = 0
 
     async def judge(self, part: Part) -> None:
@@ -217,15 +219,18 @@ class _Again:
     def _store(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> None:
         if self._kept is not None and not self._judge.passes_over(trace):
             results = self._kept.beside(trace, self._judge.names(case), results)
-        self._judge.spoil(results)
-        append(results, self._share.append_results)
-        verdict = self._judge.verdict(case, trace, results)
-        verdict.case_index = trace.case_index
+        verdict = self._judge.conclude(case, trace, results, self._share.append_results)
         self._share.append_verdict(verdict)
         self._tally.add(trace, results, verdict)
         self._judged += 1
         if self._judged % _REPORT_EVERY == 0:
             self._report(_REPORT_EVERY)
+
+
+def _artifacts(job: _Job) -> StoredArtifacts:
+    from evalwright.run.steps.workspace import StoredArtifacts
+
+    return StoredArtifacts(job.plan, job.writer)
 
 
 class _KeptRows:

@@ -30,12 +30,12 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.clock import Clock
 from evalwright.run.grid import Cell, Grid
-from evalwright.run.judge import Judge, append, ask_models
+from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Watchdog, exits_refused
 from evalwright.run.re_evaluate import next_message, processors
+from evalwright.run.records import trace_of
 from evalwright.run.state import RunState
-from evalwright.run.steps.price import Pricing
-from evalwright.run.trace_record import trace_of
+from evalwright.run.steps import pricing_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
 from evalwright.session.stdout import prints_to_stderr
@@ -189,7 +189,7 @@ class _Share:
     def __init__(self, plan: Plan, writer: LocalWriter, targets: dict[str, Target], watchdog: Watchdog) -> None:
         self._plan, self._writer, self._targets = plan, writer, targets
         self._clock = Clock()
-        self._judge, self._pricing = Judge(plan, watchdog, self._clock), Pricing(plan)
+        self._judge, self._pricing = Judge(plan, watchdog, self._clock), pricing_of(plan)
         self._batch = _Batch()
         self.tally = Tally.of(plan)
 
@@ -213,16 +213,16 @@ class _Share:
     async def _cell(self, cell: Cell) -> None:
         now = self._clock.now()
         trace = trace_of(self._plan.run_id, cell, await self._answer(cell), now, now, 0)
-        self._pricing.fill(trace)
+        if self._pricing is not None:
+            self._pricing.fill(trace)
         results, pending = self._judge.evaluate(cell.case, trace)
         if pending:
             await self._judge.finish(results, pending)
-        self._judge.spoil(results)
         encoder, batch = self._writer.encoder, self._batch
         batch.traces.append(encoder.line(trace))
-        append(results, lambda rows: batch.results.append(encoder.lines(rows)))
-        verdict = self._judge.verdict(cell.case, trace, results)
-        verdict.case_index = cell.case_index
+        verdict = self._judge.conclude(
+            cell.case, trace, results, lambda rows: batch.results.append(encoder.lines(rows))
+        )
         batch.verdicts.append(encoder.line(verdict))
         batch.statuses.append(verdict.status)
         batch.cost_usd += trace.metrics.cost_usd or 0.0

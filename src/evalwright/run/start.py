@@ -20,7 +20,7 @@ from evalwright.run.locations import address_of, find_run, store_of
 from evalwright.run.models import models_of
 from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.state import RunState
-from evalwright.run.steps.mirror import Mirroring
+from evalwright.run.steps import mirroring_of
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import in_use
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.history import History
     from evalwright.run.loop import Watch
+    from evalwright.run.steps.mirror import Mirroring
 
 __all__ = ["Outcome", "RunOptions", "open_run", "re_evaluate", "resume", "retry", "run_suite"]
 
@@ -53,7 +54,7 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
     cases = with_keys(plan, chosen_cases(suite, options), options.models)
     with closing(store.create(plan, cases, documents(suite, masker))) as writer:
         tally = Tally.of(plan)
-        mirrors = Mirroring(plan)
+        mirrors = mirroring_of(plan)
         address = address_of(writer, plan, masker)
         models = models_of(plan, options.models, masker)
         interrupted = _work(writer, plan, tally, None, frozenset(), mirrors, models, watch)
@@ -70,7 +71,7 @@ def resume(run_dir: Path, watch: Watch | None = None, models: ModelChoices | Non
         if finished == len(cells):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
         must_have_keys(plan, writer, models)
-        mirrors = Mirroring(plan)
+        mirrors = mirroring_of(plan)
         asked = models_of(plan, models, Masker.of({}, os.environ))
         interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), mirrors, asked, watch)
         note = f"{finished} of {len(cells)} cells were finished already"
@@ -97,7 +98,7 @@ def retry(
         if not again and all(map(history.finished, cells)):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
         must_have_keys(plan, writer, models)
-        mirrors = Mirroring(plan)
+        mirrors = mirroring_of(plan)
         asked = models_of(plan, models, Masker.of({}, os.environ))
         interrupted = _work(writer, plan, Tally.of(plan), history, again, mirrors, asked, watch)
         note = f"{len(again)} finished cells were run again"
@@ -176,7 +177,7 @@ def _work(
     tally: Tally,
     history: History | None,
     again: frozenset[int],
-    mirrors: Mirroring,
+    mirrors: Mirroring | None,
     models: Callable[[], Models],
     watch: Watch | None,
 ) -> bool:

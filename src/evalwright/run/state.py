@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from evalwright.run.grid import Cell
+
 __all__ = ["RunState"]
 
 
@@ -20,11 +22,11 @@ class RunState:
     skipped: int = 0
     cost_usd: float = 0.0
     stopping: bool = False
-    """Nothing new is started: somebody asked for the end, and what runs is being finished."""
+    """Nothing new is started: somebody asked for the end, or a write failed, and what runs is being finished."""
     already_done: int = 0
     """Cells that an earlier session of the same run had finished; they are part of `done`."""
-    running: dict[str, float] = field(default_factory=dict)
-    """Label of each cell in flight to the monotonic second at which it started, in order of start."""
+    running: dict[int, tuple[Cell, float]] = field(default_factory=dict)
+    """Each cell in flight by its number, and the monotonic second at which it started, in order of start."""
 
     def count(self, status: str, cost_usd: float | None) -> None:
         """One more cell has its verdict."""
@@ -45,9 +47,10 @@ class RunState:
         self.done += cells
 
     def oldest(self) -> tuple[str, float] | None:
-        """The cell that has been running longest, and for how many seconds."""
+        """The cell that has been running longest, as a person reads it, and for how many seconds."""
         try:
-            label, since = next(iter(self.running.items()))
-        except (StopIteration, RuntimeError):
+            cell, since = next(iter(self.running.values()))
+        except (StopIteration, RuntimeError):  # RuntimeError: the run's thread changed the dict meanwhile
             return None
-        return label, time.monotonic() - since
+        trial = f" · trial {cell.trial}" if cell.trial else ""
+        return f"{cell.case.key} · {cell.variant.name}{trial}", time.monotonic() - since

@@ -1,1 +1,68 @@
-"""Steps of a cell that only some plans need."""
+"""Steps of a cell that only some plans need. A plan without one gets None here, and its module is not imported."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunWriter
+from evalwright.model.result import Evaluation
+
+if TYPE_CHECKING:
+    from evalwright.run.steps.enrich import Enriching
+    from evalwright.run.steps.mirror import Mirroring
+    from evalwright.run.steps.price import Pricing
+    from evalwright.run.steps.spoil import Spoiling
+    from evalwright.run.steps.workspace import Workspaces
+    from evalwright.targets.threads import Threads
+
+__all__ = ["Pending", "enriching_of", "mirroring_of", "pricing_of", "spoiling_of", "workspaces_of"]
+
+Pending = tuple[int, Awaitable[Evaluation] | Callable[..., Any], float]
+"""A position in the results of a cell, what is awaited or called once all others are there, and the seconds it has."""
+
+
+def workspaces_of(plan: Plan, writer: RunWriter, threads: Threads) -> Workspaces | None:
+    """A folder for each cell. Raises InputError for a configuration that cannot be used."""
+    if plan.workspace is None:
+        return None
+    from evalwright.run.steps.workspace import Workspaces
+
+    return Workspaces(plan, plan.workspace, writer, threads)
+
+
+def pricing_of(plan: Plan) -> Pricing | None:
+    """Costs worked out from tokens."""
+    if not plan.prices:
+        return None
+    from evalwright.run.steps.price import Pricing
+
+    return Pricing(plan)
+
+
+def enriching_of(plan: Plan) -> Enriching | None:
+    """What observability platforms saw of a call."""
+    if not any(variant.enrich_trace_from for variant in plan.variants):
+        return None
+    from evalwright.run.steps.enrich import Enriching
+
+    return Enriching(plan)
+
+
+def spoiling_of(plan: Plan) -> Spoiling | None:
+    """Errors of one evaluator that take back what the others said."""
+    if not plan.pass_criteria.spoiling_errors:
+        return None
+    from evalwright.run.steps.spoil import Spoiling
+
+    return Spoiling(plan)
+
+
+def mirroring_of(plan: Plan) -> Mirroring | None:
+    """Further outputs, each begun here. Raises InputError for a configuration that cannot be used."""
+    if not plan.mirrors:
+        return None
+    from evalwright.run.steps.mirror import Mirroring
+
+    return Mirroring(plan)

@@ -9,7 +9,7 @@ from evalwright.errors import EvalwrightError
 from evalwright.files.durable import storage_error
 from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Artifact, Changes, FilesystemArtifact
-from evalwright.model.plan import Plan
+from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import Prepared, RunReader, RunWriter, Target, Workspace
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.registry import load
@@ -42,26 +42,21 @@ class StoredArtifacts:
 
 
 class Workspaces:
-    """The workspaces of one session on a run; without one in the plan it only hands the calls on."""
+    """The workspaces of one session on a run."""
 
-    def __init__(self, plan: Plan, writer: RunWriter, threads: Threads) -> None:
+    def __init__(self, plan: Plan, chosen: Plugin, writer: RunWriter, threads: Threads) -> None:
+        """The `chosen` kind of workspace. Raises InputError for a configuration that cannot be used."""
         self._writer, self._threads = writer, threads
         self.stored = StoredArtifacts(plan, writer)
         self._prepared: dict[int, Prepared] = {}
-        self._workspace: Workspace | None = None
-        if plan.workspace is not None:
-            make = load("workspaces", plan.workspace.type)
-            self._workspace = make(plan.workspace.config, Path(plan.config_path).parent)
+        self._workspace: Workspace = load("workspaces", chosen.type)(chosen.config, Path(plan.config_path).parent)
 
     async def open(self) -> None:
         """Raises InputError when no workspace can be made."""
-        if self._workspace is not None:
-            await self._threads.call(self._workspace.open)
+        await self._threads.call(self._workspace.open)
 
     async def ask(self, call: Call, target: Target, cell: Cell) -> Answer | TraceError:
         """`call.ask` in a workspace of its own."""
-        if self._workspace is None:
-            return await call.ask(target, cell)
         try:
             if (earlier := self._prepared.pop(cell.number, None)) is not None:
                 await self._threads.call(earlier.remove)
@@ -76,8 +71,6 @@ class Workspaces:
     async def collect(self, cell: Cell) -> Artifact | None:
         """Store what the last try at a cell did to its files, and remove its workspace. Raises StorageError."""
         prepared = self._prepared.pop(cell.number, None)
-        if self._workspace is None:
-            return None
         path = self.stored.path(cell, self._writer.mask(cell.case.key))
         folder = folder_of(self._writer.artifacts, path)
         if prepared is None:  # what an earlier attempt left is nothing that this one did
@@ -111,5 +104,4 @@ class Workspaces:
             prepared.remove()
 
     async def close(self) -> None:
-        if self._workspace is not None:
-            await self._threads.call(self._workspace.close)
+        await self._threads.call(self._workspace.close)

@@ -1,0 +1,34 @@
+"""Cells that a crash left with a trace and without a verdict: they are judged, and their system is not called."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from evalwright.model.protocols import RunWriter
+from evalwright.model.result import EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.grid import Grid
+from evalwright.run.history import History, unjudged_traces
+from evalwright.run.pipeline import Pipeline
+
+__all__ = ["judge_leftovers"]
+
+
+async def judge_leftovers(pipeline: Pipeline, writer: RunWriter, grid: Grid, history: History, again: Set[int]) -> None:
+    """Give those cells their verdicts, keeping the results that are there; cells in `again` are to run anyway."""
+    traces = unjudged_traces(writer, grid, history)
+    for number in again:
+        traces.pop(number, None)
+    if not traces:
+        return
+    rows: dict[tuple[str, str, int, int], dict[str, EvaluationResult]] = {}
+    wanted = {_key(trace) for trace in traces.values()}
+    for row in writer.results(EvaluationResult):
+        if _key(row) in wanted:
+            rows.setdefault(_key(row), {})[row.evaluator] = row
+    for trace in traces.values():
+        await pipeline.judge_stored(trace, list(rows.get(_key(trace), {}).values()))
+
+
+def _key(record: Trace | EvaluationResult) -> tuple[str, str, int, int]:
+    return (record.case_key, record.variant_name, record.trial, record.attempt)

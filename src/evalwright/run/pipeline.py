@@ -1,0 +1,207 @@
+"""What is done for one cell, compiled from the plan: the steps that it needs, in the order of its records.
+
+    call the system (+ retries) → trace → [price] → [enrich] → store the trace
+    → evaluators → [awaited evaluators] → [spoiling] → store the results → store the verdict → count → [mirrors]
+
+What stands in brackets is done for some plans only; for all others it is neither called nor imported. The order of the
+records is what a resumed run relies on: a cell with a verdict is finished, one with a trace is judged, all others run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from evalwright.errors import InputError, Interrupted
+from evalwright.model.artifact import Artifact
+from evalwright.model.plan import Plan, Variant
+from evalwright.model.protocols import RunWriter, Target
+from evalwright.model.result import EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
+from evalwright.run.call import GRACE, Call, failure_in, retriable
+from evalwright.run.clock import Clock
+from evalwright.run.grid import Cell
+from evalwright.run.judge import Judge
+from evalwright.run.records import trace_of
+from evalwright.run.state import RunState
+from evalwright.run.steps import enriching_of, pricing_of, workspaces_of
+from evalwright.scoring.tally import Tally
+from evalwright.targets.failures import target_failure
+from evalwright.targets.threads import Threads
+
+if TYPE_CHECKING:
+    from evalwright.run.steps.mirror import Mirroring
+
+__all__ = ["Pipeline"]
+
+_log = logging.getLogger(__name__)
+
+_LONGEST_PAUSE = 60.0
+_LOOK = 0.25
+"""Seconds between looks, in a pause before another try, at whether the run is to stop."""
+
+
+class Pipeline:
+    """The way of every cell of one session on one run, from the call of its system to its verdict."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        writer: RunWriter,
+        targets: dict[str, Target],
+        judge: Judge,
+        clock: Clock,
+        state: RunState,
+        tally: Tally,
+        mirrors: Mirroring | None,
+        threads: Threads,
+    ) -> None:
+        self._run_id, self._variants = plan.run_id, plan.variants
+        self._retry, self._cost_limit = plan.run.retry, plan.run.cost_limit_usd
+        self._writer, self._targets, self._judge = writer, targets, judge
+        self._clock, self._state, self._tally = clock, state, tally
+        self._workspaces = workspaces_of(plan, writer, threads)
+        self._pricing, self._enriching, self._mirrors = pricing_of(plan), enriching_of(plan), mirrors
+        self._spent = state.cost_usd
+
+    async def open(self) -> None:
+        """Make ready what cells need. Raises InputError when the user's set-up code fails or takes too long."""
+        if self._workspaces is not None:
+            await self._workspaces.open()
+        for variant in self._variants:
+            if opening := getattr(self._targets[variant.name], "open", None):
+                await _opened(variant, opening)
+
+    async def close(self) -> None:
+        """Close the targets, as far as they let themselves be closed, and the workspaces."""
+        for name, target in self._targets.items():
+            if closing := getattr(target, "close", None):
+                try:
+                    await asyncio.wait_for(closing(), GRACE)
+                except TimeoutError:
+                    _log.warning("%r was not closed within %g seconds", name, GRACE)
+                except Exception as error:
+                    _log.warning("closing %r raised %s: %s", name, type(error).__name__, error)
+        if self._workspaces is not None:
+            await self._workspaces.close()
+
+    async def run(self, call: Call, cell: Cell) -> None:
+        """Run a cell to its verdict. One that is stopped before another try, or abandoned, is left as it is.
+
+        Raises StorageError when a record cannot be written.
+        """
+        if self._cost_limit is not None and self._spent >= self._cost_limit:
+            await self.record(cell, self._refused(cell, self._cost_limit))
+            return
+        answer = await self._call(call, cell)
+        if answer is None or call.abandoned:
+            return
+        trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
+        if self._enriching is not None:
+            await self._enriching.enrich(trace)
+        await self.record(cell, trace)
+
+    def _refused(self, cell: Cell, limit: float) -> Trace:
+        why = f"not run: ${self._spent:.6g} were spent, the limit is ${limit:.6g} (run.cost_limit_usd)"
+        now = time.monotonic()
+        return self.trace(cell, TraceError("cost_limit", why), now, now)
+
+    async def _call(self, call: Call, cell: Cell) -> Answer | TraceError | None:
+        """The last try's outcome; None when the run stops before a try that is still due."""
+        target, workspaces, rule = self._targets[cell.variant.name], self._workspaces, self._retry
+        call.retried = []
+        while True:
+            answer = await (call.ask(target, cell) if workspaces is None else workspaces.ask(call, target, cell))
+            error = failure_in(answer)
+            if error is None or call.abandoned:
+                return answer
+            tries = len(call.retried) + 1
+            if not retriable(rule, error, tries):
+                return answer
+            call.retried.append(error)
+            await self._pause(rule.backoff_seconds * 2 ** min(tries - 1, 30))
+            if self._state.stopping:
+                return None
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait before another try, at most a minute, and no longer once the run is to stop."""
+        until = time.monotonic() + min(seconds, _LONGEST_PAUSE)
+        while not self._state.stopping and (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, _LOOK))
+
+    def trace(
+        self, cell: Cell, answer: Answer | TraceError, start: float, end: float, retried: Sequence[TraceError] = ()
+    ) -> Trace:
+        """The trace of a call between two monotonic seconds, of which `retried` are the errors of earlier tries."""
+        date = self._clock.date
+        trace = trace_of(self._run_id, cell, answer, date(start), date(end), int((end - start) * 1000))
+        if retried:
+            trace.metrics.custom = {**trace.metrics.custom, "retries": len(retried)}
+            trace.extra = {**trace.extra, "retried": [{"type": e.type, "message": e.message} for e in retried]}
+        if self._pricing is not None:
+            self._pricing.fill(trace)
+        return trace
+
+    async def record(self, cell: Cell, trace: Trace) -> None:
+        """Store the trace of a cell and judge it. Raises StorageError."""
+        self._spent += trace.metrics.cost_usd or 0
+        # The artifact goes first: a stored trace is never judged without the files that belong to it.
+        artifact = None if self._workspaces is None else await self._workspaces.collect(cell)
+        if self._mirrors is not None:
+            self._mirrors.prepare(trace)
+        try:
+            self._writer.append_trace(trace)
+        except (TypeError, ValueError, RecursionError) as error:
+            # Which part of the answer JSON cannot hold is not known, so all of it goes; nothing was written so far.
+            trace.output, trace.messages, trace.tool_calls, trace.tool_results = Output(), [], [], []
+            trace.metrics, trace.extra, trace.spans, trace.error = Metrics(), {}, [], _unstorable(error)
+            self._writer.append_trace(trace)
+        await self.judge(cell.case, trace, artifact)
+
+    async def judge(
+        self, case: Case, trace: Trace, artifact: Artifact | None, known: Sequence[EvaluationResult] = ()
+    ) -> None:
+        """Judge a stored trace but for the results that are `known`, and mark its cell as finished."""
+        results, pending = self._judge.evaluate(case, trace, [row.evaluator for row in known], artifact)
+        if pending:
+            await self._judge.finish(results, pending)
+        verdict = self._judge.conclude(case, trace, results, self._writer.append_results, known)
+        self._writer.append_verdict(verdict)
+        if known:
+            results = [*known, *results]
+        self._tally.add(trace, results, verdict)
+        self._state.count(verdict.status, trace.metrics.cost_usd)
+        if self._mirrors is not None:
+            await self._mirrors.cell(trace, results, verdict)
+
+    async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult]) -> None:
+        """`judge` for a trace of an earlier session, which ended before it had its verdict."""
+        assert trace.case_index is not None
+        artifact = None if self._workspaces is None else self._workspaces.stored.of(trace)
+        await self.judge(self._writer.case(trace.case_index), trace, artifact, known)
+
+
+async def _opened(variant: Variant, opening: Callable[[], Awaitable[object]]) -> None:
+    """Await the set-up of a variant's target for as long as one of its calls may take."""
+    limit = variant.timeout_seconds
+    try:
+        async with asyncio.timeout(limit):
+            await opening()
+    except TimeoutError:
+        raise InputError(f"{variant.name!r} was not set up within {limit:g} seconds") from None
+    except (asyncio.CancelledError, Interrupted):
+        raise
+    except InputError as error:
+        raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
+    except BaseException as error:
+        # Set-up is the user's code, which may also raise SystemExit; told as a mistake of the suite, not ours.
+        failure = target_failure(error)
+        raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error
+
+
+def _unstorable(error: BaseException) -> TraceError:
+    return TraceError("adapter_error", f"the answer cannot be stored: {type(error).__name__}: {error}")

@@ -1,0 +1,176 @@
+"""The records of a cell: the trace of an answer, the results of evaluators, and why there is none of either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, LimitExceeded
+from evalwright.files.plain import plain
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.result import Evaluation, EvaluationResult
+from evalwright.model.trace import Answer, Output, ToolCall, ToolResult, Trace, TraceError
+from evalwright.run.grid import Cell
+from evalwright.targets.failures import stack_of, text_of
+
+__all__ = ["append", "evaluator_failure", "fill", "keep", "no_evaluation", "result_of", "timed_out", "trace_of"]
+
+_NOTHING = Evaluation(False)
+"""What an evaluator has said that has not said anything: not passed, no score."""
+
+
+def trace_of(
+    run_id: str, cell: Cell, answer: Answer | TraceError, started: datetime, finished: datetime, latency_ms: int | None
+) -> Trace:
+    """What is stored for one cell: ids and times are the runner's, except those of a replayed recording."""
+    if isinstance(answer, TraceError):
+        return _trace(run_id, cell, Answer(output=Output(), error=answer), started, finished, latency_ms)
+    if answer.extra.get("source") == "replay" and answer.started_at and answer.finished_at:
+        started, finished, latency_ms = answer.started_at, answer.finished_at, answer.latency_ms
+    trace = _trace(run_id, cell, answer, started, finished, latency_ms)
+    if trace.messages and not trace.tool_calls and not trace.tool_results:
+        trace.tool_calls, trace.tool_results = _tool_use(trace)
+    return trace
+
+
+def _trace(
+    run_id: str, cell: Cell, answer: Answer, started: datetime, finished: datetime, latency_ms: int | None
+) -> Trace:
+    return Trace(
+        cell.case.id,
+        cell.variant.name,
+        started,
+        finished,
+        latency_ms,
+        cell.case.input,
+        answer.output,
+        run_id,
+        answer.messages,
+        answer.tool_calls,
+        answer.tool_results,
+        answer.metrics,
+        answer.error,
+        answer.extra,
+        cell.trial,
+        cell.attempt,
+        cell.case_index,
+        answer.spans,
+        occurrence=cell.case.occurrence,
+        group=msgspec.UNSET if cell.case.group is None else cell.case.group,
+    )
+
+
+def _tool_use(trace: Trace) -> tuple[list[ToolCall], list[ToolResult]]:
+    """Tool calls and results as views of the messages."""
+    calls = [message.tool_call for message in trace.messages if message.tool_call is not None]
+    results = []
+    for message in trace.messages:
+        if message.role == "tool":
+            content = message.content
+            kept = content if isinstance(content, (dict, str)) else str(plain(content, "content", []))
+            results.append(ToolResult(name=message.name or "", content=kept))
+    return calls, results
+
+
+def result_of(
+    spec: EvaluatorSpec,
+    trace: Trace,
+    outcome: Evaluation | None,
+    error: TraceError | None,
+    started: datetime,
+    finished: datetime,
+    latency_ms: int = 0,
+) -> EvaluationResult:
+    """The record of what an evaluator said of a trace, or of why it said nothing; a score must be finite."""
+    # x - x is 0 for every number but infinity and NaN. `math.isfinite` says the same at the price of a look-up and a
+    # call, and raises OverflowError for an integer beyond the floats.
+    if outcome is not None and (score := outcome.score) is not None and score - score != 0:
+        error, outcome = _no_number(score), None
+    said = _NOTHING if outcome is None else outcome
+    return EvaluationResult(
+        trace.case_id,
+        trace.variant_name,
+        spec.name,
+        spec.type,
+        said.passed,
+        started,
+        finished,
+        trace.run_id,
+        said.score,
+        said.reason,
+        said.detail,
+        latency_ms,
+        error,
+        said.skipped,
+        trace.trial,
+        trace.attempt,
+        said.cost_usd,
+        said.hits,
+        said.misses,
+        occurrence=trace.occurrence,
+    )
+
+
+def fill(row: EvaluationResult, outcome: object) -> None:
+    """Put into a row what an evaluator that was awaited gave."""
+    if not isinstance(outcome, Evaluation):
+        row.error = no_evaluation(outcome)
+        return
+    score = outcome.score
+    if score is not None and score - score != 0:  # as in `result_of`
+        row.error = _no_number(score)
+        return
+    row.passed, row.score, row.reason = outcome.passed, outcome.score, outcome.reason
+    row.detail, row.skipped = outcome.detail, outcome.skipped
+    row.cost_usd, row.hits, row.misses = outcome.cost_usd, outcome.hits, outcome.misses
+
+
+def keep(row: EvaluationResult, error: BaseException) -> None:
+    """Put into a row what an evaluator that could not judge tells all the same."""
+    if isinstance(error, EvaluatorError):
+        row.detail, row.cost_usd = error.detail, error.cost_usd
+
+
+def append(rows: list[EvaluationResult], write: Callable[[list[EvaluationResult]], None]) -> None:
+    """Write the rows of a cell; what an evaluator put into them that JSON cannot hold is replaced visibly."""
+    if not rows:
+        return
+    try:
+        write(rows)
+    except (TypeError, ValueError, RecursionError):
+        # Nothing was written: lines are encoded before the first byte goes out. Cleaning every row beforehand would
+        # cost each cell what only a few need.
+        for row in rows:
+            _clean(row)
+        write(rows)
+
+
+def _clean(row: EvaluationResult) -> None:
+    notes: list[str] = []
+    row.passed = bool(row.passed)
+    row.reason, row.detail = plain(str(row.reason), "reason", notes), plain(dict(row.detail), "detail", notes)
+    if notes:
+        row.detail["replaced"] = notes
+
+
+def evaluator_failure(error: BaseException, limit: float) -> TraceError:
+    """The result's error record: the type is the exception's class name unless the evaluator named another."""
+    if isinstance(error, LimitExceeded):
+        return timed_out(limit)
+    if isinstance(error, EvaluatorError):
+        return TraceError(type=error.type, message=text_of(error))
+    return TraceError(type=type(error).__name__, message=text_of(error), stack=stack_of(error))
+
+
+def timed_out(limit: float) -> TraceError:
+    return TraceError(type="timeout", message=f"no answer within {limit:g} seconds")
+
+
+def no_evaluation(outcome: object) -> TraceError:
+    return TraceError("evaluator_error", f"expected an Evaluation, found {type(outcome).__name__}")
+
+
+def _no_number(score: float) -> TraceError:
+    return TraceError("evaluator_error", f"the score is {score}, expected a finite number")

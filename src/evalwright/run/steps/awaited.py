@@ -1,0 +1,56 @@
+"""Evaluators that have no result at once: those that wait, and after them those that use all other results."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from evalwright.errors import Interrupted, LimitExceeded
+from evalwright.model.result import Evaluation, EvaluationResult
+from evalwright.run.clock import Clock
+from evalwright.run.records import evaluator_failure, fill, keep, timed_out
+from evalwright.run.steps import Pending
+
+__all__ = ["await_results"]
+
+
+async def await_results(
+    results: list[EvaluationResult], pending: Sequence[Pending], clock: Clock, *, concurrent: bool
+) -> None:
+    """Fill the rows of what is pending, each within its limit: those that wait all at once if `concurrent`."""
+    waiting = [one for one in pending if isinstance(one[1], Awaitable)]
+    if concurrent:
+        await asyncio.gather(*(_fill(results, clock, *one) for one in waiting))
+    else:
+        for one in waiting:
+            await _fill(results, clock, *one)
+    for last in pending:
+        if not isinstance(last[1], Awaitable):
+            await _fill(results, clock, *last)
+
+
+async def _fill(
+    results: list[EvaluationResult],
+    clock: Clock,
+    position: int,
+    awaited: Awaitable[Evaluation] | Callable[..., Any],
+    limit: float,
+) -> None:
+    row = results[position]
+    start = time.monotonic()
+    try:
+        async with asyncio.timeout(limit):
+            given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
+            fill(row, await given if isinstance(given, Awaitable) else given)
+    except TimeoutError:
+        row.error = timed_out(limit)
+    except (asyncio.CancelledError, LimitExceeded, Interrupted):
+        raise  # the run stops, or a limit was reached that is not this evaluator's
+    except BaseException as raised:
+        # User code may raise SystemExit and the like: an error of this result, which must not end the run.
+        row.error = evaluator_failure(raised, limit)
+        keep(row, raised)
+    end = time.monotonic()
+    row.finished_at, row.latency_ms = clock.date(end), int((end - start) * 1000)
