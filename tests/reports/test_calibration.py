@@ -32,7 +32,7 @@ def test_the_terminal_shows_what_is_known_of_a_judge() -> None:
 def test_markdown_has_a_column_only_where_there_is_a_judge() -> None:
     report = load("reports", "markdown")()
     assert "uncalibrated |" in report.render(stored(), rolled_up(JudgeCalibration("judge")))
-    assert "against people" not in report.render(stored(), rolled_up(None))
+    assert "| calibration |" not in report.render(stored(), rolled_up(None))
 
 
 def test_json_has_the_whole_calibration() -> None:

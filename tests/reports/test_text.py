@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import re
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.reports.text import Paint, Table, block, capped, harmless, one_line, width
+from evalwright.reports.text import block, capped, harmless, one_line, shortened, width
 
 HOSTILE = [
     "\x1b[2J\x1b[H",  # clears the screen
@@ -61,33 +60,10 @@ def test_wide_characters_take_two_columns() -> None:
     assert width("値段 e\u0301") == 6
 
 
-def test_columns_are_aligned_whatever_the_width_of_characters() -> None:
-    table = Table(("name", ">n"))
-    table.add(["値段", "1"])
-    table.add(["a", "1,000"])
-    ends = {width(line) for line in table.lines(Paint())}
-    assert len(ends) == 1
+@given(st.text(), st.integers(min_value=1, max_value=50))
+def test_a_shortened_line_keeps_to_its_columns(text: str, columns: int) -> None:
+    assert width(shortened(one_line(text), columns)) <= columns
 
 
-def test_colours_do_not_move_columns() -> None:
-    table = Table(("name", ">n"))
-    table.add([("a", "bold"), ("1", "fail")])
-    plain, painted = table.lines(Paint(False)), table.lines(Paint(True))
-    assert "\x1b[31m1\x1b[0m" in painted[1]
-    assert [_stripped(line) for line in painted] == plain
-
-
-def _stripped(line: str) -> str:
-    return re.sub("\x1b\\[[0-9]+m", "", line)
-
-
-def test_empty_columns_are_left_out() -> None:
-    table = Table(("a", "b", "c"))
-    table.add(["1", "", "3"])
-    assert table.lines(Paint(), indent="") == ["a  c", "1  3"]
-
-
-def test_a_cell_cannot_add_rows_or_colours() -> None:
-    table = Table(("name",))
-    table.add(["x\ny\x1b[31m"])
-    assert table.lines(Paint(), indent="")[1:] == ["x y\\x1b[31m"]
+def test_a_shortened_name_keeps_both_ends() -> None:
+    assert shortened("refund-order-of-somebody-else", 15) == "refund-…dy-else"

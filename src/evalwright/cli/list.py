@@ -11,7 +11,7 @@ import click
 
 from evalwright import registry
 from evalwright.errors import InputError
-from evalwright.reports.text import Styled, Table
+from evalwright.reports.table import Styled, Table
 
 __all__ = ["command"]
 

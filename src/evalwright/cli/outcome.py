@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,11 +15,12 @@ from evalwright.cli.masks import masked_summary, masker_of
 from evalwright.cli.screen import paint_for, say
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
-from evalwright.reports.failures import Shortfalls, shortfalls
-from evalwright.reports.terminal import run_lines, shortfall_lines
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.start import Outcome, open_run
 from evalwright.run.state import RunState
+
+if TYPE_CHECKING:
+    from evalwright.reports.failures import Shortfalls
 
 __all__ = ["present", "watch_of"]
 
@@ -55,6 +57,8 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool, secrets: Mapping[st
 
 
 def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
+    from evalwright.reports.terminal import run_lines, shortfall_lines
+
     run = shlex.quote(str(seen_from_here(outcome.run_dir)))
     lines = run_lines(outcome.plan, summary, paint)
     if problems := shortfall_lines(_shortfalls(outcome, summary), harmless(run), paint):
@@ -65,6 +69,8 @@ def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
 
 
 def _shortfalls(outcome: Outcome, summary: RunSummary) -> Shortfalls:
+    from evalwright.reports.failures import shortfalls
+
     reader, _ = open_run(outcome.run_dir)
     with closing(reader):
         return shortfalls(reader, summary, _LISTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import TextIO
@@ -23,8 +24,13 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def paint_for(stream: TextIO) -> Paint:
-    """Colours for a terminal, unless NO_COLOR is set (no-color.org)."""
-    return Paint(is_terminal(stream) and not os.environ.get("NO_COLOR"))
+    """What a stream can show: colours on a terminal unless NO_COLOR is set (no-color.org), and its width.
+
+    The variable COLUMNS overrides the width. Files and pipes get 120 columns: they are mostly read on wide screens.
+    """
+    terminal = is_terminal(stream)
+    columns = shutil.get_terminal_size((80 if terminal else 120, 0)).columns
+    return Paint(terminal and not os.environ.get("NO_COLOR"), columns)
 
 
 def warn(problems: Iterable[Problem]) -> None:

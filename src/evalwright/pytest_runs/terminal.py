@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from shutil import get_terminal_size
 
 from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
@@ -18,5 +19,7 @@ def lines_of(outcome: Outcome, colours: bool) -> list[str]:
     """The numbers of a run and where it is."""
     run = str(seen_from_here(outcome.run_dir))
     mask = Masker.of({}, os.environ).mask_text
-    lines = [mask(line) for line in run_lines(outcome.plan, outcome.summary, Paint(colours))]
+    lines = [
+        mask(line) for line in run_lines(outcome.plan, outcome.summary, Paint(colours, get_terminal_size().columns))
+    ]
     return [*lines, *outcome.notes, "", f"evalwright inspect {harmless(shlex.quote(run))}"]

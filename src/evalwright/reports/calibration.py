@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from evalwright.model.calibration import CalibrationReport, Confusion, CorrectedRate, JudgeCalibration, Share
+from evalwright.model.calibration import CalibrationReport, Confusion, JudgeCalibration
 from evalwright.reports import numbers
-from evalwright.reports.text import Paint, Table, one_line
+from evalwright.reports.columns import CORRECTED_RATE_COLUMNS
+from evalwright.reports.table import Table
+from evalwright.reports.terminal import table_lines
+from evalwright.reports.text import Paint, one_line
 
-__all__ = ["calibration_lines", "calibration_mark"]
-
-
-def calibration_mark(found: JudgeCalibration | None) -> str:
-    """`uncalibrated`, or how often the judge agrees with people; empty for what is no judge."""
-    if found is None:
-        return ""
-    if found.tpr is None or found.tnr is None:
-        return "uncalibrated" if not found.labels else f"calibrated (n={found.labels:,})"
-    return f"TPR {_rate(found.tpr)}, TNR {_rate(found.tnr)} (n={found.tpr.n + found.tnr.n:,})"
+__all__ = ["calibration_lines"]
 
 
 def calibration_lines(report: CalibrationReport, paint: Paint) -> list[str]:
@@ -34,7 +28,7 @@ def _judge(found: JudgeCalibration, paint: Paint) -> list[str]:
         [paint(one_line(found.evaluator, 60), "bold") + paint(f"  {labels}", "dim")],
         _confusion(found.confusion, paint) if found.confusion else [],
         _agreement(found, paint),
-        _rates(found.rates, paint),
+        table_lines(CORRECTED_RATE_COLUMNS, found.rates, paint),
         [paint(f"  note: {one_line(note)}", "dim") for note in found.notes],
     ]
     return [line for part in parts if part for line in ["", *part]][1:]
@@ -55,7 +49,7 @@ def _agreement(found: JudgeCalibration, paint: Paint) -> list[str]:
         ("TNR, people's failures found", found.tnr),
     ):
         if share is not None:
-            table.add([(name, "bold"), _rate(share), numbers.interval(share.ci95), f"{share.n:,}"])
+            table.add([(name, "bold"), numbers.share(share), numbers.interval(share.ci95), f"{share.n:,}"])
     if found.accuracy is not None:
         n = f"{found.accuracy.n:,}"
         table.add([("Cohen's kappa", "bold"), _number(found.cohen_kappa), _ends(found.cohen_kappa_ci95), n])
@@ -72,32 +66,10 @@ def _agreement(found: JudgeCalibration, paint: Paint) -> list[str]:
             table.add([(name, "bold"), _number(value), "", f"{found.scores.n:,}"])
     if found.flips is not None:
         rate = found.flips.rate
-        table.add([("flip rate, same answer again", "bold"), _rate(rate), numbers.interval(rate.ci95), f"{rate.n:,}"])
-    return table.lines(paint) if table.rows else []
-
-
-def _rates(rates: list[CorrectedRate], paint: Paint) -> list[str]:
-    table = Table(
-        ("pass rate", ">judge's", ">n", ">corrected", ">95% interval", ">powered", ">95% interval ", ">labels")
-    )
-    for rate in rates:
         table.add(
-            [
-                (rate.variant, "bold"),
-                _rate(rate.judge),
-                f"{rate.judge.n:,}",
-                "" if rate.corrected is None else numbers.percent(rate.corrected),
-                numbers.interval(rate.corrected_ci95),
-                "" if rate.powered is None else numbers.percent(rate.powered),
-                numbers.interval(rate.powered_ci95),
-                f"{rate.labels:,}",
-            ]
+            [("flip rate, same answer again", "bold"), numbers.share(rate), numbers.interval(rate.ci95), f"{rate.n:,}"]
         )
     return table.lines(paint) if table.rows else []
-
-
-def _rate(share: Share) -> str:
-    return "–" if share.value is None else numbers.percent(share.value)
 
 
 def _number(value: float | None) -> str:

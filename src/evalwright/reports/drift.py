@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalwright.decisions.drift import Drift, MeasureChange
+from evalwright.decisions.drift import Drift
 from evalwright.reports import numbers
-from evalwright.reports.markdown import code
+from evalwright.reports.columns import MEASURE_CHANGE_COLUMNS, RATE_CHANGE_COLUMNS
+from evalwright.reports.markdown import code, table
 
 __all__ = ["drift_lines"]
 
@@ -29,8 +30,12 @@ def drift_lines(found: Drift, current: str) -> list[str]:
     ]
     lines += [f"- cells with an error: {c.before:.1%} → {c.after:.1%}" for c in found.errored if c.before or c.after]
     lines += _cases("Regressions", delta.regressions) + _cases("Improvements", delta.improvements)
-    lines += _table("Evaluators", found.evaluators, percent=True)
-    return lines + _table("Measures", found.measures, percent=False)
+    for title, columns, changes in (
+        ("Evaluators", RATE_CHANGE_COLUMNS, found.evaluators),
+        ("Measures", MEASURE_CHANGE_COLUMNS, found.measures),
+    ):
+        lines += ["", f"## {title}", "", *table(columns, changes)] if changes else []
+    return lines
 
 
 def _cases(title: str, cases: Sequence[str]) -> list[str]:
@@ -38,17 +43,3 @@ def _cases(title: str, cases: Sequence[str]) -> list[str]:
         return []
     more = [f"- ... and {len(cases) - _MOST_LISTED:,} more"] if len(cases) > _MOST_LISTED else []
     return ["", f"## {title}", "", *(f"- {code(case)}" for case in cases[:_MOST_LISTED]), *more]
-
-
-def _table(title: str, changes: Sequence[MeasureChange], *, percent: bool) -> list[str]:
-    if not changes:
-        return []
-    shown = "{:.1%}" if percent else "{:.6g}"
-    signed = "{:+.1%}" if percent else "{:+.6g}"
-    rows = [
-        f"| {code(c.name)} | {shown.format(c.before)} | {shown.format(c.after)} | {signed.format(c.change)} "
-        f"| {c.n_before:,} | {c.n_after:,} |"
-        for c in changes
-    ]
-    head = ["| | baseline | current | change | n before | n now |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
-    return ["", f"## {title}", "", *head, *rows]

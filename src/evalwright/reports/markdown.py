@@ -6,18 +6,32 @@ Whatever comes from data stands in code spans, which it cannot leave: no HTML, l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
+from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
 from evalwright.reports import numbers
-from evalwright.reports.calibration import calibration_mark
+from evalwright.reports.columns import (
+    COMPARISON_COLUMNS,
+    EVALUATOR_COLUMNS,
+    TRIAL_COLUMNS,
+    VARIANT_COLUMNS,
+    Column,
+    Unit,
+    evaluator_rows,
+    trial_rows,
+    used,
+)
 from evalwright.reports.failures import shortfalls
 from evalwright.reports.text import one_line
 
-__all__ = ["Markdown"]
+__all__ = ["Markdown", "code", "table"]
 
+Row = TypeVar("Row")
+
+_LEFT = (Unit.NAME, Unit.TEXT, Unit.CASES)
 _MOST_LISTED = 100
 _TICKS = re.compile("`+")
 
@@ -29,9 +43,9 @@ class Markdown:
         found = shortfalls(reader, summary, _MOST_LISTED)
         parts = [
             _head(summary),
-            _variants(summary.variants),
-            _evaluators(summary),
-            _trials(summary.variants),
+            _section("Variants", VARIANT_COLUMNS, summary.variants),
+            _section("Evaluators", EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator)),
+            _section("Trials", TRIAL_COLUMNS, trial_rows(summary.variants)),
             _comparison(summary.comparison) if summary.comparison else [],
             _gate(summary.gate) if summary.gate else [],
             _verdicts("Failures", found.failed, found.failed_total),
@@ -60,91 +74,27 @@ def _head(summary: RunSummary) -> list[str]:
     return lines
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table whose columns but the first (and those without a name) align right."""
-    rule = ["---", *("---:" if name else "---" for name in header[1:])]
-    return [_row(header), _row(rule), *map(_row, rows)]
+def table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[str]:
+    """A table of the columns that these rows need: texts to the left, numbers to the right."""
+    shown = used(columns, rows)
+    rule = ["---" if column.unit in _LEFT else "---:" for column in shown]
+    body = ([_cell(column, row) for column in shown] for row in rows)
+    return [f"| {' | '.join(cells)} |" for cells in ([column.title for column in shown], rule, *body)]
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def _cell(column: Column[Row], row: Row) -> str:
+    text = column.show(row)
+    if column.unit is Unit.CASES:
+        return _ids(text, column.value(row))
+    return code(text) if column.unit is Unit.NAME else text
 
 
-def _variants(variants: Sequence[VariantSummary]) -> list[str]:
-    between = ["borderline"] if any(v.cells.get("borderline") for v in variants) else []
-    statuses = ["pass", *between, "fail", "error", "skip"]
-    header = ["variant", "pass rate", "95% interval", "cases", *statuses]
-    header += ["mean latency", "mean cost", "tokens in", "tokens out", "judges' cost"]
-    return ["## Variants", "", *_table(header, (_variant_row(v, statuses) for v in variants))]
-
-
-def _variant_row(v: VariantSummary, statuses: Sequence[str]) -> list[str]:
-    return [
-        code(v.name),
-        numbers.percent(v.pass_rate) if v.pass_rate_n else "–",
-        numbers.interval(v.pass_rate_ci95),
-        f"{v.pass_rate_n:,}",
-        *(f"{v.cells.get(status, 0):,}" for status in statuses),
-        numbers.mean_duration(v.avg_latency_ms, v.latency_n),
-        "" if v.avg_cost_usd is None else numbers.mean(numbers.money(v.avg_cost_usd), v.cost_n),
-        "" if v.avg_tokens_input is None else numbers.mean(f"{v.avg_tokens_input:,.0f}", v.tokens_input_n),
-        "" if v.avg_tokens_output is None else numbers.mean(f"{v.avg_tokens_output:,.0f}", v.tokens_output_n),
-        "" if v.judge_cost_usd is None else numbers.money(v.judge_cost_usd),
-    ]
-
-
-def _evaluators(summary: RunSummary) -> list[str]:
-    judges = any(rollup.calibration is not None for rollup in summary.by_evaluator)
-    rows = [
-        [
-            code(rollup.evaluator),
-            code(variant),
-            numbers.percent(rate.pass_rate) if rate.n else "–",
-            numbers.interval(rate.pass_rate_ci95),
-            numbers.results(rate),
-            "" if rate.avg_score is None else numbers.mean(f"{rate.avg_score:.3f}", rate.scored),
-            f"{rate.errors:,}",
-            f"{rate.skipped:,}",
-            *([calibration_mark(rollup.calibration)] if judges else []),
-        ]
-        for rollup in summary.by_evaluator
-        for variant, rate in rollup.by_variant.items()
-    ]
-    header = ["evaluator", "variant", "passed", "95% interval", "n", "mean score", "errors", "skipped"]
-    header += ["against people"] if judges else []
-    return ["## Evaluators", "", *_table(header, rows)] if rows else []
-
-
-def _trials(variants: Sequence[VariantSummary]) -> list[str]:
-    rows = [
-        [code(v.name), str(k), _rate(v.trials.pass_at_k[k - 1]), _rate(v.trials.pass_hat_k[k - 1])]
-        for v in variants
-        if v.trials
-        for k in range(1, v.trials.trials + 1)
-    ]
-    header = ["variant", "k", "pass@k (one of k)", "pass^k (all of k)"]
-    return ["## Trials", "", *_table(header, rows)] if rows else []
-
-
-def _rate(value: float | None) -> str:
-    return "–" if value is None else numbers.percent(value)
+def _section(title: str, columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[str]:
+    return [f"## {title}", "", *table(columns, rows)] if rows else []
 
 
 def _comparison(comparison: ComparisonReport) -> list[str]:
-    rows = [
-        [
-            code(delta.variant),
-            numbers.points(delta.pass_rate_delta, delta.pass_rate_delta_ci95),
-            numbers.probability(delta.p_value),
-            f"{delta.n:,}",
-            numbers.signed_duration(delta.avg_latency_delta_ms),
-            _ids(delta.regressions),
-            _ids(delta.improvements),
-        ]
-        for delta in comparison.deltas
-    ]
-    header = ["variant", "pass rate, 95% interval", "p", "cases", "latency", "regressions", "improvements"]
-    return [f"## Against {code(comparison.baseline)}", "", *_table(header, rows)]
+    return _section(f"Against {code(comparison.baseline)}", COMPARISON_COLUMNS, comparison.deltas)
 
 
 def _gate(gate: GateOutcome) -> list[str]:
@@ -162,9 +112,9 @@ def _conditions(gate: GateOutcome) -> list[str]:
     return [f"- {'held' if p.passed else 'missed'}: {code(numbers.condition(p), 200)}" for p in gate.parts]
 
 
-def _ids(ids: Sequence[str]) -> str:
+def _ids(number: str, ids: Sequence[str]) -> str:
     shown = " ".join(code(name, 40) for name in ids[:10])
-    return f"{len(ids):,} {shown}".rstrip() + (" …" if len(ids) > 10 else "")
+    return f"{number} {shown}".rstrip() + (" …" if len(ids) > 10 else "")
 
 
 def _verdicts(title: str, verdicts: Sequence[CaseVerdict], total: int) -> list[str]:

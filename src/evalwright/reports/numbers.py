@@ -5,21 +5,24 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from evalwright.model.calibration import JudgeCalibration, Share
 from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart
 
 __all__ = [
+    "agreement",
+    "change",
     "condition",
     "counted",
     "duration",
     "interval",
     "mean",
-    "mean_duration",
     "money",
     "over_runs",
     "percent",
     "points",
     "probability",
     "results",
+    "share",
     "signed_duration",
 ]
 
@@ -30,6 +33,11 @@ def percent(rate: float) -> str:
     return f"{100 * rate:.1f}%"
 
 
+def share(found: Share) -> str:
+    """A rate, or a dash where it is a rate of nothing."""
+    return "–" if found.value is None else percent(found.value)
+
+
 def interval(ends: tuple[float, float] | None) -> str:
     """A 95 % interval of a rate, `55.1–88.0%`; empty where there is none."""
     return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%" if ends else ""
@@ -38,6 +46,15 @@ def interval(ends: tuple[float, float] | None) -> str:
 def results(rate: EvaluatorRate) -> str:
     """How many results there are, and of how many cases where those ran several times, or groups of cases."""
     return f"{rate.n:,}" if rate.cases in (0, rate.n) else f"{rate.n:,} of {counted(rate.cases, _UNITS[rate.grouped])}"
+
+
+def agreement(found: JudgeCalibration | None) -> str:
+    """How often an evaluator agrees with human labels, or `uncalibrated`; empty for one that needs no labels."""
+    if found is None:
+        return ""
+    if found.tpr is None or found.tnr is None:
+        return "uncalibrated" if not found.labels else f"calibrated (n={found.labels:,})"
+    return f"TPR {share(found.tpr)}, TNR {share(found.tnr)} (n={found.tpr.n + found.tnr.n:,})"
 
 
 def condition(part: GatePart) -> str:
@@ -70,6 +87,11 @@ def _signed(value: float, digits: int) -> str:
     return "0." + "0" * digits if float(text) == 0 else text.replace("-", "−")
 
 
+def change(value: float) -> str:
+    """A difference of numbers of any size, with its sign."""
+    return f"{'−' if value < 0 else '+'}{abs(value):.6g}" if value else "0"
+
+
 def duration(milliseconds: float) -> str:
     """`812 ms`, `3.21 s`, `45.0 s`, `12 min 05 s`."""
     seconds = milliseconds / 1000
@@ -100,11 +122,7 @@ def money(dollars: float) -> str:
 
 def mean(text: str, n: int) -> str:
     """A mean and the number of values behind it."""
-    return f"{text} (n={n})"
-
-
-def mean_duration(milliseconds: float | None, n: int) -> str:
-    return "" if milliseconds is None else mean(duration(milliseconds), n)
+    return f"{text} (n={n:,})"
 
 
 def probability(p: float | None) -> str:

@@ -2,40 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import TypeVar
 
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import (
-    ComparisonReport,
-    EvaluatorRate,
-    EvaluatorRollup,
-    GateOutcome,
-    RunSummary,
-    TrialStatistics,
-    VariantSummary,
-)
+from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
-from evalwright.reports.calibration import calibration_mark
+from evalwright.reports.columns import (
+    COMPARISON_COLUMNS,
+    EVALUATOR_COLUMNS,
+    TRIAL_COLUMNS,
+    VARIANT_COLUMNS,
+    Column,
+    Unit,
+    evaluator_rows,
+    trial_rows,
+    used,
+)
 from evalwright.reports.failures import Shortfalls
 from evalwright.reports.scores import score_lines
-from evalwright.reports.text import Paint, Styled, Table, one_line
+from evalwright.reports.table import Table
+from evalwright.reports.text import Paint, one_line
 
-__all__ = ["cell_name", "comparison_lines", "run_lines", "shortfall_lines"]
+__all__ = ["cell_name", "comparison_lines", "run_lines", "shortfall_lines", "table_lines"]
 
+Row = TypeVar("Row")
+
+_LEFT = (Unit.NAME, Unit.TEXT)
 _LONGEST_REASON = 200
 _MOST_REASONS = 4
 _MOST_IDS = 8
-_MOST_TRIAL_COLUMNS = 8
+_MOST_TRIALS = 8
 
 
 def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     """Everything about a run that its summary holds, part by part with an empty line before each."""
     parts = [
         _title(plan, summary, paint),
-        _variants(summary.variants, paint),
-        _costs(summary.variants, paint),
-        _evaluators(summary.by_evaluator, paint),
+        table_lines(VARIANT_COLUMNS, summary.variants, paint),
+        table_lines(EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator), paint),
         score_lines(summary.native, paint),
         _trials(summary.variants, paint),
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
@@ -73,126 +79,45 @@ def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     return [f"{line}   {paint(missing, 'error')}"]
 
 
-def _variants(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
-    rates = (">pass rate", ">95% interval", ">cases")
-    table = Table(("variant", *rates, ">pass", ">borderline", ">fail", ">error", ">skip", ">mean latency"))
-    for variant in variants:
-        table.add(_variant_row(variant))
-    return table.lines(paint)
-
-
-def _variant_row(v: VariantSummary) -> Iterable[str | Styled]:
-    yield v.name, "bold"
-    yield numbers.percent(v.pass_rate) if v.pass_rate_n else "–"
-    yield numbers.interval(v.pass_rate_ci95)
-    yield f"{v.pass_rate_n:,}"
-    for status in ("pass", "borderline", "fail", "error", "skip"):
-        number = v.cells.get(status, 0)
-        optional = status in ("borderline", "skip")
-        yield ("" if optional and not number else f"{number:,}", status if number else "dim")
-    yield numbers.mean_duration(v.avg_latency_ms, v.latency_n)
-
-
-def _costs(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
-    """Means over the cells that report them."""
-    table = Table(("variant", ">mean cost", ">cost in all", ">mean tokens in", ">mean tokens out", ">judges"))
-    for v in variants:
-        row = [
-            "" if v.avg_cost_usd is None else numbers.mean(numbers.money(v.avg_cost_usd), v.cost_n),
-            "" if v.cost_total_usd is None else numbers.money(v.cost_total_usd),
-            "" if v.avg_tokens_input is None else numbers.mean(f"{v.avg_tokens_input:,.0f}", v.tokens_input_n),
-            "" if v.avg_tokens_output is None else numbers.mean(f"{v.avg_tokens_output:,.0f}", v.tokens_output_n),
-            "" if v.judge_cost_usd is None else numbers.money(v.judge_cost_usd),
-        ]
-        if any(row):
-            table.add([(v.name, "bold"), *row])
-    return table.lines(paint) if table.rows else []
-
-
-def _evaluators(rollups: Sequence[EvaluatorRollup], paint: Paint) -> list[str]:
-    several = any(len(rollup.by_variant) > 1 for rollup in rollups)
-    table = Table(("evaluator", "variant", ">passed", ">95% interval", ">n", ">mean score", ">errors", ">skipped", ""))
-    for rollup in rollups:
-        name, mark = rollup.evaluator, calibration_mark(rollup.calibration)
-        for variant, rate in rollup.by_variant.items():
-            score = _own_score(rate)
-            table.add(
-                [
-                    name,
-                    variant if several else "",
-                    numbers.percent(rate.pass_rate) if rate.n else "–",
-                    numbers.interval(rate.pass_rate_ci95),
-                    numbers.results(rate),
-                    "" if score is None else numbers.mean(f"{score:.3f}", rate.scored),
-                    (f"{rate.errors:,}", "error") if rate.errors else "",
-                    f"{rate.skipped:,}" if rate.skipped else "",
-                    (mark, "dim"),
-                ]
-            )
-            name = mark = ""
-    return table.lines(paint) if table.rows else []
-
-
-def _own_score(rate: EvaluatorRate) -> float | None:
-    """The mean score where it says more than the pass rate does: 1 for a pass and 0 for a failure do not."""
-    if rate.avg_score is None or (rate.scored == rate.n and abs(rate.avg_score - rate.pass_rate) < 1e-9):
-        return None
-    return rate.avg_score
+def table_lines(columns: Sequence[Column[Row]], rows: Sequence[Row], paint: Paint) -> list[str]:
+    """A table of the columns that these rows need; a second name that is the same in all rows is left out."""
+    shown = [
+        column
+        for i, column in enumerate(used(columns, rows))
+        if not i or column.unit is not Unit.NAME or len({column.value(row) for row in rows}) > 1
+    ]
+    names = next(i for i, column in enumerate(shown) if column.unit not in _LEFT)
+    wide = [i for i, column in enumerate(shown) if column.shown == "wide"]
+    table = Table([("" if c.unit in _LEFT else ">") + one_line(c.title, 60) for c in shown], names=names, wide=wide)
+    for row in rows:
+        table.add((column.show(row), column.style(row)) for column in shown)
+    return table.lines(paint) if rows else []
 
 
 def _trials(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
-    repeated = [(v.name, v.trials) for v in variants if v.trials]
-    if not repeated:
-        return []
-    shown = _trial_columns(max(trials.trials for _, trials in repeated))
-    table = Table(("variant", "", *(f">k={k}" for k in shown), ">cases"))
-    for name, trials in repeated:
-        for label, rates, intervals in _by_k(trials):
-            values = [rates[k - 1] if k <= len(rates) else None for k in shown]
-            cells = ["" if value is None else numbers.percent(value) for value in values]
-            table.add([name, label, *cells, f"{trials.cases:,}"])
-            ends = [numbers.interval(intervals[k - 1]) if k <= len(intervals) else "" for k in shown]
-            table.add(["", *((text, "dim") for text in ("95% interval", *ends)), ""])
-            name = ""
-    return table.lines(paint)
+    rows = trial_rows(variants)
+    shown = _few(max((row.k for row in rows), default=0))
+    return table_lines(TRIAL_COLUMNS, [row for row in rows if row.k in shown or row.k == row.trials.trials], paint)
 
 
-def _by_k(trials: TrialStatistics) -> list[tuple[str, list[float | None], list[tuple[float, float] | None]]]:
-    return [
-        ("pass@k, one of k", trials.pass_at_k, trials.pass_at_k_ci95),
-        ("pass^k, all of k", trials.pass_hat_k, trials.pass_hat_k_ci95),
-    ]
-
-
-def _trial_columns(trials: int) -> list[int]:
+def _few(trials: int) -> set[int]:
     """Every k while there are few, else those that double, and the last one."""
-    if trials <= _MOST_TRIAL_COLUMNS:
-        return list(range(1, trials + 1))
-    doubling = [2**i for i in range(trials.bit_length()) if 2**i < trials]
-    return [*doubling, trials]
+    return set(range(1, trials + 1)) if trials <= _MOST_TRIALS else {2**i for i in range(trials.bit_length())}
 
 
 def comparison_lines(comparison: ComparisonReport, paint: Paint) -> list[str]:
     """The variants of a run against its baseline: signs and intervals as `variant − baseline`."""
-    against = f"against {one_line(comparison.baseline, 40)}"
-    table = Table((against, ">pass rate, 95% interval", ">p", ">cases", ">latency", ">worse", ">better"))
-    changed: list[str] = []
-    for delta in comparison.deltas:
-        worse, better = len(delta.regressions), len(delta.improvements)
-        table.add(
-            [
-                (delta.variant, "bold"),
-                numbers.points(delta.pass_rate_delta, delta.pass_rate_delta_ci95),
-                numbers.probability(delta.p_value),
-                f"{delta.n:,}" if delta.n else "",
-                numbers.signed_duration(delta.avg_latency_delta_ms),
-                (f"{worse:,}", "fail" if worse else "dim"),
-                (f"{better:,}", "pass" if better else "dim"),
-            ]
-        )
-        changed += _ids(f"worse with {delta.variant}", delta.regressions, paint)
-        changed += _ids(f"better with {delta.variant}", delta.improvements, paint)
-    return [*table.lines(paint), *changed] if table.rows else []
+    variant, *others = COMPARISON_COLUMNS
+    against = variant._replace(title=f"against {one_line(comparison.baseline, 40)}")
+    changed = [
+        line
+        for delta in comparison.deltas
+        for line in [
+            *_ids(f"regressions in {delta.variant}", delta.regressions, paint),
+            *_ids(f"improvements in {delta.variant}", delta.improvements, paint),
+        ]
+    ]
+    return [*table_lines([against, *others], comparison.deltas, paint), *changed]
 
 
 def _ids(label: str, ids: Sequence[str], paint: Paint) -> list[str]:

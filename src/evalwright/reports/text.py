@@ -1,4 +1,4 @@
-"""Text for a terminal: data made harmless, widths as the eye sees them, aligned tables, a little colour.
+"""Text for a terminal: data made harmless, widths as the eye sees them, a little colour.
 
 Whatever comes from files, models or systems goes through `harmless` before it is shown: control characters,
 escape sequences and characters that reorder text appear as visible escapes.
@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-__all__ = ["Paint", "Styled", "Table", "block", "capped", "harmless", "one_line", "width"]
+__all__ = ["Paint", "block", "capped", "harmless", "one_line", "shortened", "width"]
 
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -28,9 +27,6 @@ _STYLES = {
     "borderline": "33",
     "heading": "1",
 }
-
-Styled = tuple[str, str]
-"""A text and the name of its style."""
 
 
 def harmless(text: str) -> str:
@@ -58,6 +54,16 @@ def one_line(text: str, limit: int | None = None) -> str:
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
+def shortened(line: str, columns: int) -> str:
+    """A harmless line in at most `columns` columns: ids of one suite differ at their ends, so the middle goes."""
+    if width(line) <= columns:
+        return line
+    head, tail = line[: (columns + 1) // 2], line[-(columns // 2) :] if columns > 1 else ""
+    while head and width(head) + width(tail) >= columns:
+        head, tail = (head[:-1], tail) if len(head) >= len(tail) else (head, tail[1:])
+    return f"{head}…{tail}"
+
+
 def block(text: str, indent: str, limit: int | None) -> str:
     """Harmless text of several lines, at most `limit` characters, its later lines indented."""
     return harmless(capped(text, limit)).replace("\t", "    ").replace("\n", "\n" + indent)
@@ -78,42 +84,12 @@ def _columns(character: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """Puts colour round a text, or leaves it as it is."""
+    """What the screen can show. Puts colour round a text, or leaves it as it is."""
 
     on: bool = False
+    columns: int | None = None
+    """Width of the screen; None: a line may be as long as it gets."""
 
     def __call__(self, text: str, style: str) -> str:
         code = _STYLES.get(style)
         return f"\x1b[{code}m{text}\x1b[0m" if self.on and code and text else text
-
-
-@dataclass(slots=True)
-class Table:
-    """Aligned columns without lines: those whose name begins with `>` to the right, empty ones left out."""
-
-    columns: Sequence[str]
-    limit: int = 60
-    """Characters of a cell."""
-    rows: list[list[Styled]] = field(default_factory=list)
-
-    def add(self, cells: Iterable[str | Styled]) -> None:
-        row = [(cell, "") if isinstance(cell, str) else cell for cell in cells]
-        self.rows.append([(one_line(text, self.limit), style) for text, style in row])
-
-    def lines(self, paint: Paint, indent: str = "  ") -> list[str]:
-        used = [i for i in range(len(self.columns)) if any(row[i][0] for row in self.rows)]
-        header = [(self.columns[i].removeprefix(">"), "dim") for i in used]
-        rows = [header, *([row[i] for i in used] for row in self.rows)]
-        widths = [max(width(row[i][0]) for row in rows) for i in range(len(used))]
-        right = [self.columns[i].startswith(">") for i in used]
-        return [indent + _aligned(row, widths, right, paint) for row in rows]
-
-
-def _aligned(row: list[Styled], widths: list[int], right: list[bool], paint: Paint) -> str:
-    parts = []
-    last = max((i for i, (text, _) in enumerate(row) if text), default=-1)
-    for i, (text, style) in enumerate(row[: last + 1]):
-        space = " " * (widths[i] - width(text))
-        painted = paint(text, style)
-        parts.append(space + painted if right[i] else painted + (space if i < last else ""))
-    return "  ".join(parts)

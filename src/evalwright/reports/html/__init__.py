@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from typing import TypeVar
 
 from evalwright.model.protocols import RunReader
-from evalwright.model.summary import (
-    ComparisonReport,
-    GateOutcome,
-    RunSummary,
-    TrialStatistics,
-    VariantSummary,
-)
+from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
 from evalwright.reports import numbers
-from evalwright.reports.calibration import calibration_mark
+from evalwright.reports.columns import (
+    COMPARISON_COLUMNS,
+    EVALUATOR_COLUMNS,
+    TRIAL_COLUMNS,
+    VARIANT_COLUMNS,
+    Column,
+    Unit,
+    evaluator_rows,
+    trial_rows,
+    used,
+)
 from evalwright.reports.html.cells import cells_shown
 from evalwright.reports.html.elements import Child, Html, element, joined
 
 __all__ = ["HtmlPage"]
 
+Row = TypeVar("Row")
+
+_LEFT = (Unit.NAME, Unit.TEXT, Unit.CASES)
 _MOST_IDS = 50
-_TEXTS = ("variant", "evaluator", "regressions", "improvements", "against people", "k")
-"""Columns that hold no numbers."""
 _STYLE = Html(
     ":root{color-scheme:light dark;--ink:#1c2024;--soft:#5b636b;--line:#d9dde2;--card:#f6f7f9;--pass:#0b6b35;"
     "--fail:#b3261e;--error:#8a3fb0;--mark:#2f6fd6}"
@@ -60,10 +66,10 @@ class HtmlPage:
         )
         parts = [
             _header(summary),
-            _variants(summary.variants),
-            _evaluators(summary),
-            *(_trials(v.name, v.trials) for v in summary.variants if v.trials),
-            *([_comparison(summary.comparison)] if summary.comparison else []),
+            _table_of("Variants", VARIANT_COLUMNS, summary.variants),
+            _table_of("Evaluators", EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator)),
+            _table_of("Trials", TRIAL_COLUMNS, trial_rows(summary.variants)),
+            _comparison(summary.comparison) if summary.comparison else "",
             *([_gate(summary.gate)] if summary.gate else []),
             cells_shown(reader, summary),
         ]
@@ -87,14 +93,38 @@ def _section(title: Child, *content: Child) -> Html:
     return element("section", element("h2", title), *content)
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[Child]]) -> Html:
-    sides = ["text" if name in _TEXTS else "number" for name in header]
-    body = [element("tr", *(element("td", cell, class_=s) for cell, s in zip(row, sides, strict=True))) for row in rows]
-    head = element("tr", *(element("th", name, class_=s) for name, s in zip(header, sides, strict=True)))
+def _table_of(title: Child, columns: Sequence[Column[Row]], rows: Sequence[Row]) -> Html | str:
+    return _section(title, _table(columns, rows)) if rows else ""
+
+
+def _comparison(comparison: ComparisonReport) -> Html | str:
+    return _table_of(joined("Against ", element("code", comparison.baseline)), COMPARISON_COLUMNS, comparison.deltas)
+
+
+def _table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> Html:
+    """A table of the columns that these rows need."""
+    shown = used(columns, rows)
+    sides = ["text" if column.unit in _LEFT else "number" for column in shown]
+    head = element("tr", *(element("th", c.title, class_=side) for c, side in zip(shown, sides, strict=True)))
+    body = [
+        element("tr", *(element("td", _cell(c, row), class_=side) for c, side in zip(shown, sides, strict=True)))
+        for row in rows
+    ]
     return element("div", element("table", element("thead", head), element("tbody", body)), class_="wide")
 
 
-def _rate(rate: float | None, ends: tuple[float, float] | None) -> Html:
+def _cell(column: Column[Row], row: Row) -> Html | str:
+    text, style = column.show(row), column.style(row)
+    if style == "bold":
+        return element("strong", text)
+    if column.unit is Unit.CASES:
+        return _ids(text, column.value(row), style)
+    if column.unit is Unit.RATE and column.interval is not None:
+        return joined(text, " ", _bar(column.value(row), column.interval(row)))
+    return element("span", text, class_=style) if style else text
+
+
+def _bar(rate: float | None, ends: tuple[float, float] | None) -> Html:
     """A rate as a point on its interval; the numbers stand beside it."""
     if rate is None or ends is None:
         return Html("")
@@ -107,94 +137,10 @@ def _rate(rate: float | None, ends: tuple[float, float] | None) -> Html:
     return element("svg", *bar, width="108", height="14", viewBox="-4 0 108 14", aria_hidden="true")
 
 
-def _variants(variants: Sequence[VariantSummary]) -> Html:
-    header = ["variant", "pass rate", "", "95% interval", "cases", "pass", "borderline", "fail", "error", "skip"]
-    header += ["mean latency", "mean cost", "tokens in", "tokens out", "judges' cost"]
-    rows = [list(_variant_row(v)) for v in variants]
-    kept = [i for i, name in enumerate(header) if i < 6 or name in ("fail", "error") or any(row[i] for row in rows)]
-    return _section("Variants", _table([header[i] for i in kept], ([row[i] for i in kept] for row in rows)))
-
-
-def _variant_row(v: VariantSummary) -> Iterator[Child]:
-    yield element("strong", v.name)
-    yield numbers.percent(v.pass_rate) if v.pass_rate_n else "–"
-    yield _rate(v.pass_rate if v.pass_rate_n else None, v.pass_rate_ci95)
-    yield numbers.interval(v.pass_rate_ci95)
-    yield f"{v.pass_rate_n:,}"
-    for status in ("pass", "borderline", "fail", "error", "skip"):
-        count = v.cells.get(status, 0)
-        yield element("span", f"{count:,}", class_=status) if count else "" if status in ("borderline", "skip") else "0"
-    yield numbers.mean_duration(v.avg_latency_ms, v.latency_n)
-    yield "" if v.avg_cost_usd is None else numbers.mean(numbers.money(v.avg_cost_usd), v.cost_n)
-    yield "" if v.avg_tokens_input is None else numbers.mean(f"{v.avg_tokens_input:,.0f}", v.tokens_input_n)
-    yield "" if v.avg_tokens_output is None else numbers.mean(f"{v.avg_tokens_output:,.0f}", v.tokens_output_n)
-    yield "" if v.judge_cost_usd is None else numbers.money(v.judge_cost_usd)
-
-
-def _evaluators(summary: RunSummary) -> Html:
-    judges = any(rollup.calibration is not None for rollup in summary.by_evaluator)
-    rows = [
-        [
-            element("strong", rollup.evaluator),
-            variant,
-            numbers.percent(rate.pass_rate) if rate.n else "–",
-            _rate(rate.pass_rate if rate.n else None, rate.pass_rate_ci95),
-            numbers.interval(rate.pass_rate_ci95),
-            numbers.results(rate),
-            "" if rate.avg_score is None else numbers.mean(f"{rate.avg_score:.3f}", rate.scored),
-            element("span", f"{rate.errors:,}", class_="error") if rate.errors else "0",
-            f"{rate.skipped:,}",
-            *([calibration_mark(rollup.calibration)] if judges else []),
-        ]
-        for rollup in summary.by_evaluator
-        for variant, rate in rollup.by_variant.items()
-    ]
-    header = ["evaluator", "variant", "passed", "", "95% interval", "n", "mean score", "errors", "skipped"]
-    header += ["against people"] if judges else []
-    return _section("Evaluators", _table(header, rows)) if rows else Html("")
-
-
-def _trials(variant: str, trials: TrialStatistics) -> Html:
-    def intervals(ends: list[tuple[float, float] | None], k: int) -> str:
-        return numbers.interval(ends[k]) if k < len(ends) else ""
-
-    rows = [
-        [
-            str(k + 1),
-            "–" if (one := trials.pass_at_k[k]) is None else numbers.percent(one),
-            intervals(trials.pass_at_k_ci95, k),
-            "–" if (every := trials.pass_hat_k[k]) is None else numbers.percent(every),
-            intervals(trials.pass_hat_k_ci95, k),
-        ]
-        for k in range(trials.trials)
-    ]
-    header = ["k", "pass@k (one of k)", "95% interval", "pass^k (all of k)", "95% interval"]
-    return _section(joined("Trials of ", element("code", variant)), _table(header, rows))
-
-
-def _comparison(comparison: ComparisonReport) -> Html:
-    rows = [
-        [
-            element("strong", delta.variant),
-            numbers.points(delta.pass_rate_delta, delta.pass_rate_delta_ci95),
-            numbers.probability(delta.p_value),
-            f"{delta.n:,}",
-            numbers.signed_duration(delta.avg_latency_delta_ms),
-            _ids(delta.regressions, "fail"),
-            _ids(delta.improvements, "pass"),
-        ]
-        for delta in comparison.deltas
-    ]
-    header = ["variant", "pass rate, 95% interval", "p", "cases", "latency", "regressions", "improvements"]
-    return _section(joined("Against ", element("code", comparison.baseline)), _table(header, rows))
-
-
-def _ids(ids: Sequence[str], style: str) -> Html:
-    if not ids:
-        return Html("0")
+def _ids(number: str, ids: Sequence[str], style: str) -> Html:
     more = [f" and {len(ids) - _MOST_IDS:,} more"] if len(ids) > _MOST_IDS else []
-    named = [joined(element("code", name), " ") for name in ids[:_MOST_IDS]]
-    return joined(element("span", f"{len(ids):,} ", class_=style), named, more)
+    named = [joined(" ", element("code", name)) for name in ids[:_MOST_IDS]]
+    return joined(element("span", number, class_=style), named, more)
 
 
 def _gate(gate: GateOutcome) -> Html:

@@ -1,0 +1,383 @@
+"""The tables of a run, once: what their columns are called, hold and depend on. Every report only draws them.
+
+A new column is one row here and one line in docs/reports.md. Nothing of it is computed while a run works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+
+from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, TrialStatistics, VariantDelta, VariantSummary
+from evalwright.reports import numbers
+
+if TYPE_CHECKING:  # a run that ends loads this module, and needs neither comparisons of runs nor their statistics
+    from evalwright.decisions.comparison import EvaluatorComparison, Side, VariantComparison
+    from evalwright.decisions.drift import MeasureChange
+    from evalwright.model.calibration import CorrectedRate, JudgeCalibration
+
+__all__ = [
+    "COMPARISON_COLUMNS",
+    "CORRECTED_RATE_COLUMNS",
+    "EVALUATOR_CHANGE_COLUMNS",
+    "EVALUATOR_COLUMNS",
+    "MEASURE_CHANGE_COLUMNS",
+    "RATE_CHANGE_COLUMNS",
+    "RUN_COMPARISON_COLUMNS",
+    "TRIAL_COLUMNS",
+    "VARIANT_COLUMNS",
+    "Column",
+    "EvaluatorRow",
+    "TrialRow",
+    "Unit",
+    "evaluator_rows",
+    "trial_rows",
+    "used",
+]
+
+Row = TypeVar("Row")
+Interval = tuple[float, float]
+
+
+class Unit(Enum):
+    """What a value is, and so how it is written."""
+
+    NAME = auto()
+    """A name or id from data: every report makes it harmless in its own way."""
+    TEXT = auto()
+    """A word of our own."""
+    RATE = auto()
+    """A share from 0 to 1."""
+    POINTS = auto()
+    """A difference of shares, in percentage points."""
+    INTERVAL = auto()
+    """The ends of a 95 % interval of a rate."""
+    PROBABILITY = auto()
+    SCORE = auto()
+    NUMBER = auto()
+    """A number whose unit the row names."""
+    CHANGE = auto()
+    """A difference of such numbers."""
+    COUNT = auto()
+    DURATION = auto()
+    """Milliseconds."""
+    DURATION_CHANGE = auto()
+    MONEY = auto()
+    """US dollars."""
+    TOKENS = auto()
+    """A mean number of tokens."""
+    CASES = auto()
+    """Ids of cases: their number; reports that have room list them too."""
+
+
+class Column(NamedTuple, Generic[Row]):
+    """One column of a table of `Row`s."""
+
+    key: str
+    """Where the JSON of the row has the value; a dot goes into an object: `cells.pass`."""
+    title: str
+    unit: Unit
+    value: Callable[[Row], Any]
+    """None where there is nothing to show."""
+    interval: Callable[[Row], Interval | None] | None = None
+    """The 95 % interval of a rate or of a difference of rates."""
+    n: Callable[[Row], int] | None = None
+    """The number of values behind a mean."""
+    shown: Literal["always", "if_any", "wide"] = "always"
+    """`if_any`: only where some row has a value. `wide`: so too, and the first to leave a narrow table."""
+    style: Callable[[Row], str] = lambda row: ""
+    """How the value looks on a terminal and a page: `pass`, `fail`, `error`, ..."""
+    text: Callable[[Row], str] | None = None
+    """What people read, where unit, interval and n do not say it."""
+
+    def show(self, row: Row) -> str:
+        """The value of a row as people read it; empty where there is none."""
+        if self.text is not None:
+            return self.text(row)
+        value = self.value(row)
+        if value is None:
+            return "–" if self.unit is Unit.RATE else ""
+        if self.unit is Unit.POINTS:
+            return numbers.points(value, self.interval(row) if self.interval else None)
+        return numbers.mean(_TEXTS[self.unit](value), self.n(row)) if self.n else _TEXTS[self.unit](value)
+
+
+_TEXTS: dict[Unit, Callable[[Any], str]] = {
+    Unit.NAME: str,
+    Unit.TEXT: str,
+    Unit.RATE: numbers.percent,
+    Unit.INTERVAL: numbers.interval,
+    Unit.PROBABILITY: numbers.probability,
+    Unit.SCORE: "{:.3f}".format,
+    Unit.NUMBER: "{:.6g}".format,
+    Unit.CHANGE: numbers.change,
+    Unit.COUNT: "{:,}".format,
+    Unit.DURATION: numbers.duration,
+    Unit.DURATION_CHANGE: numbers.signed_duration,
+    Unit.MONEY: numbers.money,
+    Unit.TOKENS: "{:,.0f}".format,
+    Unit.CASES: lambda ids: f"{len(ids):,}",
+}
+
+
+def used(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:
+    """The columns to show for these rows: the same in every report."""
+    return [column for column in columns if column.shown == "always" or any(column.value(row) for row in rows)]
+
+
+def _bold(row: object) -> str:
+    return "bold"
+
+
+def _counted_as(status: str, count: Callable[[Row], int]) -> Callable[[Row], str]:
+    return lambda row: status if count(row) else "dim"
+
+
+def _cells(status: str, shown: Literal["always", "if_any"] = "always") -> Column[VariantSummary]:
+    def count(row: VariantSummary) -> int:
+        return row.cells.get(status, 0)
+
+    return Column(f"cells.{status}", status, Unit.COUNT, count, shown=shown, style=_counted_as(status, count))
+
+
+VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
+    Column("name", "variant", Unit.NAME, lambda v: v.name, style=_bold),
+    Column(
+        "pass_rate",
+        "pass rate",
+        Unit.RATE,
+        lambda v: v.pass_rate if v.pass_rate_n else None,
+        interval=lambda v: v.pass_rate_ci95,
+    ),
+    Column("pass_rate_ci95", "95% interval", Unit.INTERVAL, lambda v: v.pass_rate_ci95),
+    Column("pass_rate_n", "cases", Unit.COUNT, lambda v: v.pass_rate_n),
+    _cells("pass"),
+    _cells("borderline", "if_any"),
+    _cells("fail"),
+    _cells("error"),
+    _cells("skip", "if_any"),
+    Column(
+        "avg_latency_ms",
+        "mean latency",
+        Unit.DURATION,
+        lambda v: v.avg_latency_ms,
+        n=lambda v: v.latency_n,
+        shown="wide",
+    ),
+    Column("avg_cost_usd", "mean cost", Unit.MONEY, lambda v: v.avg_cost_usd, n=lambda v: v.cost_n, shown="wide"),
+    Column("cost_total_usd", "total cost", Unit.MONEY, lambda v: v.cost_total_usd, shown="wide"),
+    Column(
+        "avg_tokens_input",
+        "mean tokens in",
+        Unit.TOKENS,
+        lambda v: v.avg_tokens_input,
+        n=lambda v: v.tokens_input_n,
+        shown="wide",
+    ),
+    Column(
+        "avg_tokens_output",
+        "mean tokens out",
+        Unit.TOKENS,
+        lambda v: v.avg_tokens_output,
+        n=lambda v: v.tokens_output_n,
+        shown="wide",
+    ),
+    Column("judge_cost_usd", "judge cost", Unit.MONEY, lambda v: v.judge_cost_usd, shown="wide"),
+)
+
+
+class EvaluatorRow(NamedTuple):
+    """One evaluator on one variant."""
+
+    evaluator: str
+    variant: str
+    rate: EvaluatorRate
+    calibration: JudgeCalibration | None
+
+
+def evaluator_rows(rollups: Sequence[EvaluatorRollup]) -> list[EvaluatorRow]:
+    """The rows of a run's evaluators, those of one evaluator together."""
+    return [
+        EvaluatorRow(rollup.evaluator, variant, rate, rollup.calibration)
+        for rollup in rollups
+        for variant, rate in rollup.by_variant.items()
+    ]
+
+
+def _own_score(row: EvaluatorRow) -> float | None:
+    """The mean score where it says more than the pass rate does: 1 for a pass and 0 for a failure do not."""
+    rate = row.rate
+    if rate.avg_score is None or (rate.scored == rate.n and abs(rate.avg_score - rate.pass_rate) < 1e-9):
+        return None
+    return rate.avg_score
+
+
+EVALUATOR_COLUMNS: tuple[Column[EvaluatorRow], ...] = (
+    Column("evaluator", "evaluator", Unit.NAME, lambda e: e.evaluator, style=_bold),
+    Column("variant", "variant", Unit.NAME, lambda e: e.variant),
+    Column(
+        "pass_rate",
+        "passed",
+        Unit.RATE,
+        lambda e: e.rate.pass_rate if e.rate.n else None,
+        interval=lambda e: e.rate.pass_rate_ci95,
+    ),
+    Column("pass_rate_ci95", "95% interval", Unit.INTERVAL, lambda e: e.rate.pass_rate_ci95),
+    Column("n", "n", Unit.COUNT, lambda e: e.rate.n, text=lambda e: numbers.results(e.rate)),
+    Column("avg_score", "mean score", Unit.SCORE, _own_score, n=lambda e: e.rate.scored, shown="wide"),
+    Column(
+        "errors",
+        "errors",
+        Unit.COUNT,
+        lambda e: e.rate.errors,
+        shown="if_any",
+        style=_counted_as("error", lambda e: e.rate.errors),
+    ),
+    Column("skipped", "skipped", Unit.COUNT, lambda e: e.rate.skipped, shown="if_any"),
+    Column(
+        "calibration",
+        "calibration",
+        Unit.TEXT,
+        lambda e: e.calibration,
+        shown="wide",
+        style=lambda e: "dim",
+        text=lambda e: numbers.agreement(e.calibration),
+    ),
+)
+
+
+class TrialRow(NamedTuple):
+    """A variant at one `k`, which is a position in the lists of its statistics."""
+
+    variant: str
+    k: int
+    trials: TrialStatistics
+
+
+def trial_rows(variants: Sequence[VariantSummary]) -> list[TrialRow]:
+    """The rows of the variants that ran several times, k = 1 to the number of trials."""
+    return [TrialRow(v.name, k, v.trials) for v in variants if v.trials for k in range(1, v.trials.trials + 1)]
+
+
+def _at(values: Callable[[TrialStatistics], Sequence[Any]]) -> Callable[[TrialRow], Any]:
+    def at(row: TrialRow) -> Any:
+        found = values(row.trials)
+        return found[row.k - 1] if row.k <= len(found) else None  # version 0.1 stored fewer lists
+
+    return at
+
+
+TRIAL_COLUMNS: tuple[Column[TrialRow], ...] = (
+    Column("name", "variant", Unit.NAME, lambda t: t.variant, style=_bold),
+    Column("k", "k", Unit.TEXT, lambda t: t.k),
+    Column("trials.pass_at_k", "pass@k (one of k)", Unit.RATE, _at(lambda t: t.pass_at_k)),
+    Column("trials.pass_at_k_ci95", "95% interval", Unit.INTERVAL, _at(lambda t: t.pass_at_k_ci95), shown="if_any"),
+    Column("trials.pass_hat_k", "pass^k (all of k)", Unit.RATE, _at(lambda t: t.pass_hat_k)),
+    Column("trials.pass_hat_k_ci95", "95% interval", Unit.INTERVAL, _at(lambda t: t.pass_hat_k_ci95), shown="if_any"),
+    Column("trials.cases_by_k", "cases", Unit.COUNT, _at(lambda t: t.cases_by_k or [t.cases] * t.trials)),
+)
+
+COMPARISON_COLUMNS: tuple[Column[VariantDelta], ...] = (
+    Column("variant", "variant", Unit.NAME, lambda d: d.variant, style=_bold),
+    Column(
+        "pass_rate_delta",
+        "pass rate, 95% interval",
+        Unit.POINTS,
+        lambda d: d.pass_rate_delta,
+        interval=lambda d: d.pass_rate_delta_ci95,
+    ),
+    Column("p_value", "p", Unit.PROBABILITY, lambda d: d.p_value),
+    Column("n", "cases", Unit.COUNT, lambda d: d.n),
+    Column("avg_latency_delta_ms", "latency", Unit.DURATION_CHANGE, lambda d: d.avg_latency_delta_ms, shown="wide"),
+    Column(
+        "regressions",
+        "regressions",
+        Unit.CASES,
+        lambda d: d.regressions,
+        style=_counted_as("fail", lambda d: len(d.regressions)),
+    ),
+    Column(
+        "improvements",
+        "improvements",
+        Unit.CASES,
+        lambda d: d.improvements,
+        style=_counted_as("pass", lambda d: len(d.improvements)),
+    ),
+)
+
+
+def _rate_of(side: Side) -> float | None:
+    return side.rate if side.n else None
+
+
+def _direction(change: float) -> str:
+    return "" if change == 0 else "fail" if change < 0 else "pass"
+
+
+RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (
+    Column("variant", "variant", Unit.NAME, lambda c: c.variant, style=_bold),
+    Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
+    Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
+    Column(
+        "delta.pass_rate_delta",
+        "change, 95% interval",
+        Unit.POINTS,
+        lambda c: c.delta.pass_rate_delta,
+        interval=lambda c: c.delta.pass_rate_delta_ci95,
+        style=lambda c: _direction(c.delta.pass_rate_delta),
+    ),
+    Column("delta.p_value", "p", Unit.PROBABILITY, lambda c: c.delta.p_value),
+    Column("delta.n", "cases", Unit.COUNT, lambda c: c.delta.n),
+    Column(
+        "a.avg_latency_ms",
+        "A latency",
+        Unit.DURATION,
+        lambda c: c.a.avg_latency_ms,
+        n=lambda c: c.a.latency_n,
+        shown="wide",
+    ),
+    Column(
+        "b.avg_latency_ms",
+        "B latency",
+        Unit.DURATION,
+        lambda c: c.b.avg_latency_ms,
+        n=lambda c: c.b.latency_n,
+        shown="wide",
+    ),
+    Column("a.avg_cost_usd", "A cost", Unit.MONEY, lambda c: c.a.avg_cost_usd, n=lambda c: c.a.cost_n, shown="wide"),
+    Column("b.avg_cost_usd", "B cost", Unit.MONEY, lambda c: c.b.avg_cost_usd, n=lambda c: c.b.cost_n, shown="wide"),
+)
+
+EVALUATOR_CHANGE_COLUMNS: tuple[Column[EvaluatorComparison], ...] = (
+    Column("evaluator", "evaluator", Unit.NAME, lambda c: c.evaluator, style=_bold),
+    Column("variant", "variant", Unit.NAME, lambda c: c.variant),
+    Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
+    Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
+    Column("rate_delta", "change", Unit.POINTS, lambda c: c.rate_delta, style=lambda c: _direction(c.rate_delta)),
+)
+
+
+def _changes(title: str, unit: Unit, change: Unit) -> tuple[Column[MeasureChange], ...]:
+    return (
+        Column("name", title, Unit.NAME, lambda m: m.name),
+        Column("before", "baseline", unit, lambda m: m.before),
+        Column("after", "current", unit, lambda m: m.after),
+        Column("change", "change", change, lambda m: m.change),
+        Column("n_before", "n before", Unit.COUNT, lambda m: m.n_before),
+        Column("n_after", "n now", Unit.COUNT, lambda m: m.n_after),
+    )
+
+
+RATE_CHANGE_COLUMNS = _changes("evaluator", Unit.RATE, Unit.POINTS)
+MEASURE_CHANGE_COLUMNS = _changes("measure", Unit.NUMBER, Unit.CHANGE)
+
+CORRECTED_RATE_COLUMNS: tuple[Column[CorrectedRate], ...] = (
+    Column("variant", "variant", Unit.NAME, lambda r: r.variant, style=_bold),
+    Column("judge.value", "judge", Unit.RATE, lambda r: r.judge.value, n=lambda r: r.judge.n),
+    Column("corrected", "corrected", Unit.RATE, lambda r: r.corrected, interval=lambda r: r.corrected_ci95),
+    Column("corrected_ci95", "95% interval", Unit.INTERVAL, lambda r: r.corrected_ci95, shown="if_any"),
+    Column("powered", "powered", Unit.RATE, lambda r: r.powered, interval=lambda r: r.powered_ci95),
+    Column("powered_ci95", "95% interval", Unit.INTERVAL, lambda r: r.powered_ci95, shown="if_any"),
+    Column("labels", "labels", Unit.COUNT, lambda r: r.labels),
+)
