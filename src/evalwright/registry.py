@@ -1,21 +1,28 @@
-"""What is there, by kind and name: one table of `"module:attribute"` strings, plus entry points.
+"""What is there, by kind and name: tables of `"module:attribute"` references, and entry points of other packages.
 
 Nothing is imported before it is asked for. Another package adds a name with an entry point in the group
-`evalwright.<kind>`; a name of ours wins over the same name elsewhere.
+`evalwright.<kind>`, a whole suite format in the group `evalwright.formats`; a name of ours wins over the same name
+elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.model.entry import EvaluatorEntry
+from evalwright.model.format import Format, Option, Ref
 
-__all__ = ["FAMILIES", "INTERNAL", "KINDS", "PREMADE", "families", "knows", "load", "names", "package_of"]
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = [
+    "FAMILIES", "INTERNAL", "KINDS", "NATIVE", "PREMADE", "families", "format_of", "formats", "knows", "load", "names",
+    "package_of", "resolve",
+]  # fmt: skip
 
 PREMADE = (
     "AnswerCorrectness", "AnswerRelevancy", "Battle", "ClosedQA", "ContextRelevancy", "EmbeddingSimilarity",
@@ -34,24 +41,21 @@ INTERNAL = frozenset({"in_test", "pixie_app", "test_outcome", "wrap_check"})
 """Names of any kind that are in stored runs only: no file can use them, so lists leave them out."""
 
 KINDS: dict[str, dict[str, str]] = {
-    "dialects": {
-        "agentv": "evalwright.formats.agentv.suite:Agentv",
-        "evalh": "evalwright.formats.native.suite:Evalh",
-        "letta": "evalwright.formats.letta.suite:Letta",
-        "northstar": "evalwright.formats.northstar.suite:Northstar",
-        "pixie": "evalwright.formats.pixie.suite:Pixie",
+    "formats": {
+        "agentv": "evalwright.formats.agentv:FORMAT",
+        "letta": "evalwright.formats.letta:FORMAT",
+        "native": "evalwright.formats.native:FORMAT",
+        "northstar": "evalwright.formats.northstar:FORMAT",
+        "pixie": "evalwright.formats.pixie:FORMAT",
     },
     "targets": {
         "anthropic": "evalwright.targets.chat:Anthropic",
         "cli": "evalwright.targets.command:Command",
-        "agentv": "evalwright.formats.agentv.target:AgentvTarget",
         "docker": "evalwright.targets.docker:container",
         "git_branch": "evalwright.targets.git_branch:git_branch",
         "http": "evalwright.targets.http:Http",
         "in_test": "evalwright.pytest_runs.registered:target",
         "openai_chat": "evalwright.targets.chat:OpenAIChat",
-        "letta_agent": "evalwright.formats.letta.target:LettaAgent",
-        "pixie_app": "evalwright.formats.pixie.target:PixieApp",
         "python_function": "evalwright.targets.python_function:PythonFunction",
         "replay": "evalwright.targets.replay:Replay",
         "subprocess": "evalwright.targets.command:Command",
@@ -59,14 +63,8 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "evaluators": {
         **{name: f"evalwright.formats.pixie.premade:{name}" for name in PREMADE},
-        "criteria_judge": "evalwright.formats.agentv.judges:CriteriaJudge",
         "in_test": "evalwright.pytest_runs.registered:Said",
-        "pixie": "evalwright.formats.pixie.evaluator:PixieEvaluator",
-        "python_grader": "evalwright.formats.letta.functions:PythonGrader",
-        "python_reward": "evalwright.formats.letta.functions:PythonReward",
-        "rubric_checks": "evalwright.formats.agentv.judges:RubricChecks",
         "test_outcome": "evalwright.pytest_runs.registered:TestOutcome",
-        "wrap_check": "evalwright.formats.pixie.evaluator:WrapCheck",
     },
     "embedders": {
         "openai-text-embedding-3-small": "evalwright.evaluators.similarity.embedders:openai_small",
@@ -85,23 +83,18 @@ KINDS: dict[str, dict[str, str]] = {
         "last_turn": "evalwright.evaluators.conversation.extractors:LastTurn",
         "memory_block": "evalwright.evaluators.conversation.extractors:MemoryBlock",
         "pattern": "evalwright.evaluators.conversation.extractors:Pattern",
-        "python_extractor": "evalwright.formats.letta.functions:PythonExtractor",
         "tool_arguments": "evalwright.evaluators.conversation.extractors:ToolArguments",
         "tool_output": "evalwright.evaluators.conversation.extractors:ToolOutput",
     },
     "providers": {},
     "mirrors": {
-        "letta_progress": "evalwright.formats.letta.surface.progress:ProgressMirror",
         "local_files": "evalwright.mirrors.stores:local_files_mirror",
         "otel": "evalwright.mirrors.otel:OpenTelemetry",
         "postgres": "evalwright.mirrors.stores:postgres_mirror",
         "sqlite": "evalwright.mirrors.stores:sqlite_mirror",
         "webhook": "evalwright.mirrors.webhook:Webhook",
     },
-    "exports": {
-        "agentv_results": "evalwright.formats.agentv.result_file:ResultFile",
-        "letta_results": "evalwright.formats.letta.layout:LettaResults",
-    },
+    "exports": {},
     "workspaces": {
         "docker": "evalwright.workspaces.docker:docker_workspace",
         "docker_volume": "evalwright.workspaces.docker:docker_volume",
@@ -120,13 +113,12 @@ KINDS: dict[str, dict[str, str]] = {
         "jsonl": "evalwright.formats.native.datasets:jsonl",
         "yaml": "evalwright.formats.native.datasets:yaml",
     },
-    "formats": {
+    "importers": {
         "openai-messages": "evalwright.importers.openai_messages:OpenAIMessages",
         "openinference": "evalwright.importers.spans:OpenInference",
         "otlp-json": "evalwright.importers.spans:OtlpJson",
     },
     "reports": {
-        "agentv": "evalwright.formats.agentv.report:AgentvResults",
         "html": "evalwright.reports.html:HtmlPage",
         "json": "evalwright.reports.json:Json",
         "junit": "evalwright.reports.junit:JUnit",
@@ -134,8 +126,15 @@ KINDS: dict[str, dict[str, str]] = {
     },
 }
 
+NATIVE = "evalh"
+"""The name under which records know the native format."""
+_STORED = {NATIVE: "native"}
+"""Names in records and older command lines, and the formats' names today."""
+_OF_FORMATS = ("targets", "evaluators", "extractors", "exports", "reports", "mirrors")
+"""Kinds of which formats have tables of their own."""
+
 LABELS = {
-    "dialects": "dialect",
+    "formats": "format",
     "targets": "system adapter",
     "evaluators": "evaluator",
     "embedders": "embedder",
@@ -147,14 +146,17 @@ LABELS = {
     "workspaces": "workspace",
     "enrichers": "trace enricher",
     "datasets": "dataset",
-    "formats": "import format",
+    "importers": "input format",
     "reports": "report format",
 }
 
 
-@cache
-def _plugins(kind: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=f"evalwright.{kind}")}
+def resolve(ref: Ref) -> Any:
+    """What a reference names."""
+    if not isinstance(ref, str):
+        return ref
+    module, _, attribute = ref.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def families() -> dict[str, Mapping[str, EvaluatorEntry]]:
@@ -168,12 +170,12 @@ def _register(family: str) -> Mapping[str, EvaluatorEntry]:
     return register
 
 
-def _place(kind: str, name: str) -> str | None:
+def _place(kind: str, name: str) -> Ref | None:
     """The reference of a name of ours. Opens the registers of evaluators one by one, until one has the name."""
-    place = KINDS[kind].get(name)
+    place: Ref | None = KINDS[kind].get(name)
     if place is None and kind == "evaluators":
-        return next((register[name].ref for register in map(_register, FAMILIES) if name in register), None)
-    return place
+        place = next((register[name].ref for register in map(_register, FAMILIES) if name in register), None)
+    return place or _of_our_formats(kind).get(name)
 
 
 def knows(kind: str, name: str) -> bool:
@@ -184,13 +186,14 @@ def knows(kind: str, name: str) -> bool:
 def names(kind: str) -> list[str]:
     """Every registered name of a kind, ours and other packages', sorted."""
     registers = families().values() if kind == "evaluators" else ()
-    return sorted({*KINDS[kind], *_plugins(kind), *(name for register in registers for name in register)})
+    ours = {*KINDS[kind], *_of_our_formats(kind), *(name for register in registers for name in register)}
+    return sorted({*ours, *_plugins(kind)})
 
 
 def package_of(kind: str, name: str) -> str | None:
     """The other package that a name comes from; None for ours."""
-    point = None if _place(kind, name) else _plugins(kind).get(name)
-    return point.dist.name if point and point.dist else None
+    plugin = None if _place(kind, name) else _plugins(kind).get(name)
+    return plugin.package if plugin is not None else None
 
 
 @cache
@@ -198,16 +201,136 @@ def load(kind: str, name: str) -> Any:
     """The thing registered under `name`. Raises InputError that lists the known names."""
     place = _place(kind, name)
     if place is not None:
-        module, _, attribute = place.partition(":")
-        return getattr(import_module(module), attribute)
-    point = _plugins(kind).get(name)
-    if point is None:
+        return resolve(place)
+    plugin = _plugins(kind).get(name)
+    if plugin is None:
         known = names(kind)
         raise InputError(f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} (registered: {', '.join(known)})")
     try:
-        return point.load()
+        return plugin.load()
+    except InputError:
+        raise
     except Exception as error:
-        package = point.dist.name if point.dist else "a plug-in"
         raise InputError(
-            f"{LABELS[kind]} {name!r} of {package} cannot be loaded: {type(error).__name__}: {error}"
+            f"{LABELS[kind]} {name!r} of {plugin.package} cannot be loaded: {type(error).__name__}: {error}"
         ) from error
+
+
+def format_of(name: str) -> Format:
+    """The format of a name, also of one that records have. Raises InputError that lists the known names."""
+    found: Format = load("formats", _STORED.get(name, name))
+    return found
+
+
+def formats() -> list[Format]:
+    """Every format, ours first. Raises InputError for a plug-in that cannot be loaded."""
+    return [*_our_formats(), *(format_of(name) for name in _plugins("formats") if name not in KINDS["formats"])]
+
+
+@cache
+def _our_formats() -> tuple[Format, ...]:
+    return tuple(map(resolve, KINDS["formats"].values()))
+
+
+@cache
+def _of_our_formats(kind: str) -> dict[str, Ref]:
+    """What our formats add to a kind."""
+    tables = (getattr(found, kind) for found in _our_formats()) if kind in _OF_FORMATS else ()
+    return {name: ref for table in tables for name, ref in table.items()}
+
+
+class _Plugin(NamedTuple):
+    package: str
+    load: Callable[[], Any]
+
+
+@cache
+def _plugins(kind: str) -> dict[str, _Plugin]:
+    """What other packages add to a kind, by name."""
+    if kind == "formats":
+        return {**_adapted(), **_suite_formats()}
+    if kind == "importers":
+        return {**_older_importers(), **_points(kind)}
+    return {**_of_plugin_formats(kind), **_points(kind)}
+
+
+def _points(kind: str) -> dict[str, _Plugin]:
+    return {point.name: _Plugin(_package(point), point.load) for point in _entry_points(kind)}
+
+
+def _suite_formats() -> dict[str, _Plugin]:
+    return {
+        point.name: _Plugin(_package(point), partial(_named, point))
+        for point in _entry_points("formats")
+        if not _is_importer(point)
+    }
+
+
+def _older_importers() -> dict[str, _Plugin]:
+    return {p.name: _Plugin(_package(p), p.load) for p in _entry_points("formats") if _is_importer(p)}
+
+
+def _is_importer(point: EntryPoint) -> bool:
+    """The group `evalwright.formats` had input formats of `import` before there was `Format`."""
+    try:
+        return not isinstance(point.load(), Format)
+    except Exception:  # whatever another package raises when it is imported: `load` says it
+        return False
+
+
+def _named(point: EntryPoint) -> Format:
+    found: Format = point.load()
+    if found.name != point.name:
+        raise ValueError(f"its name is {found.name!r}, that of its entry point {point.name!r}")
+    return found
+
+
+@cache
+def _entry_points(kind: str) -> tuple[EntryPoint, ...]:
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=f"evalwright.{kind}"))
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "a plug-in"
+
+
+def _of_plugin_formats(kind: str) -> dict[str, _Plugin]:
+    """What formats of other packages add to a kind; one that cannot be loaded adds nothing."""
+    found: dict[str, _Plugin] = {}
+    for name, plugin in _plugins("formats").items() if kind in _OF_FORMATS else ():
+        try:
+            table = getattr(load("formats", name), kind)
+        except InputError:
+            continue
+        for inner, ref in table.items():
+            found[inner] = _Plugin(plugin.package, partial(resolve, ref))
+    return found
+
+
+def _adapted() -> dict[str, _Plugin]:
+    """The classes of the group `evalwright.dialects`, where formats were registered before `Format` was there."""
+    return {
+        point.name: _Plugin(_package(point), partial(_format_of_class, point)) for point in _entry_points("dialects")
+    }
+
+
+def _format_of_class(point: EntryPoint) -> Format:
+    """A class with `detects`, `load`, and perhaps `options` and `reads_folders` as a format."""
+    from inspect import getdoc
+
+    kind = point.load()
+    known = {option.keyword: option for found in _our_formats() for option in found.options}
+    return Format(
+        name=point.name,
+        title=point.name,
+        summary=(getdoc(kind) or "").partition("\n")[0],
+        suffixes=(),
+        detects=lambda path, head: kind().detects(path, head),
+        load=lambda *given, **options: kind().load(*given, **options),
+        options=tuple(
+            known.get(option) or Option(("--" + option.replace("_", "-"),)) for option in getattr(kind, "options", ())
+        ),
+        reads_folders=getattr(kind, "reads_folders", False),
+    )

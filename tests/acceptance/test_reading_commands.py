@@ -174,10 +174,11 @@ def test_list_of_a_folder_without_runs_says_so(made: Project) -> None:
     [
         ("evaluators", "contains_text"),
         ("targets", "python_function"),
-        ("dialects", "evalh"),
+        ("formats", "letta"),
+        ("dialects", "native"),
         ("stores", "local_files"),
         ("datasets", "jsonl"),
-        ("formats", "openai-messages"),
+        ("importers", "openai-messages"),
         ("reports", "markdown"),
     ],
 )

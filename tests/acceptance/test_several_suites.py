@@ -49,7 +49,7 @@ def test_files_in_which_no_case_fits_are_left_out(both: Project) -> None:
     ("arguments", "said"),
     [
         ([".", "--case", "zzz"], "no case fits zzz"),
-        (["one/*.toml"], "leads to no suite"),
+        (["one/*.toml"], "contains no suite"),
         (["one", "gone"], "gone"),
         (["one", "deep", "--retry-only-failed", "x"], "one suite"),
         (["one", "deep", "--output", "x"], "--output takes one suite"),
@@ -69,7 +69,7 @@ def test_mistakes_of_all_are_told_before_anything_runs(both: Project) -> None:
 
 
 def test_what_fits_no_format_is_named(both: Project) -> None:
-    assert "notes.yaml is passed over" in both.evalwright("validate", ".").err
+    assert "notes.yaml: format not recognised" in both.evalwright("validate", ".").err
 
 
 def test_copies_of_suites_in_stored_runs_are_no_suites(both: Project) -> None:

@@ -56,9 +56,6 @@ ROOMS = {
     "pytest_plugin": f"{BELOW_RUN} run pytest_runs",
 }
 for home, more in {
-    "formats.detection": f"{' '.join(LOWER)} formats.agentv formats.northstar",
-    "formats.loading": "formats.detection formats.agentv",
-    "formats.discovery": "formats.agentv",
     "formats.letta": "letta",
 }.items():  # until a format is one object
     ROOMS[home] = f"{ROOMS.get(home, '')} {more}"

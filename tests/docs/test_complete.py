@@ -17,7 +17,7 @@ from evalwright.formats.native.file import EvalFile
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES_OF_KIND = {
-    "dialects": ["eval-yaml.md", "letta.md", "agentv.md", "northstar.md", "pixie.md"],
+    "formats": ["eval-yaml.md", "letta.md", "agentv.md", "northstar.md", "pixie.md"],
     "targets": ["targets.md", "letta.md", "agentv.md", "pixie.md", "pytest.md"],
     "embedders": ["judges.md"],
     "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md", "northstar.md", "pixie.md", "pytest.md"],
@@ -29,7 +29,7 @@ PAGES_OF_KIND = {
     "enrichers": ["mirrors.md"],
     "workspaces": ["workspaces.md"],
     "datasets": ["datasets.md"],
-    "formats": ["import.md"],
+    "importers": ["import.md"],
     "reports": ["command-line.md"],
 }
 

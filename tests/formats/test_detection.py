@@ -16,17 +16,18 @@ def test_an_eval_yaml_is_known_by_its_keys(tmp_path: Path) -> None:
 
 def test_a_file_of_no_format_is_told_the_formats(tmp_path: Path) -> None:
     path = write(tmp_path, "hello: world\n")
-    assert "--dialect, of agentv, evalh" in str(refusal(lambda: load_suite(path)))
+    assert "format not recognised; pass --format (agentv, letta, native" in str(refusal(lambda: load_suite(path)))
 
 
-def test_a_named_dialect_wins(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["native", "evalh"])
+def test_a_named_format_wins(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, "hello: world\n")
-    assert "hello  unknown key" in str(refusal(lambda: load_suite(path, "evalh")))
+    assert "hello  unknown key" in str(refusal(lambda: load_suite(path, name)))
 
 
-def test_an_unknown_dialect_is_told_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_format_is_told_the_known_ones(tmp_path: Path) -> None:
     path = write(tmp_path, SOUND)
-    assert "evalh" in str(refusal(lambda: load_suite(path, "evahl")))
+    assert 'did you mean "native"' in str(refusal(lambda: load_suite(path, "nativ")))
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "a" * 5000, "nul\0byte"])

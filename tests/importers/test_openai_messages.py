@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from evalwright.errors import InputError
 from evalwright.files.yaml import load
-from evalwright.formats.native.suite import Evalh
+from evalwright.formats.loading import load_suite
 from evalwright.importers.openai_messages import ImportResult, import_file
 from evalwright.model.trace import Trace
 from evalwright.run.start import RunOptions, run_suite
@@ -234,7 +234,7 @@ def test_the_suite_replays_and_its_verdicts_follow_the_reward(tmp_path: Path) ->
         for trial in (0, 1)
     ]
     imported(tmp_path, records)
-    outcome = run_suite(Evalh().load(tmp_path / "out" / "eval.yaml", {}), RunOptions(out=tmp_path / "runs"))
+    outcome = run_suite(load_suite(tmp_path / "out" / "eval.yaml"), RunOptions(out=tmp_path / "runs"))
     statistics = outcome.summary.variants[0].trials
     assert statistics is not None
     assert statistics.pass_hat_k == [0.75, 0.5]
@@ -243,7 +243,7 @@ def test_the_suite_replays_and_its_verdicts_follow_the_reward(tmp_path: Path) ->
 @pytest.mark.parametrize("mapping", [None, {"actions": "actions"}])
 def test_the_suite_without_rewards_runs_as_it_is(tmp_path: Path, mapping: dict[str, str] | None) -> None:
     imported(tmp_path, [{"id": "c", "messages": HELLO, "actions": []}], mapping)
-    outcome = run_suite(Evalh().load(tmp_path / "out" / "eval.yaml", {}), RunOptions(out=tmp_path / "runs"))
+    outcome = run_suite(load_suite(tmp_path / "out" / "eval.yaml"), RunOptions(out=tmp_path / "runs"))
     assert outcome.exit_code == 0
 
 

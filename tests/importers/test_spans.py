@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError
-from evalwright.formats.native.suite import Evalh
+from evalwright.formats.loading import load_suite
 from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.spans import OpenInference, OtlpJson
 from evalwright.run.start import RunOptions, run_suite
@@ -295,7 +295,7 @@ def judged(tmp_path):
     shielded = {"input.value": "Where?", "output.value": "__REDACTED__"}
     hidden = {**span(1, "ask", shielded), "traceId": "ad" * 16}
     imported(tmp_path, exported(span(1, "ask"), model_call("messages"), silent, wordless, hidden, failed))
-    suite = Evalh().load(tmp_path / "out" / "eval.yaml", {})
+    suite = load_suite(tmp_path / "out" / "eval.yaml")
     outcome = run_suite(suite, RunOptions(out=tmp_path / "runs"))
     return outcome.summary.variants[0]
 
@@ -353,7 +353,7 @@ def read(folder: Path, text: str) -> str:
             kind.import_file(source, out)
         except InputError:
             continue
-        list(Evalh().load(out / "eval.yaml", {}).cases)
+        list(load_suite(out / "eval.yaml").cases)
     return "read or refused"
 
 

@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("evalwright.cli.inspect:command", "Show the traces of a run and what the evaluators said."),
     "report": ("evalwright.cli.report:command", "Write a report of a run: Markdown or JSON."),
     "validate": ("evalwright.cli.validate:command", "Check a suite and its dataset without running anything."),
-    "list": ("evalwright.cli.list:command", "List evaluators, targets, dialects, ... or stored runs."),
+    "list": ("evalwright.cli.list:command", "List evaluators, targets, formats, ... or stored runs."),
     "import": ("evalwright.cli.import_:command", "Make a suite of recorded conversations."),
     "convert": ("evalwright.cli.convert:command", "Write a suite anew in another format."),
     "pixie": ("evalwright.cli.pixie:command", "Run, make and check datasets of instrumented applications."),

@@ -24,7 +24,7 @@ __all__ = ["command"]
 def command(file: Path, format_: str, out: Path | None, pairs: tuple[str, ...], mapping: Path | None) -> int:
     """Write a suite that replays and judges the recorded conversations or exported spans in FILE.
 
-    `evalwright list formats` names the formats. Parts of conversations that can be mapped: id, trial, messages,
+    `evalwright list importers` names the formats. Parts of conversations that can be mapped: id, trial, messages,
     actions, reward, started_at, finished_at, records, metadata.NAME and extra.NAME.
     """
     import shlex
@@ -36,7 +36,7 @@ def command(file: Path, format_: str, out: Path | None, pairs: tuple[str, ...], 
 
     stated = {**(read_mapping(mapping) if mapping else {}), **pairs_to_mapping(pairs)}
     folder = out or Path(f"{file.stem}-suite")
-    result = registry.load("formats", format_).import_file(file, folder, stated)
+    result = registry.load("importers", format_).import_file(file, folder, stated)
     trials = f", at most {counted(result.trials, 'trial')} each" if result.trials > 1 else ""
     say([f"{counted(result.cases, 'case')}, {counted(result.traces, 'recording')}{trials}", *result.notes])
     say(f"wrote {harmless(str(path))}" for path in result.files)

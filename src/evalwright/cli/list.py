@@ -6,18 +6,30 @@ import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
 from evalwright import registry
 from evalwright.errors import InputError
+from evalwright.model.format import Format
 from evalwright.reports.table import Styled, Table
 
 __all__ = ["command"]
 
 
-@click.command("list", short_help="List evaluators, targets, dialects, ... or stored runs.")
-@click.argument("kind", type=click.Choice([*registry.KINDS, "runs"]))
+class _Kind(click.Choice[str]):
+    """A kind of registered names, or `runs`; `dialects` is the older word for formats."""
+
+    def __init__(self) -> None:
+        super().__init__([*registry.KINDS, "runs"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return super().convert("formats" if value == "dialects" else value, param, ctx)
+
+
+@click.command("list", short_help="List evaluators, targets, formats, ... or stored runs.")
+@click.argument("kind", type=_Kind())
 @click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
 def command(kind: str, folder: Path) -> int:
     """List what there is of a KIND, or the runs in FOLDER (default: runs), oldest first."""
@@ -41,6 +53,8 @@ def _first_line(kind: str, name: str) -> str:
         thing = registry.load(kind, name)
     except InputError as error:
         return str(error)
+    if isinstance(thing, Format):
+        return thing.summary
     document = inspect.getdoc(thing) or ""
     return document.partition("\n")[0]
 

@@ -27,7 +27,7 @@ quiet: Callable[[F], F] = click.option(
     "--quiet", "-q", is_flag=True, help="Print the run folder only, and no progress."
 )
 dialect: Callable[[F], F] = click.option(
-    "--dialect", metavar="NAME", help="Read the suite as this dialect instead of detecting it."
+    "--format", "--dialect", "dialect", metavar="NAME", help="Read the suite as this format instead of detecting it."
 )
 
 

@@ -104,7 +104,7 @@ def command(
         return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=given)
 
     found = suite_files(paths, dialect)
-    tell(f"{path} is passed over: it fits no format" for path in found.passed_over)
+    tell(f"skipped {path}: format not recognised" for path in found.passed_over)
     if len(found.files) > 1 and (retried is not None or of_format["output"] is not None):
         raise click.UsageError(f"{'--output' if retried is None else '--retry-only-failed'} takes one suite")
     if len(found.files) > 1:

@@ -6,25 +6,19 @@ import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from evalwright import registry
 from evalwright.errors import InputError, Problem
-from evalwright.formats.agentv.file import lines_beside
-from evalwright.formats.loading import fitting
-
-if TYPE_CHECKING:
-    from evalwright.formats.agentv.messages import Files
+from evalwright.formats.loading import fitting, suite_beside
+from evalwright.formats.shared.folders import files_below
+from evalwright.model.format import Format, Repository
+from evalwright.registry import format_of, formats, resolve
 
 __all__ = ["Found", "suite_files"]
 
 _YAML = (".yaml", ".yml")
-_SUFFIXES = (*_YAML, ".jsonl")
-_IGNORED = ("node_modules", ".git")
-_BESIDE = ("targets", "config")
-"""Files of a repository of AgentEvals that hold no cases."""
-_OF_RUN = "config_hash.txt"
-"""A folder with this file holds a run, and a copy of its suite (specification evalh: run folder)."""
+_NOT_SEARCHED = (".json",)
+"""Most JSON files in a folder are no suites: those that are must be named."""
 
 
 class Found(NamedTuple):
@@ -35,24 +29,19 @@ class Found(NamedTuple):
 
 
 def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
-    """The suites of files, folders and globs; of the latter two those that fit a format, or the given dialect.
+    """The suites of files, folders and globs; of the latter two those that fit a format, or the given one.
 
-    Folders are gone through to the bottom, apart from hidden ones, `node_modules` and stored runs. Of AgentEvals files
-    in folders only those count that the `eval_patterns` of their repository name, where it has some, in hidden folders
-    too. Without paths, the repository's folder is meant where it has some. Raises InputError for a glob or folder that
-    leads to no suite; what a file holds is not looked at.
+    Folders are gone through to the bottom, apart from hidden ones, `node_modules` and stored runs. Where a repository
+    says which of a format's files are suites, only those count, in hidden folders too. Without paths, the folder of
+    such a repository is meant. Raises InputError for a glob or folder that contains no suite; what a file holds is
+    not looked at.
     """
-    if not paths:
-        repository = _with_patterns(Path.cwd())
-        if repository is None:
-            raise InputError("Missing argument 'PATH...': no .agentv/config.yaml here or above has eval_patterns")
-        paths = [repository.root]
     found = Found([], [])
     problems = []
-    for path in paths:
+    for path in paths or [_repository_here()]:
         files, passed_over = _meant(path, dialect)
         if not files:
-            problems.append(Problem(str(path), "leads to no suite"))
+            problems.append(Problem(str(path), "contains no suite"))
         found.files.extend(files)
         found.passed_over.extend(passed_over)
     if problems:
@@ -60,52 +49,54 @@ def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
     return Found(list(dict.fromkeys(found.files)), list(dict.fromkeys(found.passed_over)))
 
 
+def _repository_here() -> Path:
+    for _, repository in _repositories(Path.cwd()):
+        return repository.root
+    raise InputError("Missing argument 'PATH...': no repository here or above says which suites it has")
+
+
 def _meant(path: Path, dialect: str | None) -> Found:
+    suffixes = _searched()
     if not os.path.lexists(path) and glob.has_magic(str(path)):
         matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - takes absolute patterns too
-        files = [file for match in matches for file in (_below(match) if match.is_dir() else [match])]
-        return _sorted_out((file for file in files if file.suffix in _SUFFIXES), dialect)
-    reads_folders = dialect is not None and getattr(registry.load("dialects", dialect), "reads_folders", False)
+        files = [file for match in matches for file in (files_below(match, suffixes) if match.is_dir() else [match])]
+        return _sorted_out((file for file in files if file.suffix in suffixes), dialect)
+    reads_folders = dialect is not None and format_of(dialect).reads_folders
     if reads_folders or not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name too long
         return Found([path], [])
-    repository = _with_patterns(path)
-    found = _sorted_out(_below(path), dialect)
-    return found if repository is None else _with_evals(found, path, repository, dialect)
+    found = _sorted_out(files_below(path, suffixes), dialect)
+    for rules_of, repository in _repositories(path):
+        found = _selected(found, path, rules_of, repository, dialect)
+    return found
 
 
-def _with_patterns(folder: Path) -> Files | None:
-    """The repository of a folder, if its `.agentv/config.yaml` says which files are evals."""
-    from evalwright.formats.agentv.messages import Files
-
-    repository = Files(folder.resolve())
-    return repository if repository.config.evals is not None else None
+def _searched() -> frozenset[str]:
+    """The suffixes of the files that folders are searched for."""
+    return frozenset({*_YAML, *(suffix for one in formats() for suffix in one.suffixes)} - {*_NOT_SEARCHED})
 
 
-def _with_evals(found: Found, folder: Path, repository: Files, dialect: str | None) -> Found:
-    """What was found, of AgentEvals files only those that their repository names."""
-    others = [file for file in found.files if file.stem in _BESIDE or fitting(file) != ["agentv"]]
-    named = [file for file in _below(folder, hidden=True) if repository.is_eval(file.resolve())]
-    return Found(sorted({*others, *_sorted_out(named, dialect).files}), found.passed_over)
+def _repositories(folder: Path) -> Iterator[tuple[Format, Repository]]:
+    """The rules of the repository that a folder is in, by the format that has them."""
+    for one in formats():
+        if one.repository is not None and (repository := resolve(one.repository)(folder)) is not None:
+            yield one, repository
 
 
-def _below(folder: Path, *, hidden: bool = False) -> Iterator[Path]:
-    def is_left_out(name: str) -> bool:
-        return name in _IGNORED or (name.startswith(".") and not hidden)
-
-    for place, folders, names in os.walk(folder):
-        if _OF_RUN in names:
-            folders.clear()
-            continue
-        folders[:] = sorted(name for name in folders if not is_left_out(name))
-        yield from (Path(place, n) for n in sorted(names) if n.endswith(_SUFFIXES) and not is_left_out(n))
+def _selected(found: Found, folder: Path, rules_of: Format, repository: Repository, dialect: str | None) -> Found:
+    """What was found, of one format's files only those that its rules select."""
+    own = [file for file in found.files if fitting(file) == [rules_of]]
+    others = [file for file in found.files if file not in own]
+    selected = repository.select(folder, own)
+    return Found(sorted({*others, *_sorted_out(selected, dialect).files}), found.passed_over)
 
 
 def _sorted_out(files: Iterable[Path], dialect: str | None) -> Found:
+    wanted = None if dialect is None else format_of(dialect)
     found = Found([], [])
     for file in files:
-        formats = fitting(file)
-        if dialect in formats if dialect is not None else formats:
+        fits = fitting(file)
+        if wanted in fits if wanted is not None else fits:
             found.files.append(file)
-        elif file.suffix in _YAML and lines_beside(file) is None:
+        elif file.suffix in _YAML and suite_beside(file) is None:
             found.passed_over.append(file)
     return found

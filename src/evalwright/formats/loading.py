@@ -1,18 +1,20 @@
-"""Eval formats: one module each, from a user's files to a suite."""
+"""From a user's file to a suite: which format it is of, and reading it as that."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
+from evalwright.model.format import Format
+from evalwright.registry import format_of, formats, names, resolve
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["fitting", "load_suite"]
+__all__ = ["detected", "fitting", "load_suite", "suite_beside"]
 
 _FOR_ALL = ("target", "trials")
 """Options that every format takes."""
@@ -32,58 +34,56 @@ def load_suite(
     traces, its systems are not built and its dataset may be missing. `options` are those of the suite's format.
     Raises InputError with every problem.
     """
-    from evalwright import registry
     from evalwright.files.collector import collector_paused
 
-    takes_folders = dialect is not None and getattr(registry.load("dialects", dialect), "reads_folders", False)
+    takes_folders = dialect is not None and format_of(dialect).reads_folders
     is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a name too long
     if not is_file and not (takes_folders and os.path.isdir(path)):  # noqa: PTH112
         what = "is a folder, expected a file" if os.path.isdir(path) else "does not exist"  # noqa: PTH112
         raise InputError(Problem(str(path), what))
     with collector_paused():
-        name = dialect or _detected(path)
-        reader = registry.load("dialects", name)()
-        given = _understood(name, getattr(reader, "options", ()), options or {})
-        suite: Suite = reader.load(path, variables or {}, to_run=to_run, **given)
+        found = format_of(dialect) if dialect is not None else detected(path)
+        given = _understood(found, options or {})
+        suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
     return suite
 
 
-def _understood(dialect: str, known: Collection[str], options: Mapping[str, Any]) -> dict[str, Any]:
+def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
     """Those that were given. Whether one of `_FOR_ALL` is read with the suite is the format's."""
-    given = {name: value for name, value in options.items() if value not in (None, False, ())}
+    known = {option.keyword for option in found.options}
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
     foreign = [name for name in given if name not in known and name not in _FOR_ALL]
     if foreign:
         named = ", ".join("--" + name.replace("_", "-") for name in foreign)
-        raise InputError(f"{named}: not an option of the format {dialect}")
+        raise InputError(f"{named}: not an option of the format {found.name}")
     return {name: value for name, value in given.items() if name in known}
 
 
-def fitting(path: Path) -> list[str]:
-    """The dialects that a file's keys show."""
-    from evalwright import registry
-    from evalwright.formats.detection import DETECTORS
-
+def fitting(path: Path) -> list[Format]:
+    """The formats that a file's suffix and keys show."""
     head = _head(path)
-
-    def fits(name: str) -> bool:
-        detects = DETECTORS.get(name) or registry.load("dialects", name)().detects
-        return bool(detects(path, head))
-
-    return list(filter(fits, registry.names("dialects")))
+    suffix = path.suffix.lower()
+    asked = (one for one in formats() if not one.suffixes or suffix in one.suffixes)
+    return [one for one in asked if resolve(one.detects)(path, head)]
 
 
-def _detected(path: Path) -> str:
-    from evalwright import registry
-
+def detected(path: Path) -> Format:
+    """The one format that a file is of. Raises InputError, in which the known formats are listed."""
     found = fitting(path)
     if len(found) == 1:
         return found[0]
     if not found and path.suffix == ".json":
         _must_be_json(path)
-    if not found and path.suffix == ".yaml":
-        _must_be_no_sidecar(path)
-    said = f"fits several formats ({', '.join(found)})" if found else "fits no known format"
-    raise InputError(Problem(str(path), f"{said}: name one with --dialect, of {', '.join(registry.names('dialects'))}"))
+    if not found and (suite := suite_beside(path)) is not None:
+        raise InputError(Problem(str(path), f"belongs to the cases in {suite.name}: name that file instead"))
+    said = f"fits several formats ({', '.join(one.name for one in found)})" if found else "format not recognised"
+    raise InputError(Problem(str(path), f"{said}; pass --format ({', '.join(names('formats'))})"))
+
+
+def suite_beside(path: Path) -> Path | None:
+    """The suite that a file only completes."""
+    places = (resolve(one.sidecar_of)(path) for one in formats() if one.sidecar_of is not None)
+    return next((place for place in places if place is not None), None)
 
 
 def _must_be_json(path: Path) -> None:
@@ -95,13 +95,6 @@ def _must_be_json(path: Path) -> None:
         raise InputError(Problem(str(path), f"broken JSON: {error}", getattr(error, "lineno", None))) from error
 
 
-def _must_be_no_sidecar(path: Path) -> None:
-    from evalwright.formats.agentv.file import lines_beside
-
-    if (lines := lines_beside(path)) is not None:
-        raise InputError(Problem(str(path), f"belongs to the cases in {lines.name}: name that file instead"))
-
-
 def _head(path: Path) -> Mapping[str, Any]:
     """The top-level mapping of a YAML or JSON file, empty for anything else."""
     from evalwright.files import yaml
@@ -109,9 +102,9 @@ def _head(path: Path) -> Mapping[str, Any]:
     if path.suffix not in (".yaml", ".yml", ".json"):
         return {}
     try:
-        value = yaml.load(path, "native").value if path.suffix == ".json" else yaml.top_level(path)
+        value = yaml.load(path).value if path.suffix == ".json" else yaml.top_level(path)
     except InputError:
-        # a file with mistakes is still the file that its name says: its dialect tells them
+        # a file with mistakes is still the file that its name says: the native format reports them
         return {"eval": {}} if path.suffix in (".yaml", ".yml") else {}
     if value is None:
         return {"eval": {}}

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.files import yaml
 from evalwright.formats.letta.rows import row_of
-from evalwright.formats.letta.suite import Letta
+from evalwright.formats.letta.suite import read
 from evalwright.formats.letta.surface.progress import LISTENER, Listener, ProgressStyle
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import Plugin
@@ -58,7 +58,7 @@ class SuiteSpec:
     def load(self, **options: Any) -> Suite:
         """Raises InputError for a suite that cannot be run."""
         document = yaml.parse(yaml.dump(self._data).encode(), str(self._file), "native")
-        return Letta().read(self._file, document, {}, **options)
+        return read(self._file, document, {}, **options)
 
 
 class Runner:

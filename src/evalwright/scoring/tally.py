@@ -20,7 +20,7 @@ from evalwright.model.summary import (
 from evalwright.scoring.counts import VariantCount
 from evalwright.scoring.deltas import Trials, delta
 from evalwright.scoring.facts import ResultLike, TraceLike
-from evalwright.scoring.totals import Aggregate, aggregate_of
+from evalwright.scoring.totals import Totals, totals_of
 from evalwright.statistics.proportions import wilson
 from evalwright.statistics.trials import share_at_k, share_hat_k
 
@@ -34,9 +34,9 @@ class Tally:
     it memory does not grow with the number of cells.
     """
 
-    def __init__(self, variants: Iterable[str], *, by_case: bool, aggregate: Aggregate | None = None) -> None:
+    def __init__(self, variants: Iterable[str], *, by_case: bool, totals: Totals | None = None) -> None:
         self._by_case = by_case
-        self._aggregate = aggregate
+        self._totals = totals
         self._variants = {name: VariantCount(by_case) for name in variants}
 
     @classmethod
@@ -46,7 +46,7 @@ class Tally:
         return cls(
             [variant.name for variant in plan.variants],
             by_case=by_case or repeated or len(plan.variants) > 1,
-            aggregate=aggregate_of(plan),
+            totals=totals_of(plan),
         )
 
     @property
@@ -66,15 +66,15 @@ class Tally:
         if variant is None:
             variant = self._variants[trace.variant_name] = VariantCount(self._by_case)
         variant.add(trace, results, status)
-        if self._aggregate is not None:
-            self._aggregate.add(trace, results, status, score)
+        if self._totals is not None:
+            self._totals.add(trace, results, status, score)
 
     def merge(self, other: Tally) -> None:
         """Add the count of another share of the same run."""
         for name, theirs in other._variants.items():
             self._variants.setdefault(name, VariantCount(self._by_case)).merge(theirs)
-        if self._aggregate is not None:
-            self._aggregate.merge(other._aggregate)
+        if self._totals is not None:
+            self._totals.merge(other._totals)
 
     def summary(self, plan: Plan, finished_at: datetime) -> RunSummary:
         """The numbers of the run so far; `partial` while cells of the plan are missing."""
@@ -95,8 +95,8 @@ class Tally:
             cells_total=cells,
             cells_missing=missing,
         )
-        if self._aggregate is not None:
-            self._aggregate.finish(summary)
+        if self._totals is not None:
+            self._totals.finish(summary)
         return summary
 
     def _rollups(self) -> list[EvaluatorRollup]:

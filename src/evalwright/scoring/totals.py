@@ -1,29 +1,25 @@
-"""The numbers that an original system would give for a run, and the gates of whole runs: one kind for each dialect."""
+"""The numbers that an original system would give for a run, and the gates of whole runs: those of the run's format."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from importlib import import_module
 from typing import Any, Protocol
 
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import RunSummary
+from evalwright.registry import NATIVE, format_of, resolve
 from evalwright.scoring.facts import ResultLike, TraceLike
 
-__all__ = ["Aggregate", "aggregate_of"]
-
-_KINDS: dict[str, str] = {
-    "agentv": "evalwright.formats.agentv.totals:AgentvAggregate",
-    "letta": "evalwright.formats.letta.totals:LettaAggregate",
-    "northstar": "evalwright.formats.northstar.totals:NorthstarAggregate",
-    "pixie": "evalwright.formats.pixie.totals:PixieAggregate",
-}
-"""Dialect to `module:class`; the class is called with the plan."""
+__all__ = ["Totals", "totals_of"]
 
 
-class Aggregate(Protocol):
-    """Counts cells one by one, like the tally that holds it; counts of shares of a run add up. Picklable."""
+class Totals(Protocol):
+    """Counts cells one by one, like the tally that holds it; counts of shares of a run add up. Picklable.
+
+    Registered as a callable `(plan) -> Totals | None` in `Format.totals`. One that decides gates of the kind `reward`
+    says so by an attribute `rewards = True`.
+    """
 
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
@@ -37,13 +33,8 @@ class Aggregate(Protocol):
         """Put `native` and `gate` into the summary."""
 
 
-def aggregate_of(plan: Plan) -> Aggregate | None:
-    """The empty aggregate of a plan's format; of the native one, that of its gate if it has one."""
-    place = _KINDS.get(plan.totals or plan.dialect)
-    if place is None:
-        if plan.gate is None:
-            return None
-        place = "evalwright.formats.native.totals:GateAggregate"
-    module, _, name = place.partition(":")
-    made: Aggregate = getattr(import_module(module), name)(plan)
+def totals_of(plan: Plan) -> Totals | None:
+    """The empty totals of a plan's format; those of the native one, its gate, where a format has none of its own."""
+    ref = format_of(plan.totals or plan.dialect).totals or format_of(NATIVE).totals
+    made: Totals | None = None if ref is None else resolve(ref)(plan)
     return made

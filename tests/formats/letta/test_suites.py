@@ -382,7 +382,7 @@ def test_mistakes_are_told_with_their_place(project, old, new, key):
 
 def test_other_formats_refuse_options_of_this_one(project):
     (project / "eval.yaml").write_text("eval: {name: x}\n")
-    with pytest.raises(InputError, match="--cached: not an option of the format evalh"):
+    with pytest.raises(InputError, match="--cached: not an option of the format native"):
         load_suite(project / "eval.yaml", options={"cached": project})
 
 

@@ -65,7 +65,7 @@ def test_numbers_that_are_none_are_kept_as_text_and_noted(tmp_path: Path) -> Non
 
 
 def test_other_records_are_not_taken_for_conversations(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="fits no known format"):
+    with pytest.raises(InputError, match="format not recognised"):
         load_suite(written(tmp_path, {**GOOD, "other": 1}))
 
 

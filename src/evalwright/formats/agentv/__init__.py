@@ -1,1 +1,36 @@
-"""Targets and judges of AgentEvals files: what their providers do when a run asks them."""
+"""AgentV: files of evalcases in YAML or JSON Lines (AgentEvals)."""
+
+from evalwright.model.format import Format, Judging, Option
+
+__all__ = ["FORMAT"]
+
+FORMAT = Format(
+    name="agentv",
+    title="AgentV",
+    summary="Cases with rubrics and assertions, in YAML or JSON Lines.",
+    docs="docs/agentv.md",
+    suffixes=(".yaml", ".yml", ".json", ".jsonl"),
+    detects="evalwright.formats.agentv.detection:detects",
+    load="evalwright.formats.agentv.suite:load",
+    options=(
+        Option(("--target",), metavar="NAME", help="Evaluate this target of the targets file."),
+        Option(("--targets",), "path", metavar="FILE", help="File that defines the targets."),
+        Option(("--agent-timeout",), "float", minimum=0.001, metavar="S", help="Seconds per attempt."),
+        Option(("--max-retries",), "int", minimum=0, metavar="N", help="Attempts after a timeout."),
+        Option(("--workers",), "int", minimum=1, maximum=50, metavar="N", help="Cases at the same time."),
+        Option(("--threshold",), "float", minimum=0, maximum=1, metavar="F", help="Minimum score to pass."),
+        Option(("--output", "-o"), "path", metavar="FILE", help="Also write the original's result file.", writes=True),
+        Option(("--output-format",), "choice", ("jsonl", "json", "junit", "html"), help="The format of --output."),
+    ),
+    targets={"agentv": "evalwright.formats.agentv.target:AgentvTarget"},
+    evaluators={
+        "criteria_judge": "evalwright.formats.agentv.judges:CriteriaJudge",
+        "rubric_checks": "evalwright.formats.agentv.judges:RubricChecks",
+    },
+    exports={"agentv_results": "evalwright.formats.agentv.result_file:ResultFile"},
+    reports={"agentv": "evalwright.formats.agentv.report:AgentvResults"},
+    sidecar_of="evalwright.formats.agentv.detection:lines_beside",
+    repository="evalwright.formats.agentv.discovery:repository_of",
+    totals="evalwright.formats.agentv.totals:AgentvTotals",
+    judging=Judging(concurrent=False, on_errored_trace="skip"),
+)

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem
 from evalwright.files.collector import collector_paused
 from evalwright.formats.agentv.assertions import Evaluators, Spec, unique
-from evalwright.formats.agentv.file import OUTCOMES, EvalFile, texts_in
+from evalwright.formats.agentv.detection import OUTCOMES
+from evalwright.formats.agentv.file import EvalFile, texts_in
 from evalwright.formats.agentv.messages import (
     Files,
     chat_of,

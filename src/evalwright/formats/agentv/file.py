@@ -13,9 +13,8 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
 
-__all__ = ["OUTCOMES", "EvalFile", "first_line", "is_case", "lines_beside", "read_file", "texts_in"]
+__all__ = ["EvalFile", "read_file", "texts_in"]
 
-OUTCOMES = ("expected_outcome", "criteria", "outcome")
 _HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
     "assertions", "tags", "author", "license", "category",
@@ -132,25 +131,6 @@ def read_file(path: Path) -> EvalFile:
         return _json_lines(path) if path.suffix.lower() == ".jsonl" else _yaml(path)
     except InputError as error:
         raise InputError([_with_line(problem) for problem in error.problems], error.headline) from error
-
-
-def first_line(path: Path) -> Any:
-    """The first line of a file of JSON Lines, None when there is none or it is no JSON."""
-    try:
-        return next((json.loads(line) for _, line in lines_of(path)), None)
-    except (ValueError, RecursionError):
-        return None
-
-
-def is_case(record: Any) -> bool:
-    """Whether a line is a case: one with mistakes in it is told those."""
-    return isinstance(record, dict) and "id" in record and any(key in record for key in OUTCOMES)
-
-
-def lines_beside(sidecar: Path) -> Path | None:
-    """The JSON Lines of cases whose sidecar a file is."""
-    lines = sidecar.with_suffix(".jsonl")
-    return lines if sidecar.suffix == ".yaml" and lines.is_file() and is_case(first_line(lines)) else None
 
 
 def _with_line(problem: Problem) -> Problem:

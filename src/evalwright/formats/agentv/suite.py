@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import load_dotenv
+from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
 from evalwright.formats.agentv.config import read_config
@@ -20,7 +21,7 @@ from evalwright.formats.agentv.targets_file import Targets, targets_file
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
 
-__all__ = ["TIMEOUT", "Agentv"]
+__all__ = ["TIMEOUT", "load"]
 
 TIMEOUT = 120.0
 """Seconds that a target has for a case when nothing else is said."""
@@ -45,62 +46,58 @@ class _Options(NamedTuple):
     output_format: str | None = None
 
 
-class Agentv:
-    """Reads an EVAL.yaml, or JSON Lines with a sidecar."""
-
-    options = _Options._fields
-
-    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
-        given = _Options(**options)
-        files = Files(path.resolve().parent)
-        environment = {**load_dotenv(files.roots), **variables}
-        place = _schema(path) or _place(path)
-        if place in ("targets", "config"):
-            return _beside(path, place, environment)
-        file = read_file(path)
-        folder = str(path.resolve().parent)
-        known, missing = _targets(given.targets, files, environment)
-        if known is not None:
-            os.environ.update(known.keys)  # where models look for theirs
-        chosen = given.target or file.default_target or files.config.target or "default"
-        if known is not None:
-            known.chosen(chosen)
-        limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
-        defaults = Defaults(file, files, given.target, known, limit)
-        judges = _judges(known, chosen, folder)
-        cases = Cases(file, defaults, Evaluators(files, folder, judges, known, given.agent_timeout))
-        config = {
-            "default": chosen,
-            "folder": folder,
-            "try_seconds": file.timeout_seconds or limit,
-            **({} if given.max_retries is None else {"retries": given.max_retries}),
-            **({"missing": missing} if missing else {}),
-        }
-        variant = _variant(config, {} if known is None else known.all(), cases, limit)
-        if to_run:
-            _build(path, variant, folder)
-        own = known.get(chosen).get("workers") if known is not None else None
-        return Suite(
-            name=file.name,
-            dialect="agentv",
-            source=path,
-            cases=cases,
-            variants=[variant],
-            evaluators=[],
-            evaluators_by_case=True,
-            pass_criteria=PassCriteria(rule="bands", threshold=given.threshold),
-            run=RunSettings(
-                max_concurrency=given.workers or own or _WORKERS,
-                evaluator_timeout_seconds=max(600.0, 4 * limit),
-                trials=file.trials or 1,
-            ),
-            exports=_exports(given.output, given.output_format),
-            document=file.document,
-            target_chosen=True,
-            metadata=file.metadata,
-            secrets={} if known is None else known.secrets,
-            warnings=[*files.config.warnings, *_warnings(known), *file.warnings(), *cases.warnings],
-        )
+def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
+    """The suite in an EVAL.yaml, or in JSON Lines with a sidecar. Raises InputError."""
+    given = _Options(**options)
+    files = Files(path.resolve().parent)
+    environment = {**load_dotenv(files.roots), **variables}
+    place = _schema(path) or _place(path)
+    if place in ("targets", "config"):
+        return _beside(path, place, environment)
+    file = read_file(path)
+    folder = str(path.resolve().parent)
+    known, missing = _targets(given.targets, files, environment)
+    if known is not None:
+        os.environ.update(known.keys)  # where models look for theirs
+    chosen = given.target or file.default_target or files.config.target or "default"
+    if known is not None:
+        known.chosen(chosen)
+    limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
+    defaults = Defaults(file, files, given.target, known, limit)
+    judges = _judges(known, chosen, folder)
+    cases = Cases(file, defaults, Evaluators(files, folder, judges, known, given.agent_timeout))
+    config = {
+        "default": chosen,
+        "folder": folder,
+        "try_seconds": file.timeout_seconds or limit,
+        **({} if given.max_retries is None else {"retries": given.max_retries}),
+        **({"missing": missing} if missing else {}),
+    }
+    variant = _variant(config, {} if known is None else known.all(), cases, limit)
+    if to_run:
+        _build(path, variant, folder)
+    own = known.get(chosen).get("workers") if known is not None else None
+    return Suite(
+        name=file.name,
+        dialect=FORMAT.name,
+        source=path,
+        cases=cases,
+        variants=[variant],
+        evaluators=[],
+        evaluators_by_case=True,
+        pass_criteria=PassCriteria(rule="bands", threshold=given.threshold),
+        run=RunSettings(
+            max_concurrency=given.workers or own or _WORKERS,
+            evaluator_timeout_seconds=max(600.0, 4 * limit),
+            trials=file.trials or 1,
+        ),
+        exports=_exports(given.output, given.output_format),
+        document=file.document,
+        target_chosen=True,
+        metadata=file.metadata,
+        secrets={} if known is None else known.secrets,
+        warnings=[*files.config.warnings, *_warnings(known), *file.warnings(), *cases.warnings],
+    )
 
 
 def _place(path: Path) -> str:
@@ -128,7 +125,7 @@ def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
     else:
         warnings = list(read_config(path).warnings)
     nothing: dict[str, Any] = {"cases": (), "variants": [], "evaluators": []}
-    return Suite(name=kind, dialect="agentv", source=path, warnings=warnings, **nothing)
+    return Suite(name=kind, dialect=FORMAT.name, source=path, warnings=warnings, **nothing)
 
 
 def _targets(named: Path | None, files: Files, environment: Mapping[str, str]) -> tuple[Targets | None, str]:

@@ -12,13 +12,13 @@ from evalwright.model.result import Status
 from evalwright.model.summary import RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 
-__all__ = ["AgentvAggregate"]
+__all__ = ["AgentvTotals"]
 
 _SHOWN = 3
 _BINS = 5
 
 
-class AgentvAggregate:
+class AgentvTotals:
     """Scores of cases. As in the original an error counts 0 in the mean and among `fail`, unless its case could not be
     read, which the original leaves out; `error` says how many errors there were."""
 

@@ -12,6 +12,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.judges.rubric_template import filled
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place
+from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.graders import NEED_TRUTH, Graders
 from evalwright.formats.letta.samples import RESERVED, Samples, Selection
 from evalwright.formats.letta.target_section import Target
@@ -22,7 +23,7 @@ from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite
 
-__all__ = ["Letta"]
+__all__ = ["load", "read"]
 
 _KEYS = (
     "name", "description", "dataset", "target", "graders", "grader", "gate", "reward", "max_samples", "sample_tags",
@@ -32,23 +33,16 @@ _CONCURRENT = 15
 _SPOILING = ["extraction_error", "grader_error"]
 
 
-class Letta:
-    """Reads a Letta suite."""
+def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
+    """The suite in a file. Raises InputError with every problem."""
+    return read(path, yaml.load(path, "native"), variables, to_run=to_run, **options)
 
-    options = (
-        "target", "trials", "cached", "strict", "strict_rubric", "allow_empty", "max_error_rate", "output",
-        "model_handle", "display", "api_key", "base_url", "project_id",
-    )  # fmt: skip
-    """The last four choose a display and a Letta server, which nothing here is done with."""
 
-    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
-        return self.read(path, yaml.load(path, "native"), variables, to_run=to_run, **options)
-
-    def read(
-        self, path: Path, document: yaml.Document, variables: Mapping[str, str], *, to_run: bool = True, **options: Any
-    ) -> Suite:
-        """The suite in a document that is, or might be, the file at `path`. Raises InputError."""
-        return _Reading(path, document, options, variables).suite(to_run)
+def read(
+    path: Path, document: yaml.Document, variables: Mapping[str, str], *, to_run: bool = True, **options: Any
+) -> Suite:
+    """The suite in a document that is, or might be, the file at `path`. Raises InputError."""
+    return _Reading(path, document, options, variables).suite(to_run)
 
 
 class _Reading:
@@ -96,7 +90,7 @@ class _Reading:
         self._findings.refuse(f"Invalid suite {self._path}", cases)
         return Suite(
             name=name,
-            dialect="letta",
+            dialect=FORMAT.name,
             source=self._path,
             cases=cases,
             variants=variants,

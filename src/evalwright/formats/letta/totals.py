@@ -16,7 +16,7 @@ from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.scoring.gate import OPERATORS, decided
 
-__all__ = ["REWARD", "LettaAggregate", "grades_of", "judges_of"]
+__all__ = ["REWARD", "LettaTotals", "grades_of", "judges_of"]
 
 REWARD = "reward composer"
 """The evaluator that makes one score of all grades, in suites that have one."""
@@ -36,8 +36,10 @@ class _Row(NamedTuple):
     case: str
 
 
-class LettaAggregate:
+class LettaTotals:
     """Rows by run."""
+
+    rewards = True
 
     def __init__(self, plan: Plan) -> None:
         self._keys = [spec.name for spec in plan.evaluators if spec.name != REWARD]

@@ -1,1 +1,16 @@
-"""The native format: `eval.yaml` of evalh, and what only it can say."""
+"""The native format: `eval.yaml`."""
+
+from evalwright.model.format import Format
+
+__all__ = ["FORMAT"]
+
+FORMAT = Format(
+    name="native",
+    title="native",
+    summary="The suite in `eval.yaml`: systems, evaluators and a dataset.",
+    docs="docs/eval-yaml.md",
+    suffixes=(".yaml", ".yml", ".json"),
+    detects="evalwright.formats.native.detection:detects",
+    load="evalwright.formats.native.suite:load",
+    totals="evalwright.formats.native.totals:totals_of_gate",
+)

@@ -191,7 +191,8 @@ class EvalFile(_Strict):
     pass_criteria: CriteriaSection = CriteriaSection()
     trace: TraceSection = TraceSection()
     gate: dict[StrictStr, Any] | None = None
-    totals: Literal["agentv", "letta", "northstar", "pixie"] | None = None
+    totals: StrictStr | None = None
+    """The format whose numbers and rule for the gate the summary has."""
     run: RunSection = RunSection()
     metrics: MetricsSection = MetricsSection()
     output: list[OutputSection]

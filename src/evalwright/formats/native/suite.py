@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from evalwright import registry
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, bracketed
@@ -23,25 +24,28 @@ from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RetryRule, RunSettings, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
-from evalwright.registry import knows, load
 
-__all__ = ["Evalh", "plan_of_foreign"]
+__all__ = ["load", "plan_of_foreign"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
 _NEED_PATH = {"local_files", "sqlite"}
 
 
-class Evalh:
-    """Reads `eval.yaml`."""
-
-    def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
-        document = yaml.load(path, "native")
-        return _Reading(path, document, {**os.environ, **variables}).suite(to_run)
+def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
+    """The suite in an `eval.yaml`. Raises InputError with every problem."""
+    document = yaml.load(path, "native")
+    return _Reading(path, document, {**os.environ, **variables}).suite(to_run)
 
 
 def plan_of_foreign(config: Path) -> Suite:
     """The suite in the `config.yaml` of a run that upstream evalh wrote, to read or judge it, not to run it."""
     return _Reading(config, yaml.load(config, "native"), None).suite(to_run=False)
+
+
+def _rewards(totals: str) -> bool:
+    """Whether the totals of a format decide gates of the kind `reward`."""
+    ref = registry.format_of(totals).totals
+    return ref is not None and bool(getattr(registry.resolve(ref), "rewards", False))
 
 
 class _Reading:
@@ -64,14 +68,15 @@ class _Reading:
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
         prices = self._prices(file, to_run)
-        gate = self._gate(file)
+        rewards = file.totals is not None and self._known(("totals",), "formats", file.totals) and _rewards(file.totals)
+        gate = self._gate(file, rewards)
         cases = self._cases(file, evaluators, to_run)
         self._findings.refuse(self._headline, cases)
         written = file.model_dump()
         document = _plain({name: written[name] for name in EvalFile.model_fields})
         return Suite(
             name=file.eval.name,
-            dialect="evalh",
+            dialect=registry.NATIVE,
             source=self._path,
             cases=cases,
             variants=variants,
@@ -113,9 +118,9 @@ class _Reading:
 
     def _known(self, place: Place, kind: str, name: str) -> bool:
         """Whether a name is registered; told as a problem if not."""
-        if knows(kind, name):
+        if registry.knows(kind, name):
             return True
-        self._take(place, partial(load, kind, name))
+        self._take(place, partial(registry.load, kind, name))
         return False
 
     def _wanted(self, place: Place, kind: str, name: str, to_run: bool) -> bool:
@@ -133,10 +138,10 @@ class _Reading:
         if first.at() == ("output", 0) and first.path is None and first.type in _NEED_PATH:
             self._complain(first.at(), "the first store needs 'path'")
         elif to_run and known:
-            self._take(first.at(), partial(load("stores", first.type), _config(first), None, Path("runs")))
+            self._take(first.at(), partial(registry.load("stores", first.type), _config(first), None, Path("runs")))
         for other in others:
             if to_run and self._known(other.at("type"), "mirrors", other.type):
-                self._take(other.at(), partial(load("mirrors", other.type), _config(other)))
+                self._take(other.at(), partial(registry.load("mirrors", other.type), _config(other)))
         return Plugin(first.type, _config(first)), [Plugin(other.type, _config(other)) for other in others]
 
     def _workspace(self, file: EvalFile, to_run: bool) -> Plugin | None:
@@ -145,7 +150,7 @@ class _Reading:
         workspace = Plugin(file.workspace.type, _config(file.workspace))
         if to_run and self._known(("workspace", "type"), "workspaces", workspace.type):
             folder = self._path.resolve().parent
-            self._take(("workspace",), partial(load("workspaces", workspace.type), workspace.config, folder))
+            self._take(("workspace",), partial(registry.load("workspaces", workspace.type), workspace.config, folder))
         return workspace
 
     def _prices(self, file: EvalFile, to_run: bool) -> dict[str, Price]:
@@ -182,7 +187,7 @@ class _Reading:
         for i, enricher in enumerate(variant.enrich_trace_from):
             place = system.at("enrich_trace_from", i)
             if to_run and self._known((*place, "type"), "enrichers", enricher.type):
-                self._take(place, partial(load("enrichers", enricher.type), enricher.config))
+                self._take(place, partial(registry.load("enrichers", enricher.type), enricher.config))
         return variant
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
@@ -222,14 +227,12 @@ class _Reading:
         }
         return {key: str(folder / path) for key, path in given.items() if os.path.exists(folder / path)}  # noqa: PTH110
 
-    def _gate(self, file: EvalFile) -> dict[str, Any] | None:
+    def _gate(self, file: EvalFile, rewards: bool) -> dict[str, Any] | None:
         if file.gate is None:
             return None
         from evalwright.formats.shared.gate_reader import checked_gate
 
-        return checked_gate(
-            file.gate, [section.name for section in file.evaluators], self._complain, rewards=file.totals == "letta"
-        )
+        return checked_gate(file.gate, [section.name for section in file.evaluators], self._complain, rewards=rewards)
 
     def _cases(self, file: EvalFile, evaluators: list[EvaluatorSpec], to_run: bool) -> Iterable[EvalCase | Case]:
         if "dataset" not in file.model_fields_set:
@@ -253,7 +256,7 @@ class _Reading:
             folder = str(self._path.resolve().parent)
             config |= {"evaluators": evaluators, "expanded": self._expansion.expanded, "folder": folder}
             config["to_run"] = to_run
-        cases: Iterable[EvalCase | Case] = load("datasets", dataset.type)(path, name, config)
+        cases: Iterable[EvalCase | Case] = registry.load("datasets", dataset.type)(path, name, config)
         return cases
 
 

@@ -12,10 +12,10 @@ from evalwright.model.summary import RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.scoring.gate import decided
 
-__all__ = ["GateAggregate"]
+__all__ = ["GateTotals", "totals_of_gate"]
 
 
-class GateAggregate:
+class GateTotals:
     """Scores by evaluator, eight bytes each. A result with an error counts 0, so that a gate fails closed."""
 
     def __init__(self, plan: Plan) -> None:
@@ -37,3 +37,8 @@ class GateAggregate:
     def finish(self, summary: RunSummary) -> None:
         if self._gate is not None:
             summary.gate = decided(self._gate, self._scores)
+
+
+def totals_of_gate(plan: Plan) -> GateTotals | None:
+    """None without a gate: the summary has everything else anyway."""
+    return None if plan.gate is None else GateTotals(plan)

@@ -1,1 +1,22 @@
-"""NorthStar: recorded conversations and graders."""
+"""NorthStar: datasets of recorded conversations, judged by plans of graders."""
+
+from evalwright.model.format import Format, Option
+
+__all__ = ["FORMAT"]
+
+FORMAT = Format(
+    name="northstar",
+    title="NorthStar",
+    summary="Recorded conversations, judged by a plan of graders.",
+    docs="docs/northstar.md",
+    suffixes=(".json", ".jsonl"),
+    detects="evalwright.formats.northstar.detection:detects",
+    load="evalwright.formats.northstar.suite:load",
+    options=(
+        Option(("--plan",), metavar="NAME", help="deterministic, quality, agentic or trace."),
+        Option(("--graders",), "path", metavar="FILE", help="Run configuration that lists the graders."),
+        Option(("--judge-model",), metavar="MODEL", help="Default model for judges."),
+        Option(("--strict",), "flag", help="Reject repeated ids."),
+    ),
+    totals="evalwright.formats.northstar.totals:NorthstarTotals",
+)

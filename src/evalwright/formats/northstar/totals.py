@@ -10,10 +10,10 @@ from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 
-__all__ = ["NorthstarAggregate", "totals"]
+__all__ = ["NorthstarTotals", "totals"]
 
 
-class NorthstarAggregate:
+class NorthstarTotals:
     """Cells by verdict, and the grades that were skipped."""
 
     def __init__(self, plan: Plan) -> None:

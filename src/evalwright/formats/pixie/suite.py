@@ -9,40 +9,34 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import load_dotenv, nearest_dotenv
 from evalwright.files.settings import positive_number
+from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.datasets import Dataset, read_dataset
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 
-__all__ = ["Pixie", "datasets_in"]
+__all__ = ["datasets_in", "load"]
 
 _CONCURRENT = 4
 _TIMEOUT = 600.0
 
 
-class Pixie:
-    """Reads a pixie dataset, or every dataset in a folder."""
-
-    reads_folders = True
-    options = ("trust_pickled_types",)
-
-    def load(
-        self, path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust_pickled_types: bool = False
-    ) -> Suite:
-        if to_run:
-            load_dotenv(nearest_dotenv(Path.cwd()))
-        files = datasets_in(path) if path.is_dir() else [path]
-        if not files:
-            raise InputError(Problem(str(path), "No dataset files found."))
-        datasets: list[Dataset] = []
-        problems: list[Problem] = []
-        for file in files:
-            try:
-                datasets.append(read_dataset(file, to_run=to_run))
-            except InputError as error:
-                problems += error.problems
-        if problems:
-            raise InputError(problems, f"Invalid dataset {path}")
-        return _suite(path, datasets, trust_pickled_types)
+def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust_pickled_types: bool = False) -> Suite:
+    """The suite of one dataset, or of every dataset in a folder. Raises InputError with every problem."""
+    if to_run:
+        load_dotenv(nearest_dotenv(Path.cwd()))
+    files = datasets_in(path) if path.is_dir() else [path]
+    if not files:
+        raise InputError(Problem(str(path), "No dataset files found."))
+    datasets: list[Dataset] = []
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            datasets.append(read_dataset(file, to_run=to_run))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems, f"Invalid dataset {path}")
+    return _suite(path, datasets, trust_pickled_types)
 
 
 def datasets_in(folder: Path) -> list[Path]:
@@ -82,7 +76,7 @@ def _suite(path: Path, datasets: list[Dataset], trusted: bool) -> Suite:
         config["trust_pickled_types"] = True
     return Suite(
         name=datasets[0].name if not several else path.resolve().name,
-        dialect="pixie",
+        dialect=FORMAT.name,
         source=path,
         cases=cases,
         variants=[Variant("app", "pixie_app", config, timeout_seconds=_TIMEOUT)],

@@ -10,10 +10,10 @@ from evalwright.model.result import Status
 from evalwright.model.summary import RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 
-__all__ = ["PixieAggregate"]
+__all__ = ["PixieTotals"]
 
 
-class PixieAggregate:
+class PixieTotals:
     """Counts entries."""
 
     def __init__(self, plan: Plan) -> None:

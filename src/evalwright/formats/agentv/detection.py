@@ -1,0 +1,44 @@
+"""Which files are of AgentV: evals in YAML, cases in JSON Lines, and the files beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.files.jsonl import lines_of
+
+__all__ = ["OUTCOMES", "detects", "first_line", "is_case", "lines_beside"]
+
+OUTCOMES = ("expected_outcome", "criteria", "outcome")
+
+
+def detects(path: Path, head: Mapping[str, Any]) -> bool:
+    if path.suffix.lower() == ".jsonl":
+        return is_case(first_line(path))
+    named = any(isinstance(head.get(key), list) for key in ("evalcases", "eval_cases", "tests"))
+    named = named or "evalcases" in head or str(head.get("$schema")).startswith("agentv-")
+    yaml = path.suffix in (".yaml", ".yml")
+    targets = yaml and path.stem == "targets" and "targets" in head
+    config = yaml and path.stem == "config" and path.parts[-2:-1] == (".agentv",)
+    return (named or targets or config) and "eval" not in head
+
+
+def first_line(path: Path) -> Any:
+    """The first line of a file of JSON Lines; None if it has none or it is not JSON."""
+    try:
+        return next((json.loads(line) for _, line in lines_of(path)), None)
+    except (ValueError, RecursionError):
+        return None
+
+
+def is_case(record: Any) -> bool:
+    """Whether a line is a case, perhaps with mistakes in it."""
+    return isinstance(record, dict) and "id" in record and any(key in record for key in OUTCOMES)
+
+
+def lines_beside(sidecar: Path) -> Path | None:
+    """The JSON Lines of cases whose sidecar a file is."""
+    lines = sidecar.with_suffix(".jsonl")
+    return lines if sidecar.suffix == ".yaml" and lines.is_file() and is_case(first_line(lines)) else None

@@ -1,0 +1,125 @@
+"""What a suite format is: one object of constants and references, from which everything else is found.
+
+References are strings, so that reading one format's object loads nothing of what the format can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+__all__ = ["Format", "Judging", "Option", "Ref", "Repository"]
+
+Ref = str | Callable[..., Any]
+"""`"module:attribute"`, resolved by `registry.resolve` when it is first used; or the thing itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A command-line option of one format, and the keyword argument of its `load`."""
+
+    flags: tuple[str, ...]
+    """The first one names the keyword: `--max-error-rate` is `max_error_rate`."""
+    type: Literal["text", "int", "float", "path", "flag", "choice"] = "text"
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    metavar: str = ""
+    help: str = ""
+    """Without the format's name: the command line puts it under a heading."""
+    writes: bool = False
+    """It names a file or folder that is written, so that several suites cannot share it."""
+
+    @property
+    def keyword(self) -> str:
+        return self.flags[0].lstrip("-").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How the evaluators of one cell are called."""
+
+    concurrent: bool = True
+    """Whether asynchronous evaluators are awaited together, or one after the other."""
+    on_errored_trace: Literal["evaluate", "skip"] = "evaluate"
+    """What happens to the evaluators of a cell whose system raised an error."""
+
+
+class Repository(Protocol):
+    """A folder that says itself which of its files are suites."""
+
+    root: Path
+
+    def select(self, folder: Path, found: Sequence[Path]) -> list[Path]:
+        """Of the format's files that were found below `folder` those that are suites, and others that are, too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A kind of suite file: how it is found, read, run, judged and written. Only the first six are required."""
+
+    name: str
+    """What people type: `--format NAME`."""
+    title: str
+    """The name in lists and messages: "Letta Evals"."""
+    summary: str
+    """One sentence for lists."""
+    suffixes: tuple[str, ...]
+    """A file with another suffix is never looked at. Empty: every file is."""
+    detects: Ref
+    """`(path, head) -> bool`: whether a file, whose top-level mapping is `head` (empty if it has none), is of this
+    format. Standard library only: it is called for every file of every format."""
+    load: Ref
+    """`(path, variables, *, to_run, **options) -> Suite`, with `variables` before those of the environment.
+    Without `to_run` no system is built, no user code imported, and the dataset may be missing.
+    Raises InputError with every problem."""
+    docs: str = ""
+    """Where the format is documented."""
+
+    options: tuple[Option, ...] = ()
+    """Its own options of `run`, `validate` and `convert`; keyword arguments of `load`."""
+    reads_folders: bool = False
+    """Whether `load` takes a folder of files as one suite."""
+    sidecar_of: Ref | None = None
+    """`(path) -> Path | None`: the suite that this file only completes."""
+    repository: Ref | None = None
+    """`(folder) -> Repository | None`: the rules by which a folder is searched, if it has some."""
+
+    names_in: Ref | None = None
+    """`(path, options) -> Iterable[str]`: the references to variables in a suite's files as they are written.
+    By default those in a YAML file."""
+    normalize: Ref | None = None
+    """`(data) -> data` for a variant (it has a key `adapter`) or an evaluator (`type`) as plain data, of any format:
+    two that mean the same become equal."""
+    unread: Ref | None = None
+    """`(document) -> Iterable[str]`: paths of keys that have no effect."""
+
+    write: Ref | None = None
+    """`(suite, folder, output) -> Written`. None: `convert` cannot write this format."""
+    other_form: Ref | None = None
+    """`(source, target, output, lost) -> Path | None`: writes a file of this format in its other form (JSON Lines or
+    YAML); `target` is None if the user names none. Gives what was written, None if the file has no other form."""
+
+    targets: Mapping[str, Ref] = field(default_factory=dict)
+    evaluators: Mapping[str, Ref] = field(default_factory=dict)
+    extractors: Mapping[str, Ref] = field(default_factory=dict)
+    exports: Mapping[str, Ref] = field(default_factory=dict)
+    """The original program's own result files."""
+    reports: Mapping[str, Ref] = field(default_factory=dict)
+    mirrors: Mapping[str, Ref] = field(default_factory=dict)
+    totals: Ref | None = None
+    """`(plan) -> Totals | None`: the numbers and the gate that the original program would give."""
+    judging: Judging = Judging()
+    read_results: Ref | None = None
+    """`(path) -> (scores by case, number of lines)`: a result file that `compare` accepts."""
+    adopt_run: Ref | None = None
+    """`(folder) -> Suite | None`: the suite of a run folder that the original program wrote."""
+
+    command: Ref | None = None
+    """A click command of its own: `evalwright NAME`."""
+    shims: Mapping[str, str | Mapping[str, Ref]] = field(default_factory=dict)
+    """Modules that users' code imports: the module of ours that stands in for each, or its names."""
+    replaces: tuple[str, ...] = ()
+    """Modules of `shims` that are served even where the package is installed."""
