@@ -17,7 +17,7 @@ from evalwright.model.plan import Price
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import Output, Trace
-from evalwright.session import in_use
+from evalwright.session import Session
 
 __all__ = ["Scripted", "case", "fails", "judged", "problems", "says", "trace"]
 
@@ -93,7 +93,7 @@ def judged(
         given = build_evaluator(kind, config).evaluate(of or case(), on or trace())
         return await given if isinstance(given, Awaitable) else given
 
-    with in_use(models):
+    with Session(models=lambda: models):
         return asyncio.run(evaluate())
 
 

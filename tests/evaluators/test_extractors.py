@@ -12,7 +12,7 @@ from evalwright.evaluators.conversation.turns import blocks_of, turns_of
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
-from evalwright.session import in_use
+from evalwright.session import Session
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -188,7 +188,7 @@ def test_evaluators_of_every_format_judge_the_extracted_text_and_keep_it(kind, c
 
 def test_a_text_that_could_not_be_judged_is_kept_too():
     spec = EvaluatorSpec("e", "semantic_similarity", SIMILAR, extractor=Plugin("last_assistant"))
-    with in_use(Unreachable()), pytest.raises(EvaluatorError) as raised:
+    with Session(models=Unreachable), pytest.raises(EvaluatorError) as raised:
         asyncio.run(build(spec).evaluate(Case("c", "q"), trace(TURNS)))
     assert raised.value.detail["submission"] == "Total: 12 EUR. Total: 30"
 

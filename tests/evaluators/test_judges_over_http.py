@@ -18,7 +18,7 @@ from evalwright.llm.retries import Rules
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Trace
-from evalwright.session import in_use
+from evalwright.session import Session
 from targets.loopback import reply, serving
 
 HOLDS = json.dumps({"assertions": [{"text": "a", "passed": True, "reason": "r"}]})
@@ -73,7 +73,7 @@ def asked(
             models = LiveModels(
                 environment={"OPENAI_BASE_URL": f"{here}/v1", "ANTHROPIC_BASE_URL": here}, rules=Impatient()
             )
-            with in_use(models):
+            with Session(models=lambda: models):
                 said: Evaluation | EvaluatorError
                 try:
                     given = build_evaluator(kind, config).evaluate(case(), on or trace())

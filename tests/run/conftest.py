@@ -4,7 +4,15 @@ import sys
 
 import pytest
 
+from evalwright.session import Session
 from run.suites import PROJECT
+
+
+@pytest.fixture(autouse=True)
+def process_is_ours():
+    """As that of the command line: signals and blocking code are what many of these tests are about."""
+    with Session(owns_process=True, stdout="keep"):
+        yield
 
 
 @pytest.fixture(autouse=True)

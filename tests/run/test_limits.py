@@ -1,4 +1,4 @@
-"""Code that blocks is interrupted, and code that ends the process is refused."""
+"""Code that blocks is interrupted."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import time
 import pytest
 
 from evalwright.errors import Interrupted, LimitExceeded
-from evalwright.run.limits import ExitRefused, Interrupts, Watchdog, exits_refused
+from evalwright.run.limits import Interrupts, Watchdog
 
 
 def catastrophic():
@@ -49,20 +49,6 @@ def test_only_calls_past_their_deadline_are_interrupted():
         assert call(time.monotonic() + 60, 0.5)
         with pytest.raises(LimitExceeded):
             call(time.monotonic() + 0.1, 60)
-
-
-def test_os_exit_raises_instead():
-    with exits_refused(), pytest.raises(ExitRefused, match="isolation: process"):
-        os._exit(0)
-
-
-def test_a_forked_child_may_still_exit():
-    with exits_refused():
-        child = os.fork()
-        if child == 0:
-            os._exit(7)
-        _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 7
 
 
 class InterruptsAtItsEnd:

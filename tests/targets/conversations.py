@@ -10,7 +10,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, ToolCall
 from evalwright.registry import load
-from evalwright.session import in_use
+from evalwright.session import Session
 
 
 def says(text: str = "", *calls: ToolCall, tokens: tuple[int, int] = (100, 10), **fields: Any) -> ChatReply:
@@ -50,5 +50,5 @@ def ask(adapter: str, config: dict[str, Any], given: Any, models: Scripted, tria
         finally:
             await target.close()
 
-    with in_use(models):
+    with Session(models=lambda: models):
         return asyncio.run(asked())

@@ -10,6 +10,7 @@ from contextlib import suppress
 import click
 
 from evalwright.errors import EvalwrightError, InputError, Problem
+from evalwright.session import Session
 
 __all__ = ["exit_code_of", "input_error_lines"]
 
@@ -30,6 +31,12 @@ def exit_code_of(
     command: click.Command, arguments: Sequence[str], program: str = "evalwright", refused: int = 2
 ) -> int:
     """Run a command; its return value is the exit code, and so is whatever it raises: `refused` for an InputError."""
+    # the process is ours until the last message is out; our own output is no print of user code
+    with Session(owns_process=True, stdout="keep"):
+        return _ended(command, arguments, program, refused)
+
+
+def _ended(command: click.Command, arguments: Sequence[str], program: str, refused: int) -> int:
     try:
         code = command.main(list(arguments), prog_name=program, standalone_mode=False)
         return code or 0

@@ -56,6 +56,8 @@ class Suite(BaseModel):
     """The whole authored document with defaults, in its dialect's own shape: written to `config.yaml`, masked."""
     secrets: dict[str, str] = {}
     """Values that must never reach disk or terminal, by the name of the variable or key they came from."""
+    environment: dict[str, str] = {}
+    """Variables of the `.env` files that belong to the suite, which those of the process win over."""
     warnings: SkipValidation[list[Problem]] = []
     """What is allowed, but most likely not meant."""
     metadata: dict[str, Any] = {}

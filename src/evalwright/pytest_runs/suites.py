@@ -27,12 +27,13 @@ from evalwright.pytest_runs.cells import VARIANT
 from evalwright.pytest_runs.recorder import Recorder
 from evalwright.pytest_runs.spool import Record, parts_of
 from evalwright.reports.text import one_line
-from evalwright.run.loop import work
+from evalwright.run.loop import Job, work
 from evalwright.run.models import models_of
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import chosen_cases, plan_of
 from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
+from evalwright.session import Session
 from evalwright.stores.memory import MemoryStore
 
 __all__ = ["CaseErrored", "CaseFailed", "CaseUnderTest", "LoadedSuite", "cases_of", "marked"]
@@ -78,7 +79,7 @@ class LoadedSuite:
     """A suite whose cases are tested one by one."""
 
     def __init__(self, suite: Suite) -> None:
-        self.secrets = suite.secrets
+        self.secrets, self._environment = suite.secrets, suite.environment
         self._plan = plan_of(suite, RunOptions())
         self._plan.mirrors, self._plan.gate = [], None
 
@@ -105,8 +106,9 @@ class LoadedSuite:
         plan = msgspec.structs.replace(plan, run_id="case", cases_total=1)
         writer = MemoryStore().create(plan, [case], {})
         models = models_of(plan, None, Masker.of(self.secrets, os.environ))
-        if work(plan, writer, Tally.of(plan), RunState(total=1), None, models):
-            raise KeyboardInterrupt
+        with Session(models=models, environment=self._environment):
+            if work(Job(plan, writer, Tally.of(plan), RunState(total=1))):
+                raise KeyboardInterrupt
         results: dict[tuple[str, int], list[EvaluationResult]] = {}
         for row in writer.results(EvaluationResult):
             results.setdefault((row.variant_name, row.trial), []).append(row)

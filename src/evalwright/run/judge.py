@@ -6,10 +6,11 @@ results are spoilt, by which rule a cell passes.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalwright.errors import Interrupted
 from evalwright.evaluators.build import build, calls_models
@@ -23,6 +24,9 @@ from evalwright.run.limits import Watchdog
 from evalwright.run.records import append, evaluator_failure, keep, no_evaluation, result_of
 from evalwright.run.steps import Pending, spoiling_of
 from evalwright.scoring.verdict import cell_verdict
+
+if TYPE_CHECKING:
+    from evalwright.run.judge_thread import JudgeThread
 
 __all__ = ["Judge", "Judging", "ask_models", "judging_of"]
 
@@ -57,18 +61,18 @@ class _Check(NamedTuple):
     """The seconds for which it is awaited if it is asynchronous: more than usual if it bounds itself at more."""
 
 
-def _check(spec: EvaluatorSpec, limit: float) -> _Check:
-    evaluator, traits = build(spec)
-    patience = max(limit, traits.timeout_seconds + _GRACE)
-    return _Check(spec, evaluator.evaluate, traits.uses_case, traits.uses_artifact, traits.uses_results, patience)
-
-
 class Judge:
     """The evaluators of a plan (or only one of them), built once, and the stamps put on what they say."""
 
     def __init__(self, plan: Plan, watchdog: Watchdog, clock: Clock, only: str | None = None) -> None:
         self._watchdog, self._clock, self._only = watchdog, clock, only
-        self._limit = plan.run.evaluator_timeout_seconds
+        self._limit = self._patience_of_last = plan.run.evaluator_timeout_seconds
+        self._thread: JudgeThread | None = None
+        if not watchdog.watches:
+            from evalwright.run.judge_thread import JudgeThread
+
+            # there evaluators bound themselves: the wait for their turn does not count
+            self._thread, self._patience_of_last = JudgeThread(), math.inf
         self._concurrent, on_errored_trace = judging_of(plan)
         self._skips_errored = on_errored_trace == "skip"
         self._by_case = plan.evaluators_by_case
@@ -83,7 +87,14 @@ class Judge:
         """Whether any evaluator looks at what the cell did to files."""
 
     def _build(self, specs: Iterable[EvaluatorSpec]) -> list[_Check]:
-        return [_check(spec, self._limit) for spec in specs if self._only is None or spec.name == self._only]
+        return [self._check(spec) for spec in specs if self._only is None or spec.name == self._only]
+
+    def _check(self, spec: EvaluatorSpec) -> _Check:
+        evaluator, traits = build(spec)
+        evaluate, patience = evaluator.evaluate, max(self._limit, traits.timeout_seconds + _GRACE)
+        if self._thread is not None:
+            evaluate, patience = self._thread.bounded(evaluate, self._limit, patience), math.inf
+        return _Check(spec, evaluate, traits.uses_case, traits.uses_artifact, traits.uses_results, patience)
 
     def _verdict_by(self, plan: Plan) -> Callable[[Case, Trace, Sequence[EvaluationResult]], CaseVerdict]:
         """The rule of the plan."""
@@ -127,7 +138,7 @@ class Judge:
             outcome: Any
             error = failed = None
             if uses_results:
-                pending.append((len(results), partial(evaluate, case, trace), limit))
+                pending.append((len(results), partial(evaluate, case, trace), self._patience_of_last))
                 results.append(result_of(spec, trace, None, None, date, date, 0))
                 continue
             try:

@@ -1,4 +1,4 @@
-"""The one place that bounds how long user code may block, and that keeps it from ending the process.
+"""The one place that bounds how long user code may block.
 
 Python code that blocks the main thread (a loop, `time.sleep`, a catastrophic regular expression) cannot be
 cancelled by the event loop, nor by another thread: `re` keeps the interpreter lock. A timer of the operating
@@ -8,7 +8,6 @@ that is past its deadline. Loops, `time.sleep`, locks and `re` all end at a sign
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
@@ -19,7 +18,7 @@ from typing import Any
 
 from evalwright.errors import Interrupted, LimitExceeded
 
-__all__ = ["Interrupts", "Watchdog", "exits_refused"]
+__all__ = ["Interrupts", "Watchdog"]
 
 _PERIOD = 0.2
 
@@ -27,10 +26,11 @@ _PERIOD = 0.2
 class Watchdog:
     """Interrupts what blocks the main thread past `until`, or past the deadline of the call found on its stack.
 
-    Works only when entered in the main thread: others get no signals.
+    Works only in the main thread, as others get no signals, and only where the process is ours: its timer belongs to
+    the program that calls us otherwise.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, owns_process: bool = True) -> None:
         self.until: float | None = None
         """Monotonic deadline of the synchronous code that is running now, set and cleared by its caller."""
         self.beat: float | None = None
@@ -38,20 +38,21 @@ class Watchdog:
         self._entry: CodeType | None = None
         self._deadline_in: Callable[[FrameType], float | None] | None = None
         self._previous: Any = None
-        self._watches = threading.current_thread() is threading.main_thread()
+        self.watches = owns_process and threading.current_thread() is threading.main_thread()
+        """Whether anything is interrupted here."""
 
     def watch_calls(self, entry: CodeType, deadline_in: Callable[[FrameType], float | None]) -> None:
         """Calls of `entry` are bounded too: `deadline_in(frame)` gives the deadline of the one on the stack."""
         self._entry, self._deadline_in = entry, deadline_in
 
     def __enter__(self) -> Watchdog:
-        if self._watches:
+        if self.watches:
             self._previous = signal.signal(signal.SIGALRM, self._interrupt)
             signal.setitimer(signal.ITIMER_REAL, _PERIOD, _PERIOD)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._watches:
+        if self.watches:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._previous)
 
@@ -78,15 +79,16 @@ class Interrupts:
     """Ctrl-C and SIGTERM raise Interrupted where they arrive, in the main thread, until the end of the block.
 
     Python swallows what is raised in some places, as in finalisers, and elsewhere it may end as another error:
-    the end of the block raises Interrupted whatever came of it.
+    the end of the block raises Interrupted whatever came of it. Where the process is not ours, nothing is changed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, owns_process: bool = True) -> None:
+        self._catches = owns_process and threading.current_thread() is threading.main_thread()
         self._asked = self._held = False
         self._previous: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Interrupts:
-        if threading.current_thread() is threading.main_thread():
+        if self._catches:
             numbers = (signal.SIGINT, signal.SIGTERM)
             self._previous = {number: signal.signal(number, self._interrupt) for number in numbers}
         return self
@@ -112,24 +114,3 @@ class Interrupts:
         self._asked = True
         if not self._held:
             raise Interrupted
-
-
-class ExitRefused(BaseException):
-    """User code called `os._exit`; it would have ended the run without a word."""
-
-
-@contextmanager
-def exits_refused() -> Iterator[None]:
-    """Make `os._exit` in this process raise instead; children that user code forks may still use it."""
-    real, owner = os._exit, os.getpid()
-
-    def refuse(status: int) -> None:
-        if os.getpid() != owner:
-            real(status)
-        raise ExitRefused(f"the code called os._exit({status}); run it with isolation: process")
-
-    os._exit = refuse  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        os._exit = real

@@ -9,21 +9,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from evalwright.errors import Interrupted
-from evalwright.model.chat import Models
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.clock import Clock
 from evalwright.run.judge import Judge
-from evalwright.run.limits import Watchdog, exits_refused
+from evalwright.run.limits import Watchdog
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.runner import Runner
 from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
-from evalwright.session import InUse, in_use
-from evalwright.session.stdout import prints_to_stderr
+from evalwright.session import session
 from evalwright.targets.build import build_target
 from evalwright.targets.threads import Threads
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from evalwright.run.history import History
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Watch", "targets_of", "work"]
+__all__ = ["Job", "Watch", "targets_of", "work", "work_here"]
 
 Watch = Callable[[RunState], AbstractContextManager[None]]
 """A display: it gets the state of the run and is entered for as long as the run works."""
@@ -53,41 +52,81 @@ def _target(variant: Variant, import_paths: Sequence[str]) -> Target:
     return Isolated(variant, import_paths)
 
 
-def work(
-    plan: Plan,
-    writer: RunWriter,
-    tally: Tally,
-    state: RunState,
-    mirrors: Mirroring | None,
-    models: Callable[[], Models],
-    watch: Watch | None = None,
-    history: History | None = None,
-    again: frozenset[int] = frozenset(),
-) -> bool:
-    """Run what is left of a plan. True when it was interrupted before the end.
+@dataclass(slots=True)
+class Job:
+    """What is left of a run, and where it is written to."""
 
-    Raises InputError for a target or evaluator that cannot be built, StorageError when a write fails.
+    plan: Plan
+    writer: RunWriter
+    tally: Tally
+    state: RunState
+    """Whoever sets its `stopping` lets the cells in flight finish and nothing more begin."""
+    mirrors: Mirroring | None = None
+    history: History | None = None
+    """Of an earlier session; None for a fresh run."""
+    again: frozenset[int] = frozenset()
+    """Cells that are run once more although they have a trace."""
+
+
+def work(job: Job, watch: Watch | None = None) -> bool:
+    """Run what is left of a plan for the current session, in an event loop of its own. True when it was interrupted.
+
+    Raises InputError for a target or evaluator that cannot be built, StorageError when a write fails, RuntimeError in
+    a thread in which an event loop runs: `work_here` is for those.
     """
-    clock, watchdog, threads = Clock(), Watchdog(), Threads()
-    judge = Judge(plan, watchdog, clock)
-    targets = targets_of(plan)
-    if history is None and not again and all(variant.adapter == "replay" for variant in plan.variants):
+    plan, state, ours = job.plan, job.state, session().owns_process
+    display = watch(state) if watch else contextlib.nullcontext()
+    watchdog = Watchdog(ours)
+    runner, targets = _runner(job, watchdog)
+    # only a process of our own may be forked: in another, other threads may hold locks for ever in the child
+    if ours and job.history is None and not job.again and all(one.adapter == "replay" for one in plan.variants):
         from evalwright.run.replay import processes_for, replay_in_processes
 
-        if (processes := processes_for(plan, writer)) > 1:
-            with watch(state) if watch else contextlib.nullcontext(), _stopping(state):
-                replay_in_processes(plan, writer, targets, tally, state, processes)
+        if (processes := processes_for(plan, job.writer)) > 1:
+            with display, _stopping(state):
+                replay_in_processes(plan, job.writer, targets, job.tally, state, processes)
             return state.done < state.total
-    pipeline = Pipeline(plan, writer, targets, judge, clock, state, tally, mirrors, threads)
-    runner = Runner(plan, writer, pipeline, watchdog, state, threads)
-    display = watch(state) if watch else contextlib.nullcontext()
-    interruptible = _interruptible(runner, watchdog, state)
-    with in_use(models) as asked, watchdog, exits_refused(), prints_to_stderr(), display, interruptible:
-        _run_loop(runner, asked, history, again)
+    interruptible = _interruptible(runner, watchdog, state) if watchdog.watches else contextlib.nullcontext()
+    with watchdog, display, interruptible:
+        _run_loop(runner, job)
     return state.stopping and state.done < state.total
 
 
-def _run_loop(runner: Runner, asked: InUse, history: History | None, again: frozenset[int]) -> None:
+async def work_here(job: Job, watch: Watch | None = None) -> bool:
+    """As `work`, in the caller's running event loop: targets and asynchronous evaluators run there, too.
+
+    Needs a session, as `work` does, which may be that of this task alone. Whoever wants the end sets
+    `job.state.stopping`, and cells in flight are finished; whoever cancels this task has them cancelled, and what
+    ignores that is left behind after a few seconds. Either way the run can be resumed. Nothing can interrupt a target
+    that blocks the loop.
+    """
+    state = job.state
+    runner, _ = _runner(job, Watchdog(owns_process=False))
+    with watch(state) if watch else contextlib.nullcontext():
+        running = asyncio.create_task(runner.run(job.history, job.again))
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            runner.stop_now()
+            await asyncio.wait([running])
+            if not running.cancelled():
+                running.exception()  # asyncio would log what nobody has looked at
+            raise
+        finally:
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(session().aclose(), _LAST_SECONDS)
+    return state.stopping and state.done < state.total
+
+
+def _runner(job: Job, watchdog: Watchdog) -> tuple[Runner, dict[str, Target]]:
+    """What runs the cells, and the systems that it calls."""
+    plan, clock, threads = job.plan, Clock(), Threads()
+    judge, targets = Judge(plan, watchdog, clock), targets_of(plan)
+    pipeline = Pipeline(plan, job.writer, targets, judge, clock, job.state, job.tally, job.mirrors, threads)
+    return Runner(plan, job.writer, pipeline, watchdog, job.state, threads), targets
+
+
+def _run_loop(runner: Runner, job: Job) -> None:
     """Run to the end in a loop of its own.
 
     `asyncio.run` would wait for ever on user tasks that ignore their cancellation, and for the default executor's
@@ -96,10 +135,10 @@ def _run_loop(runner: Runner, asked: InUse, history: History | None, again: froz
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda _loop, _context: None)  # what user code left behind is no news at the end
     try:
-        loop.run_until_complete(runner.run(history, again))
+        loop.run_until_complete(runner.run(job.history, job.again))
     finally:
         with contextlib.suppress(Exception):
-            loop.run_until_complete(asyncio.wait_for(asked.close(), _LAST_SECONDS))
+            loop.run_until_complete(asyncio.wait_for(session().aclose(), _LAST_SECONDS))
         if leftover := asyncio.all_tasks(loop):
             for task in leftover:
                 task.cancel()
@@ -131,9 +170,6 @@ def _interruptible(runner: Runner, watchdog: Watchdog, state: RunState) -> Itera
 
     While targets are set up there is nothing to finish: once stops, twice raises.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
 
     def stop(number: int, _frame: object) -> None:
         first = not state.stopping

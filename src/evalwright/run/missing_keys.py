@@ -19,6 +19,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.registry import load
+from evalwright.session import environment
 from evalwright.targets.build import build_target
 
 __all__ = ["must_have_keys", "with_keys"]
@@ -66,12 +67,12 @@ def _checked(
     judged = models.cache is None or not _holds_replies(models)
     asking = [*targets, *(_evaluators(specs) if judged else ())]
     missing: dict[tuple[str, bool, str, str], None] = {}
-    interfaces = set()
+    interfaces, variables = set(), environment()
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
         for name, asks, judges in (*asking, *own):
             for request in asks(case):
-                route = route_of(request)
+                route = route_of(request, variables)
                 if (variable := route.missing_key) is not None:
                     missing[name, judges, variable, request.model] = None
                 if not judges:

@@ -28,11 +28,11 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.clock import Clock
 from evalwright.run.judge import Judge, ask_models
-from evalwright.run.limits import Interrupts, Watchdog, exits_refused
+from evalwright.run.limits import Interrupts, Watchdog
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
-from evalwright.session import close_models
+from evalwright.session import Session, session
 
 if TYPE_CHECKING:
     from evalwright.run.steps.workspace import StoredArtifacts
@@ -87,7 +87,7 @@ def judge_again(
     judgements = writer.rewrite_judgements()
     job = _Job(plan, writer, case_of, newest, new_tally, only, concurrency or plan.run.max_concurrency)
     try:
-        with Interrupts() as interrupts:
+        with Interrupts(session().owns_process) as interrupts:
             shares = [judgements.share(i) for i in range(len(parts))]
             tally = _in_processes(job, parts, shares, state, interrupts)
         judgements.commit()
@@ -135,7 +135,7 @@ def _child(job: _Job, part: Part, share: JudgementShare, sender: Connection) -> 
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     tally = job.new_tally()
     try:
-        with closing(share):
+        with Session(owns_process=True), closing(share):  # of this process: exits are refused by process
             _judge_part(job, part, share, tally, sender.send)
         sender.send(tally)
     except EvalwrightError as error:
@@ -163,15 +163,15 @@ def next_message(receiver: Connection) -> Any:
 
 
 def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, report: Callable[[int], object]) -> None:
-    watchdog = Watchdog()
+    watchdog = Watchdog(session().owns_process)
     judge = Judge(job.plan, watchdog, Clock(), job.only)
     again = _Again(job, judge, share, tally, report)
-    with watchdog, exits_refused(), closing(asyncio.new_event_loop()) as loop:
+    with watchdog, closing(asyncio.new_event_loop()) as loop:
         try:
             loop.run_until_complete(again.judge(part))
         finally:
             with contextlib.suppress(Exception):
-                loop.run_until_complete(close_models())
+                loop.run_until_complete(session().aclose())
             for task in asyncio.all_tasks(loop):
                 task.cancel()
             loop.run_until_complete(asyncio.sleep(0))

@@ -31,14 +31,14 @@ from evalwright.model.trace import Answer, TraceError
 from evalwright.run.clock import Clock
 from evalwright.run.grid import Cell, Grid
 from evalwright.run.judge import Judge, ask_models
-from evalwright.run.limits import Watchdog, exits_refused
+from evalwright.run.limits import Watchdog
 from evalwright.run.re_evaluate import next_message, processors
 from evalwright.run.records import trace_of
 from evalwright.run.state import RunState
 from evalwright.run.steps import pricing_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
-from evalwright.session.stdout import prints_to_stderr
+from evalwright.session import Session
 from evalwright.stores.local_files.run import LocalWriter
 from evalwright.targets.failures import target_failure
 
@@ -175,7 +175,7 @@ def _child(
     watchdog = Watchdog()
     share = _Share(plan, writer, targets, watchdog)
     try:
-        with watchdog, exits_refused(), prints_to_stderr(), closing(asyncio.new_event_loop()) as loop:
+        with Session(owns_process=True), watchdog, closing(asyncio.new_event_loop()) as loop:
             loop.run_until_complete(share.run(cut, turn, sender))
         sender.send(share.tally)
     except EvalwrightError as error:

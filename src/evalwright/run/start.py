@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
-from evalwright.model.chat import Models
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.registry import load
@@ -23,15 +22,15 @@ from evalwright.run.state import RunState
 from evalwright.run.steps import mirroring_of
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
-from evalwright.session import in_use
+from evalwright.session import Session
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.history import History
-    from evalwright.run.loop import Watch
+    from evalwright.run.loop import Job, Watch
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Outcome", "RunOptions", "open_run", "re_evaluate", "resume", "retry", "run_suite"]
+__all__ = ["Outcome", "RunOptions", "open_run", "re_evaluate", "resume", "retry", "run_suite", "run_suite_here"]
 
 
 def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | None = None) -> Outcome:
@@ -39,43 +38,29 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
 
     Raises InputError (nothing was run) or StorageError (what was written stays valid, `resume` goes on).
     """
-    from evalwright.run.loop import targets_of
-    from evalwright.run.missing_keys import with_keys
-    from evalwright.run.plan import chosen_cases, documents, plan_of
+    from evalwright.run.loop import work
 
-    options = options or RunOptions()
-    masker = Masker.of(suite.secrets, os.environ)
-    store = store_of(suite, options.out, masker)
-    plan = plan_of(suite, options)
-    if options.out is not None:
-        plan.store = Plugin("local_files", {"path": str(options.out)})
-    if options.target is not None:
-        targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
-    cases = with_keys(plan, chosen_cases(suite, options), options.models)
-    with closing(store.create(plan, cases, documents(suite, masker))) as writer:
-        tally = Tally.of(plan)
-        mirrors = mirroring_of(plan)
-        address = address_of(writer, plan, masker)
-        models = models_of(plan, options.models, masker)
-        interrupted = _work(writer, plan, tally, None, frozenset(), mirrors, models, watch)
-        return _outcome(address, writer, plan, tally, interrupted, mirrors=mirrors)
+    with _new_run(suite, options or RunOptions()) as (job, outcome):
+        return outcome(work(job, watch))
+
+
+async def run_suite_here(suite: Suite, options: RunOptions | None = None, watch: Watch | None = None) -> Outcome:
+    """As `run_suite`, in the caller's running event loop (`evalwright.run.loop.work_here`)."""
+    from evalwright.run.loop import work_here
+
+    with _new_run(suite, options or RunOptions()) as (job, outcome):
+        return outcome(await work_here(job, watch))
 
 
 def resume(run_dir: Path, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is."""
-    from evalwright.run.missing_keys import must_have_keys
-
     with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
         finished = sum(map(history.finished, cells))
         if finished == len(cells):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
-        must_have_keys(plan, writer, models)
-        mirrors = mirroring_of(plan)
-        asked = models_of(plan, models, Masker.of({}, os.environ))
-        interrupted = _work(writer, plan, Tally.of(plan), history, frozenset(), mirrors, asked, watch)
         note = f"{finished} of {len(cells)} cells were finished already"
-        return _outcome(address, writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
+        return _gone_on(address, writer, plan, history, frozenset(), models, watch, note)
 
 
 def retry(
@@ -86,8 +71,6 @@ def retry(
     models: ModelChoices | None = None,
 ) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
-    from evalwright.run.missing_keys import must_have_keys
-
     with _opened_for_work(run_dir) as (address, writer, plan, history):
         cells = range(len(history.traced))
         again = frozenset(
@@ -97,12 +80,8 @@ def retry(
         )
         if not again and all(map(history.finished, cells)):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
-        must_have_keys(plan, writer, models)
-        mirrors = mirroring_of(plan)
-        asked = models_of(plan, models, Masker.of({}, os.environ))
-        interrupted = _work(writer, plan, Tally.of(plan), history, again, mirrors, asked, watch)
         note = f"{len(again)} finished cells were run again"
-        return _outcome(address, writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
+        return _gone_on(address, writer, plan, history, again, models, watch, note)
 
 
 def re_evaluate(
@@ -129,17 +108,19 @@ def re_evaluate(
     with closing(place.store.open(place.run_id)) as writer:
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)
-        must_have_keys(plan, writer, models, judging=add or "")
         state = RunState()
-        asked = models_of(plan, models, Masker.of(suite.secrets if suite else {}, os.environ))
-        with in_use(asked), watch(state) if watch else nullcontext():
+        masker = Masker.of(suite.secrets if suite else {}, os.environ)
+        here = Session(models=models_of(plan, models, masker), environment=suite.environment if suite else None)
+        with here, watch(state) if watch else nullcontext():
+            must_have_keys(plan, writer, models, judging=add or "")
             tally = judge_again(
                 plan,
                 writer,
                 case_finder(writer, stored),
                 partial(Tally.of, plan),
                 state,
-                processes or processors(),
+                # only a process of our own may be forked: in another, other threads may hold locks for ever
+                processes or (processors() if here.owns_process else 1),
                 add,
                 concurrency,
             )
@@ -158,6 +139,28 @@ def open_run(run_dir: Path) -> tuple[RunReader, Plan]:
 
 
 @contextmanager
+def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
+    """What is to be done, within a session, and what makes its outcome once it is known whether it was interrupted."""
+    from evalwright.run.loop import Job, targets_of
+    from evalwright.run.missing_keys import with_keys
+    from evalwright.run.plan import chosen_cases, documents, plan_of
+
+    masker = Masker.of(suite.secrets, os.environ)
+    store = store_of(suite, options.out, masker)
+    plan = plan_of(suite, options)
+    if options.out is not None:
+        plan.store = Plugin("local_files", {"path": str(options.out)})
+    with Session(models=models_of(plan, options.models, masker), environment=suite.environment):
+        if options.target is not None:
+            targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
+        cases = with_keys(plan, chosen_cases(suite, options), options.models)
+        with closing(store.create(plan, cases, documents(suite, masker))) as writer:
+            job = Job(plan, writer, Tally.of(plan), _state(plan, None, frozenset()), mirroring_of(plan))
+            address = address_of(writer, plan, masker)
+            yield job, lambda over: _outcome(address, writer, plan, job.tally, over, mirrors=job.mirrors)
+
+
+@contextmanager
 def _opened_for_work(run_dir: Path) -> Iterator[tuple[Path, RunWriter, Plan, History]]:
     from evalwright.run.grid import Grid
     from evalwright.run.history import history_of
@@ -171,24 +174,34 @@ def _opened_for_work(run_dir: Path) -> Iterator[tuple[Path, RunWriter, Plan, His
         yield place.address, writer, plan, history_of(writer, Grid(plan))
 
 
-def _work(
+def _gone_on(
+    address: Path,
     writer: RunWriter,
     plan: Plan,
-    tally: Tally,
-    history: History | None,
+    history: History,
     again: frozenset[int],
-    mirrors: Mirroring | None,
-    models: Callable[[], Models],
+    models: ModelChoices | None,
     watch: Watch | None,
-) -> bool:
+    note: str,
+) -> Outcome:
+    from evalwright.run.loop import Job, work
+    from evalwright.run.missing_keys import must_have_keys
+
+    with Session(models=models_of(plan, models, Masker.of({}, os.environ))):
+        must_have_keys(plan, writer, models)
+        mirrors = mirroring_of(plan)
+        job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again)
+        interrupted = work(job, watch)
+        return _outcome(address, writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
+
+
+def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunState:
     from evalwright.run.grid import Grid
-    from evalwright.run.loop import work
 
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
     spent = 0.0 if history is None else history.spent_usd
-    state = RunState(total=total, done=finished, already_done=finished, cost_usd=spent)
-    return work(plan, writer, tally, state, mirrors, models, watch, history, again)
+    return RunState(total=total, done=finished, already_done=finished, cost_usd=spent)
 
 
 def _outcome(

@@ -15,7 +15,7 @@ import msgspec
 
 from evalwright.model.plan import Variant
 from evalwright.run.isolation import Request
-from evalwright.session.stdout import prints_to_stderr
+from evalwright.session.stdout import Router
 from evalwright.session.workspace import working_in
 from evalwright.targets.build import build_target
 from evalwright.targets.failures import target_failure
@@ -30,7 +30,9 @@ class _Hello(msgspec.Struct):
 
 def main(descriptor: int) -> None:
     end_with_parent(os.getppid())
-    with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests, prints_to_stderr():
+    # text is written line by line, so that the last words of a process that dies are kept
+    sys.stdout = Router(sys.stdout, lambda: True)
+    with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests:
         connection.set_inheritable(False)
         hello = msgspec.json.decode(_frame(requests), type=_Hello)
         target = build_target(hello.variant, hello.import_paths)

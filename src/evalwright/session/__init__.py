@@ -1,56 +1,140 @@
-"""The models of the run that is going on: set once around a run, found by every judge and chat target in it."""
+"""One piece of work on a run, and all that is process-wide while it goes on.
+
+Who works for a session knows it by a context variable, which tasks, `asyncio.to_thread` and the threads of targets and
+evaluators carry along: two runs in one process never see each other's models, money, variables or prints.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Literal
 
-from evalwright.model.chat import Models
+from evalwright.session.imports import make_importable
+from evalwright.session.process import ExitRefused, Process
 
-__all__ = ["InUse", "close_models", "current", "in_use"]
+if TYPE_CHECKING:
+    from evalwright.model.chat import Models
 
-_stack: list[InUse] = []
+__all__ = ["ExitRefused", "Session", "environment", "session", "share_environment"]
 
 
-class InUse:
-    """The models of one run, made when they are first asked: most runs ask none."""
+class Session:
+    """One piece of work on a run: its models, its environment, and what it may do to the process.
 
-    def __init__(self, models: Models | Callable[[], Models]) -> None:
-        self._make = models if callable(models) else None
-        self._models = None if callable(models) else models
+    In the block, and in all tasks and threads that carry its context, `session()` is this one. Sessions may close in
+    any order; afterwards `sys.stdout`, `os._exit` and `os.environ` are what they were.
+    """
 
-    def get(self) -> Models:
-        if self._models is None:
-            assert self._make is not None
-            self._models = self._make()
-        return self._models
+    def __init__(
+        self,
+        *,
+        owns_process: bool = False,
+        models: Callable[[], Models] | None = None,
+        environment: Mapping[str, str] | None = None,
+        stdout: Literal["stderr", "keep"] | None = None,
+    ) -> None:
+        """`models` makes them; `environment` has the variables of the suite's `.env` files. None: those of the session
+        round this one.
 
-    async def close(self) -> None:
-        """Close what was made here; in the event loop in which it was used."""
-        closing = getattr(self._models, "close", None)
-        if self._make is not None and closing is not None:
+        With `owns_process` the process is ours, as that of the command line is: there may be signal handlers and a
+        timer, `os._exit` is refused in every thread, and the variables are in `os.environ`, too. A session within such
+        a one owns the process as well. Any other changes nothing outside its own context. `stdout` says where prints
+        go: to stderr for those who own the process, unless it says "keep".
+        """
+        self.owns_process = owns_process
+        self.pid = os.getpid()
+        self._make_models = models
+        self._models: Models | None = None
+        self._making = threading.Lock()
+        self._variables = environment
+        self._stdout = stdout
+        self._outer: Session | None = None
+        self._is_open = False
+
+    def __enter__(self) -> Session:
+        self._outer = outer = _innermost()
+        if outer is not None:
+            self.owns_process = self.owns_process or outer.owns_process
+            if self._variables is None:
+                self._variables = outer._variables
+        self._is_open = True
+        _process.opened(self)
+        _current.set(self)
+        if self.owns_process:
+            _process.share(self, self._variables or {})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_open = False
+        _process.closed(self)
+        # no token: it would bring back a session that has closed in the meantime
+        if _current.get() is self:
+            _current.set(_innermost())
+
+    @property
+    def to_stderr(self) -> bool:
+        """Whether prints go to stderr."""
+        return self._stdout == "stderr" or (self._stdout is None and self.owns_process)
+
+    @property
+    def models(self) -> Models:
+        """Made when first asked for, as most runs ask none. Raises RuntimeError where there are none to be made."""
+        if self._make_models is None:
+            if self._outer is None:
+                raise RuntimeError("this session has no models")
+            return self._outer.models
+        with self._making:
+            if self._models is None:
+                self._models = self._make_models()
+            return self._models
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of the process over those of the suite's `.env` files; a copy."""
+        return {**(self._variables or {}), **_process.environment()}
+
+    def import_paths(self, folders: Sequence[str]) -> None:
+        """Put folders at the front of the import path, the first one first, without repeating any."""
+        make_importable(folders)
+
+    async def aclose(self) -> None:
+        """Close what the models hold open, in the event loop in which they were asked; they are made anew if asked."""
+        models, self._models = self._models, None
+        if (closing := getattr(models, "close", None)) is not None:
             await closing()
-            self._models = None
 
 
-def current() -> Models:
-    """The models of the run that is going on. Raises RuntimeError outside of one."""
-    if not _stack:
-        raise RuntimeError("models are asked within a run only: see evalwright.session.in_use")
-    return _stack[-1].get()
+_current: ContextVar[Session | None] = ContextVar("evalwright_session", default=None)
+_process = Process(_current.get)
 
 
-async def close_models() -> None:
-    """Close what the current models hold open in this event loop."""
-    if _stack:
-        await _stack[-1].close()
+def _innermost() -> Session | None:
+    """The session of this context; those that were closed elsewhere are left out."""
+    found = _current.get()
+    while found is not None and not found._is_open:
+        found = found._outer
+    return found
 
 
-@contextmanager
-def in_use(models: Models | Callable[[], Models]) -> Iterator[InUse]:
-    """Make `models`, or what a call of it gives, the current ones."""
-    _stack.append(InUse(models))
-    try:
-        yield _stack[-1]
-    finally:
-        _stack.pop()
+def session() -> Session:
+    """The session of this task or thread. Raises RuntimeError outside of a run."""
+    found = _innermost()
+    if found is None:
+        raise RuntimeError("there is no run here: models are asked within a Session only")
+    return found
+
+
+def environment() -> Mapping[str, str]:
+    """The variables that code called here is to see: of the current session, outside of a run those of the process."""
+    found = _innermost()
+    return os.environ if found is None else found.environment
+
+
+def share_environment(variables: Mapping[str, str]) -> None:
+    """Let user code that is loaded now find a suite's variables in `os.environ`, if the session owns the process."""
+    found = _innermost()
+    if found is not None and found.owns_process:
+        _process.share(found, variables)

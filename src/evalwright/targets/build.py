@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.registry import load
+from evalwright.session.imports import make_importable
 
-__all__ = ["build_target", "importable_from"]
+__all__ = ["build_target"]
 
 
 def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
@@ -17,14 +17,6 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
 
     Raises InputError whose keys are relative to the variant (`target`, `init_kwargs`).
     """
-    importable_from(import_paths)
+    make_importable(import_paths)
     target: Target = load("targets", variant.adapter)(variant)
     return target
-
-
-def importable_from(import_paths: Sequence[str]) -> None:
-    """Put folders at the front of the import path, the first one first, without repeating any."""
-    for folder in reversed(import_paths):
-        if folder in sys.path:
-            sys.path.remove(folder)
-        sys.path.insert(0, folder)

@@ -13,7 +13,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import TraceMessage
-from evalwright.session import current
+from evalwright.session import session
 from evalwright.targets.settings import settings
 
 __all__ = ["StopRule", "stop_rule"]
@@ -74,7 +74,7 @@ class Judge(msgspec.Struct):
         request = ChatRequest(
             self.model, [ChatMessage("user", prompt)], _JUDGE_SYSTEM, max_tokens=_JUDGE_TOKENS, repeat=repeat
         )
-        reply = await current().chat(request, "judge")
+        reply = await session().models.chat(request, "judge")
         return f"judge({self.model})" if _YES.search(reply.text) else None
 
 

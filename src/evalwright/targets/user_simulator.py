@@ -16,7 +16,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
-from evalwright.session import current
+from evalwright.session import session
 from evalwright.targets.build import build_target
 from evalwright.targets.chat.messages import GOING_ON
 from evalwright.targets.settings import settings
@@ -155,7 +155,7 @@ class UserSimulator:
             repeat=trial,
         )
         try:
-            reply = await current().chat(request, "user")
+            reply = await session().models.chat(request, "user")
         except TargetError as error:
             by: Party = "user" if error.type in ("refused", "bad_reply") else "environment"
             raise _Broken(by, error.type, f"simulated user: {error}") from error

@@ -16,7 +16,7 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import TraceError
 from evalwright.run.start import open_run, run_suite
-from evalwright.session import close_models, in_use
+from evalwright.session import Session
 from evalwright.testing import a_trace
 from llm.asking import openai
 from targets.loopback import serving
@@ -105,11 +105,11 @@ def judged(name, config, case, answer="cat", replies=(), error=None):
     async def ask():
         async with serving(*replies) as server:
             environment = {**os.environ, "OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
-            with in_use(lambda: LiveModels(environment=environment)):
+            with Session(models=lambda: LiveModels(environment=environment)) as session:
                 try:
                     return await build_evaluator(name, config).evaluate(case, trace), server
                 finally:
-                    await close_models()
+                    await session.aclose()
 
     return asyncio.run(ask())
 

@@ -17,7 +17,7 @@ from evalwright.evaluators.wording import shorten
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Price
 from evalwright.model.snapshot import Case
-from evalwright.session import current
+from evalwright.session import session
 
 __all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending"]
 
@@ -130,7 +130,7 @@ async def _word(
         api_key_env=asking.api_key_env,
     )
     try:
-        reply = await current().chat(request, "judge")
+        reply = await session().models.chat(request, "judge")
     except EvaluatorError as error:
         kind = error.type if error.type in _OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}
@@ -192,7 +192,7 @@ def _spent(reply: ChatReply) -> float | None:
 
 
 def _price(model: str) -> Price:
-    return current().price(model) or _UNKNOWN
+    return session().models.price(model) or _UNKNOWN
 
 
 def _cost(price: Price, tokens_in: int, tokens_out: int) -> float:

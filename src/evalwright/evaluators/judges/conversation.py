@@ -17,7 +17,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.steps import Step, StepEvent
 from evalwright.model.trace import Trace
-from evalwright.session import current
+from evalwright.session import session
 
 __all__ = [
     "Asked",
@@ -68,7 +68,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         asked = self.asked(case, trace)
         if isinstance(asked, Evaluation):
             return asked
-        return self.verdict(asked, await current().chat(asked.request, "judge"))
+        return self.verdict(asked, await session().models.chat(asked.request, "judge"))
 
     def asked(self, case: Case, trace: Trace) -> Asked | Evaluation:
         """The question to the model; a skipped evaluation where there is nothing to judge."""

@@ -15,7 +15,7 @@ from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.session import current
+from evalwright.session import session
 
 __all__ = ["RubricTemplate", "filled"]
 
@@ -81,7 +81,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
             attempts=self.max_attempts,
             attempt_seconds=self.timeout,
         )
-        return _evaluation(await current().chat(request, "judge"))
+        return _evaluation(await session().models.chat(request, "judge"))
 
     def _temperature(self) -> float:
         """Reasoning models take no temperature but 1."""

@@ -13,7 +13,7 @@ from typing import Any
 from evalwright.errors import InputError
 from evalwright.model.chat import Embedding
 from evalwright.registry import load, names
-from evalwright.session import current
+from evalwright.session import session
 
 __all__ = ["Embed", "embedder", "minilm", "openai_small"]
 
@@ -64,7 +64,7 @@ class _Asked:
         self.model = model
 
     async def __call__(self, texts: Sequence[str]) -> Embedding:
-        return await current().embed(self.model, texts)
+        return await session().models.embed(self.model, texts)
 
 
 def minilm() -> Embed:

@@ -118,7 +118,7 @@ class Model:
 
     async def ask(self, asked: Asked, purpose: str) -> Said:
         from evalwright.model.chat import ChatMessage, Purpose
-        from evalwright.session import current
+        from evalwright.session import session
 
         chat = await asked.with_images()
         said = [m for m in chat if m["role"] != "system"] or [{"role": "user", "content": asked.prompt}]
@@ -133,7 +133,7 @@ class Model:
             repeat=asked.attempt,
         )
         meant: Purpose = "judge" if purpose == "judge" else "system"
-        reply = await current().chat(request, meant)
+        reply = await session().models.chat(request, meant)
         counts = {"input": reply.usage.token_input, "output": reply.usage.token_output}
         usage = {name: count for name, count in counts.items() if count is not None}
         return Said(reply.text, (), usage or None, reply.cost_usd)

@@ -142,13 +142,13 @@ class _OpenAI:
 
     async def reply(self, message: str, context: Context) -> Any:
         from evalwright.model.chat import ChatMessage
-        from evalwright.session import current
+        from evalwright.session import session
 
         said: list[ChatMessage] = context.state.setdefault("openai_messages", [])
         said.append(ChatMessage("user", message))
         memory = "\n\n".join(f"{label}:\n{value}" for label, value in context.blocks.items() if value)
         request = replace(self.asks(context.model), messages=list(said), system=memory or None)
-        reply = await current().chat(request, "system")
+        reply = await session().models.chat(request, "system")
         said.append(ChatMessage("assistant", reply.text))
         for name in ("token_input", "token_output"):
             context.usage[name] = context.usage.get(name, 0) + (getattr(reply.usage, name) or 0)

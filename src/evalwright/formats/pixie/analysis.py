@@ -15,7 +15,7 @@ from evalwright.formats.pixie.judge_calls import chat
 from evalwright.formats.pixie.observer import PASSES
 from evalwright.formats.pixie.surface.config import get_config
 from evalwright.llm.models import LiveModels
-from evalwright.session import close_models, in_use
+from evalwright.session import Session, environment
 
 __all__ = ["analyze", "read_results"]
 
@@ -68,13 +68,13 @@ def read_results(run_id: str) -> tuple[Path, _Results]:
 
 async def analyze(folder: Path, results: _Results) -> list[str]:
     """Write `dataset-<i>.md` for each dataset; what kept a model from answering, for those without a page."""
-    with in_use(LiveModels):
+    with Session(models=lambda: LiveModels(environment=environment())) as asking:
         try:
             said = await asyncio.gather(
                 *(_page(folder / f"dataset-{i}.md", one) for i, one in enumerate(results.datasets))
             )
         finally:
-            await close_models()
+            await asking.aclose()
     return [f"{one.dataset}: {problem}" for one, problem in zip(results.datasets, said, strict=True) if problem]
 
 

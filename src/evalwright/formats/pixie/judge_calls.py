@@ -13,7 +13,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply, only_object
 from evalwright.formats.pixie.surface.rates import paced
 from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
-from evalwright.session import current
+from evalwright.session import environment, session
 
 __all__ = ["EMBEDDER", "JUDGE", "MODERATION", "chat", "embed", "moderate", "structured"]
 
@@ -30,7 +30,7 @@ _vectors: WeakKeyDictionary[Models, dict[tuple[str, str], asyncio.Future[Embeddi
 async def _models() -> AsyncIterator[Models]:
     """The models of the run; outside of one, some that live for this question."""
     try:
-        running: Models | None = current()
+        running: Models | None = session().models
     except RuntimeError:
         running = None
     if running is not None:
@@ -38,7 +38,7 @@ async def _models() -> AsyncIterator[Models]:
         return
     from evalwright.llm.models import LiveModels
 
-    own = LiveModels()
+    own = LiveModels(environment=environment())
     try:
         yield own
     finally:

@@ -13,7 +13,7 @@ from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
-from evalwright.session import current
+from evalwright.session import session
 from evalwright.targets.chat.messages import as_trace, opening
 from evalwright.targets.chat.tools import Tools, ToolSettings
 from evalwright.targets.settings import settings
@@ -76,7 +76,7 @@ class _Chat:
 
     async def _converse(self, talk: _Talk, trial: int) -> None:
         for _ in range(self._settings.max_turns):
-            calls = talk.add(await current().chat(self._request(talk, trial), "system"))
+            calls = talk.add(await session().models.chat(self._request(talk, trial), "system"))
             if not calls:
                 return
             for call in calls:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from evalwright.model.chat import Models
-from evalwright.session import close_models, in_use
+from evalwright.session import Session, environment
 
 __all__ = ["settled"]
 
@@ -26,14 +26,14 @@ def settled(waiting: Awaitable[T]) -> T:
 
 
 async def _with_models(waiting: Awaitable[T]) -> T:
-    with in_use(_models):
+    with Session(models=_models) as asking:
         try:
             return await waiting
         finally:
-            await close_models()
+            await asking.aclose()
 
 
 def _models() -> Models:
     from evalwright.llm.models import LiveModels
 
-    return LiveModels()
+    return LiveModels(environment=environment())

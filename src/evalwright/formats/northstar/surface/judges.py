@@ -19,7 +19,7 @@ from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.session import current
+from evalwright.session import session
 
 __all__ = [
     "DEFAULT_RUBRIC_JUDGE_MODEL",
@@ -115,7 +115,7 @@ class _Judge(Grader):
         if self.completion_fn is not None:
             return judge.verdict(asked, await _called(self.completion_fn, asked.request))
         _need_key(asked.request)
-        return judge.verdict(asked, await current().chat(asked.request, "judge"))
+        return judge.verdict(asked, await session().models.chat(asked.request, "judge"))
 
 
 def _need_key(request: ChatRequest) -> None:

@@ -1,0 +1,56 @@
+"""Synchronous evaluators where no timer can interrupt them: in a thread, which is left behind when one is late.
+
+They run one after another, as they do where there is a timer: user code need not be safe for threads. Time spent
+waiting for the turn is not the evaluator's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from evalwright.errors import EvaluatorError
+from evalwright.run.records import timed_out
+from evalwright.targets.failures import text_of
+from evalwright.targets.threads import Threads
+
+__all__ = ["JudgeThread"]
+
+
+class JudgeThread:
+    """One thread at a time; a new one takes the place of one that is left behind."""
+
+    def __init__(self) -> None:
+        self._threads = Threads()
+        self._turn = asyncio.Lock()
+
+    def bounded(
+        self, evaluate: Callable[..., Any], limit: float, limit_of_awaited: float
+    ) -> Callable[..., Awaitable[Any]]:
+        """`evaluate` with its seconds: until it returns, and until what it may return to be awaited is there.
+
+        An asynchronous function needs no thread: calling it blocks nothing.
+        """
+        asynchronous = inspect.iscoroutinefunction(evaluate)
+
+        async def evaluated(*arguments: Any) -> Any:
+            if asynchronous:
+                return await _within(limit_of_awaited, evaluate(*arguments))
+            async with self._turn:
+                given = await _within(limit, self._threads.call(evaluate, *arguments))
+            return await _within(limit_of_awaited, given) if isinstance(given, Awaitable) else given
+
+        return evaluated
+
+
+async def _within(limit: float, awaited: Awaitable[Any]) -> Any:
+    try:
+        async with asyncio.timeout(limit) as bound:
+            return await awaited
+    except TimeoutError as error:
+        if bound.expired():
+            late = timed_out(limit)
+            raise EvaluatorError(late.message, late.type) from None
+        raise EvaluatorError(text_of(error), type(error).__name__) from error

@@ -1,0 +1,117 @@
+"""What sessions change for the whole process: `sys.stdout`, `os._exit` and, for the command line, `os.environ`.
+
+The first session that needs a change makes it and the last one that closes takes it back, whatever the order in which
+they close. For whom a print or an exit is, the context variable of the caller says at each call: saving and restoring
+in the order of a stack would leave one run's replacement behind when two runs overlap.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from evalwright.session.stdout import Router
+
+__all__ = ["ExitRefused", "Holder", "Process"]
+
+
+class ExitRefused(BaseException):
+    """User code called `os._exit`; it would have ended the run without a word."""
+
+
+class Holder(Protocol):
+    """What the process needs to know of a session."""
+
+    @property
+    def owns_process(self) -> bool: ...
+
+    @property
+    def to_stderr(self) -> bool: ...
+
+    @property
+    def pid(self) -> int: ...
+
+
+class Process:
+    """The changes, and the open sessions that need them. `here` gives the caller's session, open or closed."""
+
+    def __init__(self, here: Callable[[], Holder | None]) -> None:
+        self._here = here
+        self._lock = threading.Lock()
+        self._open: list[Holder] = []
+        self._exit: Callable[[int], object] | None = None
+        self._router: Router | None = None
+        self._shared: dict[Holder, dict[str, tuple[str, str | None]]] = {}
+        # a child that was forked while another thread held the lock could never take it
+        os.register_at_fork(
+            before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._lock.release
+        )
+
+    def opened(self, session: Holder) -> None:
+        """Make the changes that a session needs and that are not made yet."""
+        with self._lock:
+            self._open.append(session)
+            if self._exit is None:
+                self._exit, os._exit = os._exit, self._end  # type: ignore[assignment]
+            if session.to_stderr and self._router is None:
+                self._router = Router(sys.stdout, self._goes_to_stderr)
+                sys.stdout = self._router
+
+    def closed(self, session: Holder) -> None:
+        """Take back what no open session needs any more."""
+        with self._lock:
+            self._open.remove(session)
+            self._withdraw(session)
+            if not self._open and self._exit is not None:
+                os._exit, self._exit = self._exit, None  # type: ignore[assignment]
+            if self._router is not None and not any(one.to_stderr for one in self._open):
+                sys.stdout = self._router.before
+                self._router.end()
+                self._router = None
+
+    def share(self, session: Holder, variables: Mapping[str, str]) -> None:
+        """Put variables into `os.environ` until the session closes; what others have set there wins."""
+        with self._lock:
+            ours = self._ours()
+            put = self._shared.setdefault(session, {})
+            for name, value in variables.items():
+                known = os.environ.get(name)
+                if known != value and known in (None, ours.get(name)):
+                    put[name] = (value, known)
+                    os.environ[name] = value
+
+    def environment(self) -> dict[str, str]:
+        """`os.environ` without what sessions have put there: that is of their own suites."""
+        with self._lock:
+            ours = self._ours()
+            return {name: value for name, value in os.environ.items() if ours.get(name) != value}
+
+    def _ours(self) -> dict[str, str]:
+        return {name: value for put in self._shared.values() for name, (value, _) in put.items()}
+
+    def _withdraw(self, session: Holder) -> None:
+        for name, (value, before) in self._shared.pop(session, {}).items():
+            if os.environ.get(name) != value:
+                continue  # user code has set it since
+            if before is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = before
+
+    def _goes_to_stderr(self) -> bool:
+        session = self._here()
+        if session is not None:
+            return session.to_stderr
+        return any(one.owns_process and one.to_stderr for one in self._open)
+
+    def _end(self, status: int) -> None:
+        """`os._exit` while a session is open. In children that user code has forked it does what it always does."""
+        pid = os.getpid()
+        mine = [one for one in self._open if one.pid == pid]
+        if mine and (self._here() is not None or any(one.owns_process for one in mine)):
+            raise ExitRefused(f"the code called os._exit({status}); run it with isolation: process")
+        assert self._exit is not None
+        self._exit(status)
