@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from evaluators.judging import Scripted, case, fails, judged, says, trace
-from evalwright.sandbox.workers import asked, python_command
+from evalwright.sandbox.workers import ask_worker, python_command
 
 HEAD = "def validate(output, case, run):\n    "
 
@@ -96,7 +96,7 @@ def test_code_that_gives_no_value_could_not_judge(body, kind, message):
 @pytest.mark.parametrize("body", ["while True: pass", "import time; time.sleep(60)"])
 def test_code_that_takes_too_long_is_ended(body):
     found = error(body, timeout_ms=200)
-    assert (found.type, str(found)) == ("timeout", "the code took more than 0.2 s and was ended")
+    assert (found.type, str(found)) == ("timeout", "the code took more than 0.2 s and was stopped")
 
 
 @pytest.mark.parametrize(("code", "message"), [("def validate(:", "SyntaxError"), ("x = 1", "no function 'validate'")])
@@ -191,7 +191,7 @@ def test_one_interpreter_serves_many_cases():
 
     async def many() -> list[bool]:
         request = {"code": HEAD + "return True", "arguments": ["", {}, {}], "seconds": 5.0}
-        return [(await asked(python_command(), request))["value"] for _ in range(20)]
+        return [(await ask_worker(python_command(), request))["value"] for _ in range(20)]
 
     before = children()
     assert asyncio.run(many()) == [True] * 20
@@ -216,7 +216,7 @@ def test_where_nothing_can_be_taken_away_that_is_told_and_python_refuses(body, e
     )
     command = [sys.executable, "-c", script]
     request = {"code": HEAD + body, "arguments": ["", {}, {}], "seconds": 5.0}
-    reply = asyncio.run(asked(command, request))
+    reply = asyncio.run(ask_worker(command, request))
     assert reply["missing_walls"] == ["network", "files"]
     assert reply["message"].startswith(f"PermissionError: checks may not do this: {event}")
 

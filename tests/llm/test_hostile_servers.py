@@ -11,7 +11,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.connections import MOST_BYTES
 from evalwright.llm.models import LiveModels
 from evalwright.model.plan import Price
-from llm.asking import JSON, Hasty, Impatient, anthropic, asked, openai, refused, reply, request
+from llm.models import JSON, Hasty, Impatient, anthropic, asked, openai, refused, reply, request
 from targets.loopback import serving
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}

@@ -9,7 +9,7 @@ from evalwright.llm.cache import Cache
 from evalwright.llm.routes import route_of
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
-from llm.asking import Hasty, anthropic, asked, openai, refused, reply, request
+from llm.models import Hasty, anthropic, asked, openai, refused, reply, request
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}
 

@@ -1,1 +1,1 @@
-"""Clients for models: judges, simulated users, chat targets and embeddings ask through here and nowhere else."""
+"""Clients for models: judges, simulated users, chat targets and embeddings all call models through here."""

@@ -1,4 +1,4 @@
-"""Models behind the Anthropic Messages interface, through the official client."""
+"""Models behind the Anthropic Messages API, called through the official client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
-from evalwright.llm.replies import count_of, reading, sound
+from evalwright.llm.replies import checked, count_of, reading
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
@@ -15,11 +15,13 @@ from evalwright.model.trace import ToolCall
 __all__ = ["AnthropicClient"]
 
 _MAX_TOKENS = 4096
+"""Sent if the request has no limit of its own, as this API requires one."""
 _NO_KEY = "no-key-needed"
+"""The client cannot be made without a key, which a server on this machine may not need."""
 
 
 class AnthropicClient:
-    """One endpoint. A JSON reply is asked for in words: the system message of the request says what it must be."""
+    """One endpoint. The interface has no JSON mode: the system message of the request describes the JSON."""
 
     def __init__(self, route: Route) -> None:
         import anthropic
@@ -27,7 +29,7 @@ class AnthropicClient:
         self._client = anthropic.AsyncAnthropic(
             api_key=route.key or _NO_KEY,
             base_url=route.base_url,
-            max_retries=0,
+            max_retries=0,  # `retries` is the one place for attempts and their time limits
             timeout=None,
             http_client=bounded(anthropic.DefaultAsyncHttpxClient),
         )
@@ -35,19 +37,19 @@ class AnthropicClient:
 
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
         started = time.monotonic()
-        with reading():
+        with reading():  # also around the call: the client itself stumbles over replies of a wrong shape
             try:
-                said = await self._client.messages.create(**_asked(model, request))
+                response = await self._client.messages.create(**_request_body(model, request))
             except self._errors as error:
                 raise failure_of(error) from error
-            return _reply(said, model, int((time.monotonic() - started) * 1000))
+            return _reply(response, model, int((time.monotonic() - started) * 1000))
 
     async def close(self) -> None:
         await self._client.close()
 
 
-def _asked(model: str, request: ChatRequest) -> dict[str, Any]:
-    asked: dict[str, Any] = {
+def _request_body(model: str, request: ChatRequest) -> dict[str, Any]:
+    body: dict[str, Any] = {
         "model": model,
         "max_tokens": request.max_tokens or _MAX_TOKENS,
         "messages": _merged(request.messages),
@@ -55,32 +57,33 @@ def _asked(model: str, request: ChatRequest) -> dict[str, Any]:
     }
     system = [request.system or "", *(str(m.content) for m in request.messages if m.role == "system")]
     if any(system):
-        asked["system"] = "\n\n".join(filter(None, system))
+        body["system"] = "\n\n".join(filter(None, system))
     if request.temperature is not None:
-        asked["extra_body"] = {**asked.get("extra_body", {}), "temperature": request.temperature}
+        body["extra_body"] = {**body.get("extra_body", {}), "temperature": request.temperature}
     if request.tools:
-        asked["tools"] = [
+        body["tools"] = [
             {"name": t["name"], "description": t.get("description", ""), "input_schema": t["parameters"]}
             for t in request.tools
         ]
     if request.tool_choice and request.tool_choice != "none":
         kinds = {"auto": {"type": "auto"}, "required": {"type": "any"}}
-        asked["tool_choice"] = kinds.get(request.tool_choice, {"type": "tool", "name": request.tool_choice})
-    return asked
+        body["tool_choice"] = kinds.get(request.tool_choice, {"type": "tool", "name": request.tool_choice})
+    return body
 
 
 def _merged(messages: Any) -> list[dict[str, Any]]:
-    """Results of tools that follow each other are one message of the user, as the interface wants it."""
-    said: list[dict[str, Any]] = []
+    """The messages as this API accepts them: tool results that follow each other are one message of the user."""
+    merged: list[dict[str, Any]] = []
     for message in messages:
         if message.role == "system":
             continue
         one = _message(message)
-        if said and message.role == "tool" and isinstance(said[-1]["content"], list) and said[-1]["role"] == "user":
-            said[-1]["content"] += one["content"]
+        last = merged[-1] if merged else None
+        if message.role == "tool" and last and last["role"] == "user" and isinstance(last["content"], list):
+            last["content"] += one["content"]
         else:
-            said.append(one)
-    return said
+            merged.append(one)
+    return merged
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:
@@ -96,7 +99,7 @@ def _message(message: ChatMessage) -> dict[str, Any]:
 
 
 def _block(part: Any) -> Any:
-    """A part of a message as this interface has it; what is not an image of OpenAI's interface stays."""
+    """A part of a message in the form of this API; images come in the form of OpenAI's, others stay as they are."""
     image = part.get("image_url") if isinstance(part, dict) else None
     if image is None:
         return part
@@ -107,10 +110,10 @@ def _block(part: Any) -> Any:
     return {"type": "image", "source": {"type": "url", "url": url}}
 
 
-def _reply(said: Any, model: str, latency_ms: int) -> ChatReply:
-    blocks = getattr(said, "content", None)
+def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
+    blocks = getattr(response, "content", None)
     if not isinstance(blocks, list):
-        raise CallFailed("bad_reply", "the reply has no content", again=True)
+        raise CallFailed("bad_reply", "the reply has no content", retryable=True)
     texts = [b.text for b in blocks if b.type == "text"]
     thinking = [b.thinking for b in blocks if b.type == "thinking"]
     calls = [
@@ -118,16 +121,16 @@ def _reply(said: Any, model: str, latency_ms: int) -> ChatReply:
         for b in blocks
         if b.type == "tool_use"
     ]
-    usage = getattr(said, "usage", None)
-    refused = said.stop_reason == "refusal"
+    usage = getattr(response, "usage", None)
+    refused = response.stop_reason == "refusal"
     reply = ChatReply(
         text="".join(texts),
-        model=said.model or model,
+        model=response.model or model,
         thinking="\n\n".join(thinking) or None,
         tool_calls=calls,
         usage=Usage(count_of(usage, "input_tokens"), count_of(usage, "output_tokens")),
         latency_ms=latency_ms,
-        finish_reason=said.stop_reason,
+        finish_reason=response.stop_reason,
         refusal=("".join(texts) or "the model refused") if refused else None,
     )
-    return sound(reply)
+    return checked(reply)

@@ -1,4 +1,7 @@
-"""What model calls cost, and a hard cap on it: money is set aside before a call and settled after it."""
+"""The cost of model calls and a hard limit for it: money is reserved before each call and settled after it.
+
+Without the reservation, calls that run at the same time would each see enough money left, and overspend together.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,20 @@ __all__ = ["Spending"]
 
 _MILLION = 1_000_000
 _BYTES_A_TOKEN = 4
+"""Roughly, for English text; only the reservation uses it, the cost itself comes from the reply's counts."""
 _TOKENS_AN_IMAGE = 1600
-"""About what a large image counts with OpenAI and Anthropic; their sizes in bytes say nothing of it."""
+"""Roughly what OpenAI and Anthropic count for a large image, whatever its size in bytes."""
 _LIKELY_OUTPUT = 1024
+"""Tokens reserved for the reply to a request without `max_tokens`."""
 _MAY_BE_BILLED = ("timeout", "connection", "bad_reply")
-"""Failures after which the provider may have done its work all the same."""
+"""Failures after which the provider may have done the work all the same, and bill it."""
 
 
 class Spending:
-    """Dollars spent and set aside. `cap_usd` None is no cap; under a cap a model without a price is refused."""
+    """US dollars spent and reserved.
+
+    `cap_usd` is the limit, None if there is none. With a limit, calls of a model without a price are rejected.
+    """
 
     def __init__(self, prices: Mapping[str, Price], cap_usd: float | None, *, allow_unpriced: bool = False) -> None:
         self._prices, self._cap, self._allow_unpriced = prices, cap_usd, allow_unpriced
@@ -32,36 +40,41 @@ class Spending:
         return self._prices.get(model) or self._prices.get(model.partition("/")[2])
 
     def cost(self, model: str, usage: Usage) -> float | None:
-        """US dollars of a call; None without a price or without counts."""
+        """US dollars of a call; None if the model has no price or the reply had no token counts."""
         price = self.price(model)
         if price is None or (usage.token_input is None and usage.token_output is None):
             return None
         return _dollars(price, usage.token_input or 0, usage.token_output or 0)
 
     def reserve(self, request: ChatRequest, most_output: int | None = None) -> float:
-        """Set money aside for a call, of at most so many tokens back. Raises CallFailed `cost_limit` or `no_price`."""
+        """Reserve the likely cost of a call, with at most `most_output` tokens in its reply.
+
+        Raises CallFailed `cost_limit` or `no_price`.
+        """
         price = self.price(request.model)
         if price is None:
             if self._cap is not None and not self._allow_unpriced:
-                message = f"{request.model!r} has no price, and money is capped: name its price, or allow it"
+                message = (
+                    f"{request.model!r} has no price, but there is a budget: add a price, or allow unpriced models"
+                )
                 raise CallFailed("no_price", message)
             return 0.0
         tokens = -(-_bytes(request.messages, request.system) // _BYTES_A_TOKEN)
         most_output = _LIKELY_OUTPUT if most_output is None else most_output
         estimate = _dollars(price, tokens, most_output)
         if self._cap is not None and self.spent + self._reserved + estimate > self._cap:
-            spent = f"${self.spent:.4f} are spent and ${self._reserved:.4f} set aside"
-            raise CallFailed("cost_limit", f"{spent} of ${self._cap:.4f}: a call of about ${estimate:.4f} is too much")
+            used = f"${self.spent:.4f} spent and ${self._reserved:.4f} reserved of ${self._cap:.4f}"
+            raise CallFailed("cost_limit", f"budget: {used}; a call of about ${estimate:.4f} would exceed it")
         self._reserved += estimate
         return estimate
 
     def settle(self, reserved: float, cost: float | None) -> None:
-        """The call is over: what it really cost takes the place of what was set aside."""
+        """Replace the reservation by the cost of the finished call; if that is unknown (None), it counts in full."""
         self._reserved -= reserved
         self.spent += reserved if cost is None else cost
 
     def release(self, reserved: float, failure: BaseException) -> None:
-        """The call failed: it cost nothing if it was refused, and counts as made where nobody can know."""
+        """Settle a failed call: it cost nothing if it was rejected, and counts in full if that is not certain."""
         refused = isinstance(failure, CallFailed) and failure.kind not in _MAY_BE_BILLED
         self.settle(reserved, 0.0 if refused else None)
 

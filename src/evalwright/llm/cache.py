@@ -1,4 +1,4 @@
-"""Judge calls that were made before, in an SQLite file: the same question is not paid for twice."""
+"""A cache of judges' replies in a SQLite file: the same call is not paid for twice."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, model TEXT,
 
 
 def default_path() -> Path:
-    """The cache in the user's cache folder."""
+    """The file in the user's cache folder."""
     from platformdirs import user_cache_path
 
     return user_cache_path("evalwright") / "judges.sqlite"
 
 
 class Cache:
-    """Replies by key, secrets masked. A file that cannot be used is told once, by InputError, when it is opened."""
+    """Replies by key, secrets masked. Raises InputError if the file cannot be used, but only when it is opened."""
 
     def __init__(self, path: Path, mask: Callable[[str], str] = str) -> None:
         self.path, self._mask = path, mask
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path, timeout=10, isolation_level=None)
-            self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.execute("PRAGMA synchronous = NORMAL")
+            self._database.execute("PRAGMA journal_mode = WAL")  # runs in other processes may use it at the same time
+            self._database.execute("PRAGMA synchronous = NORMAL")  # a reply lost in a power cut is bought again
             self._database.execute(_SCHEMA)
         except (OSError, sqlite3.Error) as error:
-            raise InputError(f"the cache {path} cannot be used: {error}") from error
+            raise InputError(f"cannot use the cache {path}: {error}") from error
 
     def find(self, key: str) -> ChatReply | None:
-        """The stored reply, marked as cached; None for a question that is new, or a row that cannot be read."""
+        """The stored reply, marked as cached; None if there is none or it cannot be read."""
         with _quiet():
             row = self._database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
             if row is not None:
@@ -55,12 +55,12 @@ class Cache:
             )
 
     def counts(self) -> list[tuple[str, int, str]]:
-        """Model, number of replies and date of the newest one."""
+        """For each model, its name, the number of its replies and the date of the newest one."""
         query = "SELECT model, count(*), max(stored_at) FROM replies GROUP BY model ORDER BY model"
         return [(str(model), int(count), str(newest)) for model, count, newest in self._database.execute(query)]
 
     def clear(self) -> int:
-        """Forget everything; the number of replies there were."""
+        """Remove all replies; returns how many there were."""
         with closing(self._database.execute("DELETE FROM replies")) as cursor:
             return cursor.rowcount
 
@@ -70,6 +70,6 @@ class Cache:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """A cache that fails is no cache; it must not fail a judgement."""
+    """Ignores errors of the cache: a judge whose reply cannot be cached has judged all the same."""
     with suppress(sqlite3.Error, msgspec.MsgspecError):
         yield

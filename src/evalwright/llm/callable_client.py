@@ -1,6 +1,6 @@
-"""Models behind a function of the user's, another package's provider, or litellm: for gateways of one's own.
+"""Models behind a Python function of the user's, a provider of another package, or litellm.
 
-A provider is called with the `ChatRequest` and gives a `ChatReply`, or only its text; it may be asynchronous.
+A provider is called with the `ChatRequest` and returns a `ChatReply`, or only its text; it may be asynchronous.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from evalwright.errors import EvalwrightError
 from evalwright.llm.failures import CallFailed
-from evalwright.llm.replies import reading, sound
+from evalwright.llm.replies import checked, reading
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.registry import load
@@ -39,22 +39,24 @@ class CallableClient:
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
         started = time.monotonic()
         try:
-            called = inspect.iscoroutinefunction(self._function)
-            said = await self._function(request) if called else await asyncio.to_thread(self._function, request)
-            said = await said if inspect.isawaitable(said) else said
+            is_async = inspect.iscoroutinefunction(self._function)
+            response = await self._function(request) if is_async else await asyncio.to_thread(self._function, request)
+            # An object with an asynchronous `__call__`, or a partial of one, shows only now what it is.
+            response = await response if inspect.isawaitable(response) else response
         except (CallFailed, asyncio.CancelledError):
             raise
         except Exception as error:
             raise CallFailed(
-                "connection", f"the provider raised {type(error).__name__}: {error}", again=True
+                "connection", f"the provider raised {type(error).__name__}: {error}", retryable=True
             ) from error
-        if isinstance(said, str):
-            said = ChatReply(said, model)
-        if not isinstance(said, ChatReply):
-            raise CallFailed("bad_reply", f"the provider gave {type(said).__name__}, expected a ChatReply or text")
+        if isinstance(response, str):
+            response = ChatReply(response, model)
+        if not isinstance(response, ChatReply):
+            found = type(response).__name__
+            raise CallFailed("bad_reply", f"the provider returned {found}, expected a ChatReply or text")
         with reading():
-            said = sound(said)
-        return msgspec.structs.replace(said, latency_ms=int((time.monotonic() - started) * 1000))
+            response = checked(response)
+        return msgspec.structs.replace(response, latency_ms=int((time.monotonic() - started) * 1000))
 
     async def close(self) -> None: ...
 
@@ -68,20 +70,20 @@ def _at(place: str) -> Any:
 
 
 class LitellmClient:
-    """Any of litellm's providers: `litellm/<its name of the model>`. litellm is not installed with evalwright."""
+    """Any provider of litellm: `litellm/<litellm's name of the model>`. litellm is not installed with evalwright."""
 
     def __init__(self, route: Route) -> None:
         self._litellm = import_module("litellm")
 
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
         from evalwright.llm.failures import failure_of
-        from evalwright.llm.openai_client import asked_of, reply_of
+        from evalwright.llm.openai_client import reply_of, request_body
 
         started = time.monotonic()
         try:
-            said = await self._litellm.acompletion(**asked_of(model, request), num_retries=0)
+            response = await self._litellm.acompletion(**request_body(model, request), num_retries=0)
         except Exception as error:
             raise failure_of(error) from error
-        return reply_of(said, model, int((time.monotonic() - started) * 1000))
+        return reply_of(response, model, int((time.monotonic() - started) * 1000))
 
     async def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""What a user may say about the model calls of a run."""
+"""The options of a run's model calls."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ __all__ = ["ModelChoices"]
 
 @dataclass(frozen=True, slots=True)
 class ModelChoices:
-    """What a user may say about model calls of one run."""
+    """The options of the model calls of one run."""
 
     budget_usd: float | None = None
-    """A hard cap for all model calls of the run, judges included."""
+    """A hard limit for the cost of all model calls of the run, judges included; None if there is none."""
     allow_unpriced: bool = False
-    """Ask models without a price although money is capped."""
+    """Call models without a price even though there is a budget."""
     requests_per_minute: float | None = None
     cache: Path | None = None
-    """The file of the cache, by default one in the user's cache folder."""
+    """The file of the cache; None for the one in the user's cache folder."""
     no_cache: bool = False
     record: Path | None = None
     replay: Path | None = None
     no_network: bool = False
-    """Refuse every call that leaves this machine."""
+    """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None
-    """Takes secrets out of what is written; None: those of the environment."""
+    """Masks secrets in what is written; None to mask those of the environment."""
 
     def check(self) -> None:
-        """Open the files that are named, so that a mistake shows before a run. Raises InputError."""
+        """Open the named files once, so that a mistake shows before the run, not in each result. Raises InputError."""
         if self.replay is not None or self.record is not None:
             from evalwright.llm.recorded_calls import Recorder, Recording
 

@@ -1,4 +1,4 @@
-"""Connections to models: replies are bounded in size, and nothing is led elsewhere."""
+"""Connections to models: replies are limited in size, and redirects are not followed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from evalwright.llm.failures import CallFailed
 __all__ = ["MOST_BYTES", "bounded"]
 
 MOST_BYTES = 10 * 2**20
-"""Bytes of one reply; what is longer is cut off while it arrives."""
+"""Bytes of one reply; the connection is closed as soon as more arrive."""
 
 
 def bounded(client_class: Any) -> Any:
-    """A client of an SDK's own class. It follows no redirect, which could carry a key elsewhere.
+    """A client of an SDK's own class. It follows no redirects, which could send the key to another host.
 
-    Compression is not asked for and not accepted, so that the bytes that arrive are all there are.
+    Compressed replies are neither requested nor accepted: a few bytes could unpack to any number.
     """
     return client_class(
         headers={"Accept-Encoding": "identity"},
@@ -29,15 +29,15 @@ def bounded(client_class: Any) -> Any:
 
 
 async def _bound(response: Any) -> None:
-    """Called before the body of a response is read."""
+    """Limit the body of a response; called before it is read."""
     if response.headers.get("content-encoding", "identity").lower() != "identity":
-        raise CallFailed("bad_reply", "the reply is compressed, which was not asked for")
+        raise CallFailed("bad_reply", "the reply is compressed although that was not requested")
     response.stream = _stream_class(type(response).__module__.partition(".")[0])(response.stream)
 
 
 @cache
 def _stream_class(library: str) -> Any:
-    """The SDKs use different libraries of the same interface, each of which wants streams of its own class."""
+    """A class for the streams of one HTTP library: the SDKs use several, and each accepts only its own class."""
     return type("BoundedStream", (_Bounded, import_module(library).AsyncByteStream), {})
 
 
@@ -50,7 +50,7 @@ class _Bounded:
         async for piece in self._stream:
             arrived += len(piece)
             if arrived > MOST_BYTES:
-                raise CallFailed("bad_reply", f"the reply has more than {MOST_BYTES // 2**20} MiB")
+                raise CallFailed("bad_reply", f"the reply is larger than {MOST_BYTES // 2**20} MiB")
             yield piece
 
     async def aclose(self) -> None:

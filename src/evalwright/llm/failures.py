@@ -1,4 +1,4 @@
-"""Why a model gave no answer: one word for each cause, and whether asking again may help."""
+"""Why a model call failed: one word for each cause, and whether another attempt may help."""
 
 from __future__ import annotations
 
@@ -8,30 +8,35 @@ from typing import Any
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.model.chat import Purpose
 
-__all__ = ["CallFailed", "failure_of", "raised_for"]
+__all__ = ["CallFailed", "error_for", "failure_of"]
 
 _TEXT = 500
-_AGAIN = (408, 409, 425, 429)
+"""Characters of a server's message that are kept: some servers send pages of HTML."""
+_RETRYABLE = (408, 409, 425, 429)
+"""Client errors that may pass: request timeout, conflict (a lock of the provider), too early, too many requests."""
 
 
 class CallFailed(Exception):
-    """One attempt failed. `again` says whether another one may help, `retry_after` what the server asked for, in s."""
+    """One attempt failed.
 
-    def __init__(self, kind: str, message: str, *, again: bool = False, retry_after: float | None = None) -> None:
+    `retryable` says whether another attempt may help, `retry_after` how many seconds the server asks to wait first.
+    """
+
+    def __init__(self, kind: str, message: str, *, retryable: bool = False, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.kind, self.again, self.retry_after = kind, again, retry_after
+        self.kind, self.retryable, self.retry_after = kind, retryable, retry_after
         self.status: int | None = None
-        """That of HTTP, where the server answered with one."""
+        """The HTTP status, None if the server did not answer."""
 
 
-def raised_for(purpose: Purpose, kind: str, message: str) -> EvaluatorError | TargetError:
-    """The error for who asked: a judge could not judge, a system could not answer."""
+def error_for(purpose: Purpose, kind: str, message: str) -> EvaluatorError | TargetError:
+    """The error for the caller: a judge could not judge, or a system could not answer."""
     return EvaluatorError(message, kind) if purpose == "judge" else TargetError(message, kind)
 
 
 def failure_of(error: Exception) -> CallFailed:
-    """The failure behind an exception of one of the official clients, which have the same names for the same things."""
-    if isinstance(error.__cause__, CallFailed):
+    """The failure behind an exception of one of the official clients, whose exceptions have the same names."""
+    if isinstance(error.__cause__, CallFailed):  # ours, raised while the reply arrived
         return error.__cause__
     status = getattr(error, "status_code", None)
     failure = _failure(error, status)
@@ -44,31 +49,32 @@ def _failure(error: Exception, status: int | None) -> CallFailed:
     text = _text(error)
     if status is None:
         if "Timeout" in name:
-            return CallFailed("timeout", "no answer within the time of one attempt", again=True)
+            return CallFailed("timeout", "no answer within the time limit of one attempt", retryable=True)
         if "Connection" in name:
             cause = error.__cause__
             why = f"{type(cause).__name__}: {cause}" if cause is not None else text
-            return CallFailed("connection", f"the connection failed: {why}"[:_TEXT], again=True)
-        return CallFailed("bad_reply", f"the reply cannot be read: {name}: {text}", again="Validation" not in name)
+            return CallFailed("connection", f"the connection failed: {why}"[:_TEXT], retryable=True)
+        # A validation error of the client is about our request: it would be the same again.
+        return CallFailed("bad_reply", f"the reply cannot be read: {name}: {text}", retryable="Validation" not in name)
     if status == 429:
-        if _is_quota(error, text):
-            return CallFailed("quota", f"HTTP 429: the quota is used up: {text}")
-        return CallFailed("rate_limited", f"HTTP 429: {text}", again=True, retry_after=_retry_after(error))
+        if _is_quota(error, text):  # OpenAI's status for an empty account, too, which no waiting refills
+            return CallFailed("quota", f"HTTP 429: quota exceeded: {text}")
+        return CallFailed("rate_limited", f"HTTP 429: {text}", retryable=True, retry_after=_retry_after(error))
     if status in (401, 403):
         return CallFailed("authentication", f"HTTP {status}: {text}")
     if status == 402:
         return CallFailed("quota", f"HTTP 402: {text}")
     if status >= 500:
-        return CallFailed("http_5xx", f"HTTP {status}: {text}", again=True, retry_after=_retry_after(error))
-    return CallFailed("bad_request", f"HTTP {status}: {text}", again=status in _AGAIN)
+        return CallFailed("http_5xx", f"HTTP {status}: {text}", retryable=True, retry_after=_retry_after(error))
+    return CallFailed("bad_request", f"HTTP {status}: {text}", retryable=status in _RETRYABLE)
 
 
 def _text(error: Exception) -> str:
-    """What the server said, without headers and addresses."""
+    """The server's message, without headers and addresses, in which there may be keys."""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else None
-    said = inner.get("message") if isinstance(inner, dict) else inner or body
-    return str(said or getattr(error, "message", None) or error)[:_TEXT]
+    message = inner.get("message") if isinstance(inner, dict) else inner or body
+    return str(message or getattr(error, "message", None) or error)[:_TEXT]
 
 
 def _is_quota(error: Exception, text: str) -> bool:
@@ -79,7 +85,7 @@ def _is_quota(error: Exception, text: str) -> bool:
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Seconds that the server asks to wait, as a number or as a date (RFC 9110, 10.2.3)."""
+    """Seconds that the server asks to wait, from a number or a date (RFC 9110, section 10.2.3)."""
     headers: Any = getattr(getattr(error, "response", None), "headers", None) or {}
     value = headers.get("retry-after")
     if not value:

@@ -1,4 +1,4 @@
-"""What makes two questions to a model the same one: everything that can change the answer."""
+"""The key under which a model call is cached and recorded: everything that can change the reply."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ __all__ = ["key_of"]
 
 
 def key_of(request: ChatRequest, *, at: str | None) -> str:
-    """SHA-256 (hex) of a request; `at` is the address that it goes to, None where that does not matter."""
+    """SHA-256 (hex) of a request; `at` is the address that it goes to, None if that does not matter."""
     plain = msgspec.to_builtins(request)
+    # How a call is made does not change its reply; and a recording must be usable with another address or key.
     for name in ("base_url", "api_key_env", "attempts", "attempt_seconds", "waits"):
         plain.pop(name, None)
     return hashlib.sha256(msgspec.json.encode([plain, at], order="sorted")).hexdigest()

@@ -1,4 +1,4 @@
-"""The packages behind the interfaces of models: seconds to import on a slow machine."""
+"""The packages behind the interfaces of models, which take seconds to import on a slow machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LIBRARIES = ("openai", "anthropic", "litellm")
 
 
 def load_library(interface: str) -> None:
-    """Import what an interface needs ahead of its first call. Where that is not installed, the call says so."""
+    """Import what an interface needs ahead of its first call. If it is not installed, the call reports it."""
     if interface in _LIBRARIES:
         with suppress(ImportError):
             import_module(interface)

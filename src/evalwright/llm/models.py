@@ -1,4 +1,4 @@
-"""The models of one run: routing, retries, money, cache, recording, all behind the one interface `Models`."""
+"""The models of one run: routes, retries, budget, cache and recording behind the one interface `Models`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalwright.files.masker import MASKED, Masker
 from evalwright.llm.budget import Spending
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
-from evalwright.llm.failures import CallFailed, raised_for
+from evalwright.llm.failures import CallFailed, error_for
 from evalwright.llm.keys import key_of
 from evalwright.llm.libraries import load_library
 from evalwright.llm.recorded_calls import Recorder, Recording
@@ -31,13 +31,13 @@ P = TypeVar("P", ChatReply, Embedding)
 
 _WIDTH = 64
 _UNFINISHED = ("length", "max_tokens", "content_filter", "refusal")
-"""Why a reply may have ended too early to be kept: the same question may be answered another time."""
+"""Finish reasons of replies that are not cached: the same call may get a complete reply another time."""
 
 
 class LiveModels:
-    """Asks real models, each endpoint with at most `width` calls at a time, in one event loop.
+    """Calls real models, each endpoint with at most `width` calls at a time, in one event loop.
 
-    Clients are made when first needed.
+    Clients are made at first use.
     """
 
     def __init__(
@@ -66,12 +66,13 @@ class LiveModels:
         request = writable(request)
         route = route_of(request, self._environment)
         asked = key_of(request, at=None)
-        reply: ChatReply = await self._answered(
+        reply: ChatReply = await self._recorded_or_live(
             purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
         )
         return reply
 
     async def _chat(self, request: ChatRequest, route: Route, purpose: Purpose) -> ChatReply:
+        # Only judges are cached: of a system under test, each trial must be a new answer.
         cache = self._cache_for(route) if purpose == "judge" else None
         key = key_of(request, at=route.base_url or route.interface)
         known = None if cache is None else cache.find(key)
@@ -88,11 +89,11 @@ class LiveModels:
         return reply
 
     async def _paid(self, request: ChatRequest, most_output: int | None, call: Callable[[], Awaitable[P]]) -> P:
-        """The reply with its cost, for which money was set aside before the call."""
+        """The reply with its cost; the likely cost is reserved before the call."""
         reserved = self._spending.reserve(request, most_output)
         try:
             reply = await call()
-        except BaseException as failure:
+        except BaseException as failure:  # a cancelled call, too, must not keep its reservation
             self._spending.release(reserved, failure)
             raise
         cost = self._spending.cost(request.model, reply.usage)
@@ -105,10 +106,10 @@ class LiveModels:
 
         def embedded() -> Awaitable[Embedding]:
             return self._retried(
-                route, lambda client: _offered(client, "embed", route)(route.model, asked.messages[0].content)
+                route, lambda client: _method_of(client, "embed", route)(route.model, asked.messages[0].content)
             )
 
-        found: Embedding = await self._answered(
+        found: Embedding = await self._recorded_or_live(
             purpose, "embed", key_of(asked, at=None), asked, lambda: self._paid(asked, 0, embedded)
         )
         return found
@@ -116,13 +117,13 @@ class LiveModels:
     async def moderate(self, model: str, text: str) -> Moderation:
         asked = writable(ChatRequest(model, [ChatMessage("user", text)], tool_choice="moderate"))
         route = route_of(asked, self._environment)
-        found: Moderation = await self._answered(
+        found: Moderation = await self._recorded_or_live(
             "judge",
             "moderate",
             key_of(asked, at=None),
             asked,
             lambda: self._retried(
-                route, lambda client: _offered(client, "moderate", route)(route.model, asked.messages[0].content)
+                route, lambda client: _method_of(client, "moderate", route)(route.model, asked.messages[0].content)
             ),
         )
         return found
@@ -137,61 +138,64 @@ class LiveModels:
                 file.close()
         self._cache = None
 
-    async def _answered(
+    async def _recorded_or_live(
         self, purpose: Purpose, kind: str, key: str, asked: ChatRequest, live: Callable[[], Awaitable[Any]]
     ) -> Any:
-        """The recorded answer where there is a recording, else the live one, written down where that is asked for."""
+        """The recorded reply if there is a recording, else the live one, which is recorded if the user wants it."""
         try:
             reply = await live() if self._recording is None else self._recording.find(key, asked)
         except CallFailed as failure:
-            raise raised_for(purpose, failure.kind, self._masked(str(failure))) from None
+            raise error_for(purpose, failure.kind, self._masked(str(failure))) from None
         if self._recorder is not None:
             self._recorder.keep(key, kind, asked, reply)
         return reply
 
     def _masked(self, text: str) -> str:
-        """Without the secrets of the run, and without the keys of models, whatever their variables are called."""
+        """The text without the run's secrets and without the models' keys, whatever their variables are called."""
         for key in {route.key for route in self._clients if route.key}:
             text = text.replace(key, MASKED)
         return self._mask(text)
 
     async def _retried(self, route: Route, call: Callable[[Any], Awaitable[T]], rules: Rules | None = None) -> T:
         if self._choices.no_network and not route.is_loopback:
-            raise CallFailed(
-                "network_refused", f"{route.model!r} is outside of this machine, and --no-network is given"
-            )
+            raise CallFailed("network_refused", f"{route.model!r} is not on this machine, and --no-network is set")
         if route.missing_key is not None:
             raise CallFailed("authentication", f"{route.missing_key} is not set: {route.model!r} needs a key")
         client = await self._client(route)
+        # One gate for all models and keys of an endpoint: its 429 is about the endpoint, as far as a client can tell.
         where = (route.interface, route.base_url)
         if where not in self._gates:
             self._gates[where] = Gate(self._width)
         return await retried(lambda: call(client), self._gates[where], self._pace, rules or self._rules)
 
     async def _client(self, route: Route) -> Any:
-        """Its package is imported in a thread: the time of other calls must not hold that of an import."""
+        """The client for a route, made at first use.
+
+        Its package is imported in a thread, so that calls under way do not lose seconds of their time limits.
+        """
         where = route._replace(model="") if route.interface != "callable" else route
         if where not in self._clients:
             await asyncio.to_thread(load_library, route.interface)
-        if where not in self._clients:
-            self._clients[where] = _made(route)
+        if where not in self._clients:  # asked again: another call may have made it during the import
+            self._clients[where] = _make_client(route)
         return self._clients[where]
 
     def _cache_for(self, route: Route) -> Cache | None:
-        """None where it is off: by choice, and for servers on this machine unless a file is named."""
+        """The cache; None if it is off: by choice, or for a server on this machine, unless a file is named."""
+        # A local server is free of charge, and its model may change under the same name.
         if self._choices.no_cache or (route.is_loopback and self._choices.cache is None):
             return None
         if self._cache is None:
             try:
                 self._cache = Cache(self._choices.cache or default_path(), self._masked)
-            except InputError:
+            except InputError:  # a damaged file in the user's cache folder, which this run did not ask for
                 if self._choices.cache is not None:
                     raise
                 return None
         return self._cache
 
 
-def _made(route: Route) -> Any:
+def _make_client(route: Route) -> Any:
     try:
         if route.interface in ("callable", "litellm"):
             from evalwright.llm.callable_client import CallableClient, LitellmClient
@@ -209,7 +213,7 @@ def _made(route: Route) -> Any:
         raise CallFailed("not_installed", message) from error
 
 
-def _offered(client: Any, what: str, route: Route) -> Callable[..., Awaitable[Any]]:
+def _method_of(client: Any, what: str, route: Route) -> Callable[..., Awaitable[Any]]:
     method: Callable[..., Awaitable[Any]] | None = getattr(client, what, None)
     if method is None:
         found = "embeddings" if what == "embed" else "moderations"

@@ -1,4 +1,4 @@
-"""Models behind the OpenAI interface, through the official client: chat completions, embeddings, moderations."""
+"""Models behind the OpenAI API, called through the official client: chat completions, embeddings, moderations."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
-from evalwright.llm.replies import count_of, reading, sound
+from evalwright.llm.replies import checked, count_of, reading
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
 from evalwright.model.trace import ToolCall
 
-__all__ = ["OpenAIClient", "asked_of", "reply_of"]
+__all__ = ["OpenAIClient", "reply_of", "request_body"]
 
 _NO_KEY = "no-key-needed"
+"""The client cannot be made without a key, which a server on this machine may not need."""
 
 
 class OpenAIClient:
-    """One endpoint. The client's own retries are off: `retrying` is the one place for them."""
+    """One endpoint. The client's own retries and time limit are off: `retries` is the one place for them."""
 
     def __init__(self, route: Route) -> None:
         import openai
@@ -38,71 +39,72 @@ class OpenAIClient:
         started = time.monotonic()
         with reading():
             try:
-                said = await self._client.chat.completions.create(**_as_body(asked_of(model, request)))
+                response = await self._client.chat.completions.create(**_as_body(request_body(model, request)))
             except self._errors as error:
                 raise failure_of(error) from error
-        return reply_of(said, model, int((time.monotonic() - started) * 1000))
+        return reply_of(response, model, int((time.monotonic() - started) * 1000))
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
         with reading():
             try:
-                said = await self._client.embeddings.create(model=model, input=list(texts), encoding_format="float")
+                # Named because the client asks for base64 by default, which many compatible servers do not know.
+                response = await self._client.embeddings.create(model=model, input=list(texts), encoding_format="float")
             except self._errors as error:
                 raise failure_of(error) from error
-            data = sorted(said.data, key=lambda item: item.index)
+            data = sorted(response.data, key=lambda item: item.index)
             if [item.index for item in data] != list(range(len(texts))):
                 raise ValueError(f"expected {len(texts)} vectors, one for each text, found {len(data)}")
             vectors = [list(item.embedding) for item in data]
-            return sound(Embedding(vectors, model, Usage(token_input=count_of(said.usage, "prompt_tokens"))))
+            return checked(Embedding(vectors, model, Usage(token_input=count_of(response.usage, "prompt_tokens"))))
 
     async def moderate(self, model: str, text: str) -> Moderation:
         with reading():
             try:
-                said = await self._client.moderations.create(model=model, input=text)
+                response = await self._client.moderations.create(model=model, input=text)
             except self._errors as error:
                 raise failure_of(error) from error
-            found = said.results[0]
+            found = response.results[0]
             scores = {
                 name: float(score) for name, score in found.category_scores.model_dump(by_alias=True).items() if score
             }
-            return sound(Moderation(found.flagged, scores, model))
+            return checked(Moderation(found.flagged, scores, model))
 
     async def close(self) -> None:
         await self._client.close()
 
 
-def asked_of(model: str, request: ChatRequest) -> dict[str, Any]:
-    """The request as the chat completions interface wants it."""
+def request_body(model: str, request: ChatRequest) -> dict[str, Any]:
+    """The request in the form of the chat completions API."""
     messages = [{"role": "system", "content": request.system}] if request.system else []
-    asked: dict[str, Any] = {
+    body: dict[str, Any] = {
         "model": model,
         "messages": [*messages, *map(_message, request.messages)],
         **request.extra,
     }
     if request.temperature is not None:
-        asked["temperature"] = request.temperature
+        body["temperature"] = request.temperature
     if request.max_tokens is not None:
-        asked["max_completion_tokens" if _reasons(model) else "max_tokens"] = request.max_tokens
+        body["max_completion_tokens" if _reasons(model) else "max_tokens"] = request.max_tokens
     if request.schema is not None:
-        asked["response_format"] = _format(request.schema)
+        body["response_format"] = _format(request.schema)
     if request.tools:
-        asked["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
+        body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
     if request.tool_choice:
         named = request.tool_choice not in ("auto", "none", "required")
-        asked["tool_choice"] = (
+        body["tool_choice"] = (
             {"type": "function", "function": {"name": request.tool_choice}} if named else request.tool_choice
         )
-    return asked
+    return body
 
 
-def _as_body(asked: dict[str, Any]) -> dict[str, Any]:
-    """The messages as a part of the body: the client would try every kind of message on each of them first."""
-    said = asked.pop("messages")
-    return {**asked, "messages": [], "extra_body": {**asked.get("extra_body", {}), "messages": said}}
+def _as_body(body: dict[str, Any]) -> dict[str, Any]:
+    """The request with its messages in `extra_body`: the client would try all its message types on each of them."""
+    messages = body.pop("messages")
+    return {**body, "messages": [], "extra_body": {**body.get("extra_body", {}), "messages": messages}}
 
 
 def _reasons(model: str) -> bool:
-    """Reasoning models count hidden tokens too, and take the limit under another name."""
+    """Whether a model is one of OpenAI's reasoning models, which take the token limit under another name."""
     return model.startswith(("o1", "o3", "o4", "gpt-5"))
 
 
@@ -113,35 +115,35 @@ def _format(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:
-    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    plain: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.name:
-        said["name"] = message.name
+        plain["name"] = message.name
     if message.tool_call_id:
-        said["tool_call_id"] = message.tool_call_id
+        plain["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
-        said["tool_calls"] = [
+        plain["tool_calls"] = [
             {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": json.dumps(c.arguments)}}
             for c in message.tool_calls
         ]
-    return said
+    return plain
 
 
-def reply_of(said: Any, model: str, latency_ms: int) -> ChatReply:
-    """The reply in what that interface gives. Raises CallFailed."""
-    if not getattr(said, "choices", None):
-        raise CallFailed("bad_reply", "the reply has no choices", again=True)
+def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
+    """The reply in a response of the chat completions API. Raises CallFailed."""
+    if not getattr(response, "choices", None):
+        raise CallFailed("bad_reply", "the reply has no choices", retryable=True)
     with reading():
-        choice = said.choices[0]
+        choice = response.choices[0]
         message = choice.message
-        details = getattr(said.usage, "completion_tokens_details", None)
+        details = getattr(response.usage, "completion_tokens_details", None)
         usage = Usage(
-            count_of(said.usage, "prompt_tokens"),
-            count_of(said.usage, "completion_tokens"),
+            count_of(response.usage, "prompt_tokens"),
+            count_of(response.usage, "completion_tokens"),
             count_of(details, "reasoning_tokens"),
         )
         reply = ChatReply(
             text="" if message.content is None else message.content,
-            model=said.model or model,
+            model=response.model or model,
             thinking=getattr(message, "reasoning_content", None),
             tool_calls=[_call(call) for call in message.tool_calls or ()],
             usage=usage,
@@ -149,7 +151,7 @@ def reply_of(said: Any, model: str, latency_ms: int) -> ChatReply:
             finish_reason=choice.finish_reason,
             refusal=getattr(message, "refusal", None),
         )
-        return sound(reply)
+        return checked(reply)
 
 
 def _call(call: Any) -> ToolCall:

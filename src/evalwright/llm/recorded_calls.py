@@ -1,4 +1,4 @@
-"""Model calls written down, and served again to the letter: runs without a key and without a network."""
+"""Records model calls and replays their replies: for runs without a key and without a network."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS: dict[str, Any] = {"chat": ChatReply, "embed": Embedding, "moderate": Mod
 
 
 class Recorder:
-    """Appends every answered call to a file, secrets masked."""
+    """Appends each answered call to a file, secrets masked."""
 
     def __init__(self, path: Path, mask: Callable[[str], str]) -> None:
         self._mask = mask
@@ -33,14 +33,17 @@ class Recorder:
     def keep(self, key: str, kind: str, asked: Any, reply: Any) -> None:
         row = {"key": key, "kind": kind, "asked": msgspec.to_builtins(asked), "reply": msgspec.to_builtins(reply)}
         self._file.write(self._mask(json.dumps(row, ensure_ascii=False)) + "\n")
-        self._file.flush()
+        self._file.flush()  # a run that is interrupted keeps what it has paid for
 
     def close(self) -> None:
         self._file.close()
 
 
 class Recording:
-    """Answers only what was recorded; a call that is not among it is an error. Repeated keys are served in order."""
+    """Replays recorded calls; any other call is an error.
+
+    Replies to the same call are served in the order of recording, the last one also for all further calls.
+    """
 
     def __init__(self, path: Path) -> None:
         self._replies: dict[str, list[tuple[str, Any]]] = {}
@@ -51,7 +54,7 @@ class Recording:
                 row = json.loads(line)
                 reply = msgspec.convert(row["reply"], _KINDS[row["kind"]])
             except (ValueError, KeyError, TypeError, msgspec.ValidationError) as error:
-                problems.append(Problem(str(path), f"no recorded call: {type(error).__name__}: {error}", number))
+                problems.append(Problem(str(path), f"not a recorded call: {type(error).__name__}: {error}", number))
                 continue
             self._replies.setdefault(row["key"], []).append((row["kind"], reply))
         if problems:

@@ -1,4 +1,4 @@
-"""What is sent and what comes back can be kept: replies have the declared shape, and every text can be written."""
+"""Makes requests and replies storable: replies get the declared types, and texts are valid UTF-8."""
 
 from __future__ import annotations
 
@@ -11,31 +11,32 @@ import msgspec
 from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
 
-__all__ = ["count_of", "reading", "sound", "writable"]
+__all__ = ["checked", "count_of", "reading", "writable"]
 
 R = TypeVar("R", ChatReply, Embedding, Moderation)
 W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
 
 _MOST_TOKENS = 10**12
+"""A larger count is a server's mistake, and would spend any budget at once."""
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Raises CallFailed `bad_reply`, worth another attempt, where the code inside meets what it does not expect."""
+    """Turns whatever the code inside stumbles over in a reply into CallFailed `bad_reply`, which is retryable."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         message = f"the reply cannot be read: {type(error).__name__}: {str(error)[:200]}"
-        raise CallFailed("bad_reply", message, again=True) from error
+        raise CallFailed("bad_reply", message, retryable=True) from error
 
 
-def sound(reply: R) -> R:
-    """The reply, its types checked, and `writable`."""
+def checked(reply: R) -> R:
+    """The reply as `writable` returns it, with its types checked: the official clients do not check what they parse."""
     return msgspec.convert(msgspec.to_builtins(writable(reply)), type(reply))
 
 
 def writable(said: W) -> W:
-    """A request or reply without halves of surrogate pairs, which nothing can send or keep: visible escapes instead."""
+    """A request or reply with escapes for lone surrogates, which can be neither sent nor stored."""
     try:
         msgspec.json.encode(said)
     except UnicodeEncodeError:
@@ -52,6 +53,6 @@ def _encodable(value: Any) -> Any:
 
 
 def count_of(usage: Any, name: str) -> int | None:
-    """A number of tokens; None for what cannot be one, so that it is never paid for."""
+    """A number of tokens; None for a value that cannot be one, so that no cost is computed from it."""
     value = getattr(usage, name, None)
     return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None

@@ -1,8 +1,9 @@
-"""The one place where model calls are tried again, and where their number at a time is held down.
+"""The one place where model calls are retried, and where the number of concurrent calls is limited.
 
-Waits grow exponentially with full jitter (AWS architecture blog, "Exponential backoff and jitter"); a server's
-`Retry-After` is obeyed up to a cap. A 429 halves the number of calls at a time, once for all calls that were under way
-together, and each success lets it grow again (additive increase, multiplicative decrease).
+Waits grow exponentially with full jitter (AWS Architecture Blog, "Exponential Backoff and Jitter"): without jitter,
+calls that were rejected together would come back together. A server's `Retry-After` is obeyed up to a cap. A 429 halves
+the number of concurrent calls, once for all calls that were under way together, and each success lets it grow again
+(additive increase, multiplicative decrease).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 
 class Rules:
-    """Bounds of one call: attempts, seconds of one attempt and of all, seconds of the first and the longest wait."""
+    """The limits of one call: attempts, seconds per attempt and in all, seconds of the first and the longest wait."""
 
     attempts = 5
     attempt_seconds = 120.0
@@ -33,10 +34,10 @@ class Rules:
     longest_wait = 20.0
     longest_retry_after = 60.0
     statuses: Collection[int] | None = None
-    """HTTP statuses that are tried again; None leaves that to the failure."""
+    """HTTP statuses that are retried; None to let the failure say so."""
 
     def of(self, request: ChatRequest) -> Rules:
-        """These rules with the bounds that a request has of its own; all attempts may then be used up."""
+        """These rules with the request's own limits; the time for the whole call then suffices for all its attempts."""
         if request.attempts is None and request.attempt_seconds is None and request.waits is None:
             return self
         rules, waits = copy.copy(self), request.waits or Waits()
@@ -54,10 +55,10 @@ class Rules:
         rules.call_seconds = rules.attempts * (rules.attempt_seconds + rules.longest_wait)
         return rules
 
-    def again(self, failure: CallFailed) -> bool:
+    def allows_retry(self, failure: CallFailed) -> bool:
         """Whether another attempt may help."""
         if self.statuses is None or failure.status is None:
-            return failure.again
+            return failure.retryable
         return failure.status in self.statuses
 
     def wait(self, failure: CallFailed, attempt: int) -> float:
@@ -68,7 +69,7 @@ class Rules:
 
 
 class Gate:
-    """Lets so many calls through at a time; fewer after a 429, one more after as many successes as there are places."""
+    """Lets a number of calls through at a time: half of it after a 429, one more after as many successes as places."""
 
     def __init__(self, width: int) -> None:
         self._most = self._width = float(max(1, width))
@@ -76,7 +77,7 @@ class Gate:
         self._changed = asyncio.Condition()
 
     async def __aenter__(self) -> int:
-        """The number of the wave that the call belongs to, for `narrow`."""
+        """Wait for a place; returns the number of the wave that the call belongs to, for `narrow`."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._inside < int(self._width))
             self._inside += 1
@@ -88,8 +89,8 @@ class Gate:
             self._changed.notify_all()
 
     def narrow(self, wave: int) -> None:
-        """A call of this wave met a 429; of one wave only the first counts."""
-        if wave == self._waves:
+        """Halve the width after a 429, if it is the first one of its wave."""
+        if wave == self._waves:  # calls that began before the last halving say nothing about the width since
             self._waves += 1
             self._width = max(1.0, self._width / 2)
 
@@ -98,7 +99,7 @@ class Gate:
 
 
 class Pace:
-    """Spreads calls evenly over time where their number a minute is limited."""
+    """Spreads calls evenly over time if their number per minute is limited."""
 
     def __init__(self, per_minute: float | None) -> None:
         self._gap = 60.0 / per_minute if per_minute else 0.0
@@ -109,33 +110,34 @@ class Pace:
         if self._gap:
             now = time.monotonic()
             mine = max(now, self._next)
-            self._next = mine + self._gap
+            self._next = mine + self._gap  # taken before the wait, so that callers who come meanwhile queue up behind
             await asyncio.sleep(mine - now)
 
 
 async def retried(call: Callable[[], Awaitable[T]], gate: Gate, pace: Pace, rules: Rules) -> T:
-    """The result of `call`, tried again where that may help. Raises the last CallFailed."""
+    """The result of `call`, which is retried if that may help. Raises the last CallFailed."""
     until = time.monotonic() + rules.call_seconds
     wave = 0
     for attempt in range(1, rules.attempts + 1):
         await pace.turn()
         try:
             async with gate as wave:
-                try:
+                try:  # inside the gate: waiting for a place must not count as waiting for the model
                     async with asyncio.timeout(rules.attempt_seconds):
                         result = await call()
                 except TimeoutError:
                     message = f"no answer within {rules.attempt_seconds:g} seconds"
-                    raise CallFailed("timeout", message, again=True) from None
+                    raise CallFailed("timeout", message, retryable=True) from None
             gate.widen()
             return result
         except CallFailed as failure:
             if failure.kind == "rate_limited":
                 gate.narrow(wave)
             wait = rules.wait(failure, attempt)
+            # Gives up at once rather than after a wait that leaves no time for another attempt.
             last = attempt == rules.attempts or time.monotonic() + wait > until
-            if last or not rules.again(failure):
+            if last or not rules.allows_retry(failure):
                 tries = f" (tried {attempt} times)" if attempt > 1 else ""
                 raise CallFailed(failure.kind, f"{failure}{tries}") from failure
-            await asyncio.sleep(wait)
+            await asyncio.sleep(wait)  # outside the gate: others may use the place meanwhile
     raise AssertionError("unreachable")

@@ -1,4 +1,4 @@
-"""Who answers to the name of a model: which interface, at which address, with which key."""
+"""Finds out how to call a model by its name: which API, at which address, with which key."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Route(NamedTuple):
     key: str | None
     key_variable: str
     wants_key: bool = False
-    """The address is the provider's own, or the user says where the key is: without one there is no answer."""
+    """True if the address is the provider's own or the user names the key's variable: without a key the call fails."""
 
     @property
     def is_loopback(self) -> bool:
@@ -60,16 +60,16 @@ class Route(NamedTuple):
 
     @property
     def missing_key(self) -> str | None:
-        """The variables of which one should hold the key; None where nothing is missing."""
+        """The variables of which one should hold the key; None if the key is there or not needed."""
         return self.key_variable if self.wants_key and not self.is_loopback and not self.key else None
 
 
 def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> Route:
     """The route of a request: its own provider, else that of its model's name (`provider/model`, `claude-...`).
 
-    `python:module:attribute` is a function of the user's, `litellm/...` goes through litellm, and a prefix that
-    another package has registered as a provider to that. Any other name is asked for at the OpenAI-compatible
-    endpoint of OPENAI_BASE_URL. An address of the user's own may do without a key.
+    `python:module:attribute` is a Python function of the user's, `litellm/...` goes through litellm, and a prefix that
+    another package has registered as a provider goes to that provider. Any other name goes to the OpenAI-compatible
+    endpoint of OPENAI_BASE_URL. A custom address needs no key.
     """
     elsewhere = _elsewhere(request.model)
     if elsewhere is not None:
@@ -78,6 +78,7 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
     provider = _PROVIDERS[named]
     of_environment = environment.get(provider.base_url_variable) if provider.base_url_variable else None
     base_url = request.base_url or of_environment or provider.base_url
+    # Azure's own variable holds the resource's address; its OpenAI-compatible API is below that.
     if named == "azure" and base_url and "/openai" not in base_url:
         base_url = base_url.rstrip("/") + "/openai/v1"
     variables = (request.api_key_env,) if request.api_key_env else provider.keys

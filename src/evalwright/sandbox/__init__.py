@@ -1,1 +1,1 @@
-"""Where code and patterns of others run: in processes apart, and no longer than they may."""
+"""Runs foreign code and patterns: in processes of their own, and within a time limit."""

@@ -1,4 +1,4 @@
-"""JSONPaths whose regular expressions are bounded in time like all others that users give."""
+"""JSONPaths whose regular expressions are limited in time, like all others that come from users."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["parsed"]
 def parsed(path: str) -> Any:
     """A path of jsonpath-ng; `find` raises EvaluatorError (timeout) at a filter `=~` that takes too long.
 
-    The parser has no exception class of its own for all of its refusals: any may be raised.
+    Raises any kind of exception for an invalid path: the parser has no class of its own for them.
     """
     tree = parse(path)
     for node in _nodes(tree):
         if isinstance(node, Expression) and node.op == "=~":
-            node.__class__ = _Search
+            node.__class__ = _Search  # the parser has no way to be given another class for filters
     return tree
 
 

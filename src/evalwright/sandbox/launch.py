@@ -1,4 +1,4 @@
-"""Become another program behind the walls. Nothing here imports more than the standard library."""
+"""Becomes another program behind the walls. Imports the standard library only, to start fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["main"]
 
 
 def main(command: list[str]) -> None:
-    """Run `command`, an absolute path and arguments, with an empty environment; what walls are missing comes last."""
+    """Run `command`, an absolute path and arguments, with an empty environment. Missing walls are its last argument."""
     walls = Walls()
     missing = walls.raise_up()
     walls.enter_to_stay()

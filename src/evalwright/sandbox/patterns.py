@@ -1,7 +1,7 @@
-"""Searching with regular expressions that users give: none may take longer than its limit.
+"""Searches with regular expressions that come from users, within a time limit.
 
-A catastrophic pattern keeps the interpreter busy without end. In the main thread a timer of processor time ends
-it; other threads get no signals, so there the search is tried first in a process that can be killed.
+A pattern with catastrophic backtracking keeps the interpreter busy without end. In the main thread a timer ends it;
+other threads receive no signals, so there the search is tried first in a process that can be killed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from evalwright.errors import EvaluatorError
 __all__ = ["SEARCH_LIMIT", "find_all", "search"]
 
 SEARCH_LIMIT = 1.0
-"""Seconds that one search may take."""
+"""Seconds of processor time that one search may take."""
 _REPEATS = frozenset("*+{")
+"""A pattern without any of these cannot backtrack catastrophically, and needs no guard."""
 
 T = TypeVar("T")
 
@@ -28,12 +29,12 @@ class _Late(BaseException):
 
 
 def search(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    """The first place where the pattern matches. Raises EvaluatorError (timeout) when it takes too long."""
+    """The first match of the pattern. Raises EvaluatorError (timeout) if the search takes too long."""
     return _bounded(pattern, text, pattern.search)
 
 
 def find_all(pattern: re.Pattern[str], text: str) -> list[Any]:
-    """Everything that `re.findall` finds. Raises EvaluatorError (timeout) when it takes too long."""
+    """Everything that `re.findall` finds. Raises EvaluatorError (timeout) if the search takes too long."""
     return _bounded(pattern, text, pattern.findall)
 
 
@@ -50,6 +51,8 @@ def _bounded(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T
 
 
 def _under_timer(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T:
+    # The virtual timer counts processor time, so that a busy machine ends no harmless search; and SIGALRM is taken: the
+    # run's watchdog uses it.
     previous = signal.signal(signal.SIGVTALRM, _end)
     try:
         signal.setitimer(signal.ITIMER_VIRTUAL, SEARCH_LIMIT)
@@ -67,4 +70,4 @@ def _end(_number: int, _frame: object) -> None:
 
 def _too_long(pattern: re.Pattern[str]) -> EvaluatorError:
     shown = pattern.pattern if len(pattern.pattern) <= 80 else pattern.pattern[:77] + "..."
-    return EvaluatorError(f"searching for {shown!r} took more than {SEARCH_LIMIT:g} s and was ended", "timeout")
+    return EvaluatorError(f"searching for {shown!r} took more than {SEARCH_LIMIT:g} s and was stopped", "timeout")

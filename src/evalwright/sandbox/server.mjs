@@ -44,7 +44,7 @@ function transpiler(folders) {
   return (code) => typescript.transpileModule(code, { compilerOptions }).outputText;
 }
 
-function told(error) {
+function messageOf(error) {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
@@ -58,7 +58,7 @@ function answer(request) {
   try {
     code = stripped(request.code, request.folders);
   } catch (error) {
-    return Promise.resolve({ error: "exception", message: told(error) });
+    return Promise.resolve({ error: "exception", message: messageOf(error) });
   }
   return judged(code, request);
 }
@@ -77,7 +77,7 @@ function judged(code, request) {
     for (const stream of [worker.stdout, worker.stderr]) {
       stream.on("data", (chunk) => (printed = (printed + chunk).slice(-LONGEST)));
     }
-    const late = { error: "timeout", message: `took more than ${request.seconds} s and was ended` };
+    const late = { error: "timeout", message: `took more than ${request.seconds} s and was stopped` };
     const timer = setTimeout(() => done(late), request.seconds * 1000);
     async function done(reply) {
       clearTimeout(timer);
@@ -86,7 +86,7 @@ function judged(code, request) {
       resolve({ ...reply, printed });
     }
     worker.on("message", (said) => done(read(said)));
-    worker.on("error", (error) => done({ error: "exception", message: told(error).slice(0, LONGEST) }));
+    worker.on("error", (error) => done({ error: "exception", message: messageOf(error).slice(0, LONGEST) }));
     worker.on("exit", (status) =>
       done({ error: "exit", message: `ended with exit code ${status} before it gave a verdict` }),
     );

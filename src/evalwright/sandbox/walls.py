@@ -1,7 +1,8 @@
-"""What code of others is kept from, as far as the system allows: nothing here imports more than the standard library.
+"""Keeps foreign code from harming the machine, as far as the system allows. Imports the standard library only.
 
-On Linux with namespaces it has no network, sees no other process and cannot change files but in an empty folder that
-goes with it; as root it becomes nobody first. Everywhere it has limits of memory, processor time, files, processes.
+On Linux with namespaces such code has no network, sees no other process and can change files only in an empty folder
+that disappears with it; as root it first becomes the user nobody. Everywhere it has limits of memory, processor time,
+files and processes. A wall that cannot be raised is reported, not required: containers often forbid namespaces.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _MOST_PROCESSES = 16
 _MOST_FILES = 64
 _NOBODY = 65534
 _SCRATCH = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
+"""Folders to lay an empty one over: the first that holds no part of the interpreter."""
 
+# Python has no names for these: CLONE_NEW* of unshare(2), MS_* of mount(2), mount_setattr(2) with its flags,
+# PR_SET_* of prctl(2), and version 3 of capset(2) with CAP_DAC_READ_SEARCH.
 _NEW_MOUNTS, _NEW_IPC, _NEW_USER, _NEW_PIDS, _NEW_NETWORK = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
 _PRIVATE, _RECURSIVE = 0x40000, 0x4000
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _READ_ONLY = 442, -100, 0x8000, 1
@@ -36,12 +40,12 @@ _REFUSED = frozenset({
     "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen", "os.remove",
     "os.rename", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate",
 })  # fmt: skip
-"""What Python itself refuses to code where the system has no walls: events of its audit hooks."""
+"""Audit events that Python itself refuses where the system has no walls: a fence, as code can get round it."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class Walls:
-    """Raised once in the process that forks for each piece of code, entered by each of these children."""
+    """Raised once, in the process that forks for each piece of code; entered by each of its children."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -53,22 +57,25 @@ class Walls:
         self._scratch = next((place for place in _SCRATCH if not _holds(place, needed)), None)
 
     def raise_up(self) -> list[str]:
-        """Take away what all children shall not have; what could not be taken away is told."""
+        """Take from this process what its children must not have; returns what could not be taken away."""
         if sys.platform == "linux":
-            self._prctl(_REAPER, 1)
+            self._prctl(_REAPER, 1)  # what a child leaves behind becomes ours, and can be killed
             self._apart = self._leave()
             self._read_only = self._apart and self._freeze_files()
+            # Keeps code from reading our memory through /proc. Last: afterwards the id maps above could not be written.
             self._prctl(_DUMPABLE, 0)
         return [what for what, held in (("network", self._apart), ("files", self._read_only)) if not held]
 
     def enter(self, seconds: float) -> None:
-        """For good, in a child that runs code next; the code has `seconds` of processor time."""
+        """Go behind the walls for good, in a child that runs code next; it gets `seconds` of processor time."""
         if sys.platform == "linux":
             self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)
         if self._apart:
             self._enter_namespaces(self._scratch)
         if sys.platform == "linux":
             self._drop_privileges()
+        # After the fork for the namespaces: the limit of processes counts all of this user's. The limit of processor
+        # time is 2 s above the time limit that the parent watches, and only matters if the parent is gone.
         _limit(
             (resource.RLIMIT_AS, _MEMORY),
             (resource.RLIMIT_FSIZE, _LARGEST_FILE),
@@ -79,11 +86,12 @@ class Walls:
             sys.addaudithook(_refuse)
 
     def enter_to_stay(self) -> None:
-        """For good, in a process that becomes a program which bounds time and memory itself and keeps no files."""
+        """Go behind the walls for good, in a process that becomes a program which limits time and memory itself."""
         if self._apart:
             self._enter_namespaces(None)
         if sys.platform == "linux":
             self._drop_privileges()
+        # No limit of address space, of which Node reserves far more than it uses; and its threads count as processes.
         _limit((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, 4 * _MOST_PROCESSES))
 
     def _leave(self) -> bool:
@@ -93,6 +101,7 @@ class Walls:
         uid, gid = os.geteuid(), os.getegid()
         if self._root or self._libc.unshare(namespaces | _NEW_USER) != 0:
             return False
+        # Without this the kernel lets no unprivileged process write its map of groups (user_namespaces(7)).
         with suppress(OSError):
             Path("/proc/self/setgroups").write_text("deny")
         with suppress(OSError):
@@ -101,6 +110,7 @@ class Walls:
         return True
 
     def _freeze_files(self) -> bool:
+        # Private first: otherwise the change would spread to the mounts of the machine.
         if self._mount(None, b"/", None, _PRIVATE | _RECURSIVE, None) != 0:
             return False
         wanted = (ctypes.c_uint64 * 4)(_READ_ONLY, 0, 0, 0)
@@ -108,15 +118,15 @@ class Walls:
         return bool(self._libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, b"/", _AT_RECURSIVE, wanted, size) == 0)
 
     def _enter_namespaces(self, scratch: Path | None) -> None:
-        """The rest runs as the first process of a namespace: with it all others in there end."""
+        """Continue as the first process of a new namespace: when it ends, the kernel ends all others in there."""
         if self._libc.unshare(_NEW_MOUNTS | _NEW_PIDS) != 0:
             raise OSError(ctypes.get_errno(), "no namespace for the code")
-        inner = os.fork()
+        inner = os.fork()  # the caller of unshare itself stays outside; only its children are inside
         if inner:
             _end_as(os.waitpid(inner, 0)[1])
         self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)
         if self._read_only:
-            self._empty(Path("/proc"), b"size=4k,mode=555")
+            self._empty(Path("/proc"), b"size=4k,mode=555")  # the old one shows all processes of the machine
         if self._read_only and scratch is not None:
             self._empty(scratch, b"size=16m,mode=1777")
             os.chdir(scratch)
@@ -128,17 +138,19 @@ class Walls:
     def _drop_privileges(self) -> None:
         kept = 0
         if self._root:
+            # Nobody could import from an interpreter in a folder that only root can enter, without the right to read
+            # it.
             kept = _READ_ALL if self._needs_reading else 0
-            self._prctl(_KEEP_CAPABILITIES, 1)
-            with suppress(OSError):  # some containers have root only, without the right to become another
+            self._prctl(_KEEP_CAPABILITIES, 1)  # changing the user would drop it
+            with suppress(OSError):  # some containers have root only, without the right to become another user
                 os.setgroups([])
-            with suppress(OSError):
+            with suppress(OSError):  # groups before the user: afterwards the right to change them is gone
                 os.setresgid(_NOBODY, _NOBODY, _NOBODY)
                 os.setresuid(_NOBODY, _NOBODY, _NOBODY)
-        self._prctl(_NO_NEW_PRIVILEGES, 1)
+        self._prctl(_NO_NEW_PRIVILEGES, 1)  # no set-user-ID program gives them back
         header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
         self._libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0))
-        self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # a change of the user has cleared it
+        self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # the change of user has cleared it
         self._prctl(_DUMPABLE, 0)
 
     def _prctl(self, what: int, value: int) -> None:
@@ -150,13 +162,14 @@ class Walls:
 
 def _limit(*limits: tuple[int, int]) -> None:
     for what, most in (*limits, (resource.RLIMIT_NOFILE, _MOST_FILES), (resource.RLIMIT_CORE, 0)):
-        with suppress(ValueError, OSError):  # macOS knows no RLIMIT_AS that holds
+        with suppress(ValueError, OSError):  # macOS does not enforce RLIMIT_AS
             resource.setrlimit(what, (most, most))
 
 
 def _end_as(status: int) -> NoReturn:
+    """End like a child did, so that our parent sees its exit code or signal."""
     if os.WIFSIGNALED(status):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child has crashed, not we
         os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.WEXITSTATUS(status))
 
@@ -166,7 +179,7 @@ def _holds(folder: Path, needed: Iterable[Path]) -> bool:
 
 
 def _open_to_all(folder: Path) -> bool:
-    """Whether a user that owns nothing can read the folder."""
+    """Whether a user that owns nothing can reach the folder."""
     with suppress(OSError):
         path = folder.resolve()
         return all(place.stat().st_mode & stat.S_IXOTH for place in (path, *path.parents))
@@ -181,4 +194,5 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 def _is_refused(path: Any, _mode: str | None, flags: int) -> bool:
     if flags & _WRITING:
         return bool(path != os.devnull)
+    # Files of /proc in which the run's secrets are.
     return isinstance(path, str | bytes) and Path(os.fsdecode(path)).name in ("environ", "mem")

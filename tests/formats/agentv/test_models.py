@@ -13,7 +13,7 @@ from evalwright.formats.loading import load_suite
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.start import open_run, run_suite
-from llm.asking import anthropic, openai
+from llm.models import anthropic, openai
 from targets.loopback import reply, serving
 
 CHECK = {"name": "l", "type": "latency", "threshold": 60000}

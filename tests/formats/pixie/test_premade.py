@@ -18,7 +18,7 @@ from evalwright.model.trace import TraceError
 from evalwright.run.start import open_run, run_suite
 from evalwright.session import Session
 from evalwright.testing import a_trace
-from llm.asking import openai
+from llm.models import openai
 from targets.loopback import serving
 
 AGENT = "def answer(case, variant):\n    return {'final_answer': 'cat'}\n\ndef said(message, ctx):\n    return 'cat'\n"

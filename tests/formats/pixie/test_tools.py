@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from llm.asking import openai, refused
+from llm.models import openai, refused
 from targets.loopback import serving
 
 APP = """\

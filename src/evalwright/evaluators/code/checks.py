@@ -20,7 +20,7 @@ from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.sandbox.workers import asked, node_command, python_command
+from evalwright.sandbox.workers import ask_worker, node_command, python_command
 
 __all__ = ["PythonCode", "TypeScriptCode"]
 
@@ -55,7 +55,7 @@ class PythonCode(_Code, frozen=True):
     kind = "python"
 
     async def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
-        return await asked(python_command(), request)
+        return await ask_worker(python_command(), request)
 
 
 class TypeScriptCode(_Code, frozen=True):
@@ -64,7 +64,7 @@ class TypeScriptCode(_Code, frozen=True):
     kind = "typescript"
 
     async def _reply(self, request: dict[str, Any]) -> dict[str, Any]:
-        return await asked(node_command(), {**request, "folders": [str(Path.cwd())]}, on_stdio=True)
+        return await ask_worker(node_command(), {**request, "folders": [str(Path.cwd())]}, on_stdio=True)
 
 
 def _how(reply: dict[str, Any]) -> str:
