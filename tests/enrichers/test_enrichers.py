@@ -12,7 +12,7 @@ from evalwright.model.plan import Plugin, Variant
 from evalwright.model.trace import Output, Trace
 from evalwright.registry import load
 from evalwright.run.start import open_run, run_suite
-from mirrors.receiving import receiving
+from mirrors.receiver import receiving
 from run.conftest import agents  # noqa: F401 - a fixture
 from run.suites import suite
 

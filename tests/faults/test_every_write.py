@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from faults.dying import STORAGE_EXIT, Fault, in_child
 from faults.harness import check_complete, make_project
+from faults.victim import STORAGE_EXIT, Fault, in_child
 
 CELLS = 4
 
