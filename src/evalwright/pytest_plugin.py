@@ -51,10 +51,12 @@ def pytest_configure(config: pytest.Config) -> None:
         "the case, and for a test without it the system that the file names is run.",
     )
     given = getattr(config, "workerinput", {})
-    if given.get("evalwright_pixie"):
-        from evalwright.formats.pixie.shim import serve
+    if names := given.get("evalwright_shims"):
+        from evalwright.formats.shims import serve
+        from evalwright.registry import format_of
 
-        serve()
+        for name in names:
+            serve(format_of(name))
     session = _Session(config, given)
     config.pluginmanager.register(session, "evalwright-session")
 
@@ -87,8 +89,8 @@ class _Session:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """What pytest-xdist's processes must know."""
-        served = getattr(sys.modules.get("pixie"), "__name__", "") == "evalwright.pixie"
-        node.workerinput["evalwright_pixie"] = served
+        shims = sys.modules.get("evalwright.formats.shims")
+        node.workerinput["evalwright_shims"] = shims.served() if shims is not None else []
         if self._recorder is not None:
             node.workerinput["evalwright_folder"] = str(self._folder)
 

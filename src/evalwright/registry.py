@@ -20,9 +20,21 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 __all__ = [
-    "FAMILIES", "INTERNAL", "KINDS", "NATIVE", "PREMADE", "families", "format_of", "formats", "knows", "load", "names",
-    "package_of", "resolve",
-]  # fmt: skip
+    "FAMILIES",
+    "INTERNAL",
+    "KINDS",
+    "NATIVE",
+    "PREMADE",
+    "families",
+    "format_of",
+    "format_of_run",
+    "formats",
+    "knows",
+    "load",
+    "names",
+    "package_of",
+    "resolve",
+]
 
 PREMADE = (
     "AnswerCorrectness", "AnswerRelevancy", "Battle", "ClosedQA", "ContextRelevancy", "EmbeddingSimilarity",
@@ -220,6 +232,15 @@ def format_of(name: str) -> Format:
     """The format of a name, also of one that records have. Raises InputError that lists the known names."""
     found: Format = load("formats", _STORED.get(name, name))
     return found
+
+
+def format_of_run(totals: str, dialect: str) -> Format:
+    """The format by whose rules a run is judged and counted: that of `totals`, if it names one, else its own.
+
+    The native one for suites that no format reads, such as the tests of pytest.
+    """
+    name = totals or dialect
+    return format_of(name if totals or knows("formats", _STORED.get(name, name)) else NATIVE)
 
 
 def formats() -> list[Format]:

@@ -38,13 +38,21 @@ LOWER = {
 }
 """Rooms below the formats, and what each may import beside `errors`."""
 BELOW_RUN = " ".join(
-    [*LOWER, "formats.shared", "formats.loading", "formats.discovery", *map("formats.{}".format, FORMATS)]
+    [
+        *LOWER,
+        "formats.shared",
+        "formats.shims",
+        "formats.loading",
+        "formats.discovery",
+        *map("formats.{}".format, FORMATS),
+    ]
 )
 ROOMS = {
     **LOWER,
     "formats": "",
     "formats.shared": " ".join(LOWER),
-    **{f"formats.{name}": " ".join([*LOWER, "formats.shared"]) for name in FORMATS},
+    "formats.shims": "model registry",
+    **{f"formats.{name}": " ".join([*LOWER, "formats.shared", "formats.shims"]) for name in FORMATS},
     "formats.loading": " ".join([*LOWER, "formats.shared"]),
     "formats.discovery": " ".join([*LOWER, "formats.shared", "formats.loading"]),
     "run": BELOW_RUN,
@@ -55,10 +63,6 @@ ROOMS = {
     "pytest_runs": f"{BELOW_RUN} run",
     "pytest_plugin": f"{BELOW_RUN} run pytest_runs",
 }
-for home, more in {
-    "formats.letta": "letta",
-}.items():  # until a format is one object
-    ROOMS[home] = f"{ROOMS.get(home, '')} {more}"
 FREE = {"cli", "__main__"}
 """The outermost rooms may import everything; nothing may import them."""
 

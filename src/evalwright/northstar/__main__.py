@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalwright.formats.northstar.shim import serve
+from evalwright.formats.northstar import FORMAT
 from evalwright.run.scripts import run_with
 
-run_with(serve, "evalwright.northstar")
+run_with(FORMAT, "evalwright.northstar")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalwright.formats.pixie.shim import serve
+from evalwright.formats.pixie import FORMAT
 from evalwright.run.scripts import run_with
 
-run_with(serve, "evalwright.pixie")
+run_with(FORMAT, "evalwright.pixie")

@@ -6,21 +6,23 @@ import importlib.util
 import os
 import runpy
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
+
+from evalwright.formats.shims import serve
+from evalwright.model.format import Format
 
 __all__ = ["run_with"]
 
 
-def run_with(serve: Callable[[], None], package: str) -> None:
+def run_with(one: Format, package: str) -> None:
     """Bind the names and run the script or the `-m MODULE` of the command line, with the rest as its arguments."""
     arguments = sys.argv[1:]
     if not arguments or arguments == ["-m"]:
         _refuse(f"usage: python -m {package} FILE ... | -m MODULE ...")
     if arguments[0] != "-m" and not os.path.exists(arguments[0]):  # noqa: PTH110 - a name may be too long for Path
         _refuse(f"there is no file {arguments[0]!r}")
-    serve()
+    serve(one)
     if arguments[0] == "-m":
         if not _is_module(arguments[1]):
             _refuse(f"there is no module {arguments[1]!r}")

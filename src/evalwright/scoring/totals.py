@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import RunSummary
-from evalwright.registry import NATIVE, format_of, resolve
+from evalwright.registry import NATIVE, format_of, format_of_run, resolve
 from evalwright.scoring.facts import ResultLike, TraceLike
 
 __all__ = ["Totals", "totals_of"]
@@ -35,6 +35,6 @@ class Totals(Protocol):
 
 def totals_of(plan: Plan) -> Totals | None:
     """The empty totals of a plan's format; those of the native one, its gate, where a format has none of its own."""
-    ref = format_of(plan.totals or plan.dialect).totals or format_of(NATIVE).totals
+    ref = format_of_run(plan.totals, plan.dialect).totals or format_of(NATIVE).totals
     made: Totals | None = None if ref is None else resolve(ref)(plan)
     return made

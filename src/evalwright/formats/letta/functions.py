@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 from evalwright.evaluators.conversation.turns import Turn, blocks_of, turns_of
-from evalwright.formats.letta.shims import missing, serve
+from evalwright.formats import shims
+from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.surface.decorators import role_of
 from evalwright.formats.letta.surface.messages import trajectory_of
 from evalwright.formats.letta.surface.models import AgentState, Block, GradeResult, RewardOutput, sample_of
@@ -54,7 +55,7 @@ def _module_at(path: Path, key: str) -> ModuleType:
     name = f"evalwright_user_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
-    serve()
+    shims.serve(FORMAT)
     folder = str(path.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -68,7 +69,7 @@ def _module_at(path: Path, key: str) -> ModuleType:
         del sys.modules[name]
         if isinstance(error, KeyboardInterrupt):
             raise
-        hint = missing(error) if isinstance(error, ImportError) else ""
+        hint = shims.known_names(error) if isinstance(error, ImportError) else ""
         raise _refused(key, f"{path.name} cannot be imported: {type(error).__name__}: {error}{hint}") from error
     return module
 

@@ -19,4 +19,6 @@ FORMAT = Format(
         Option(("--strict",), "flag", help="Reject repeated ids."),
     ),
     totals="evalwright.formats.northstar.totals:NorthstarTotals",
+    shims={"northstar.evals": "evalwright.northstar"},
+    replaces=("northstar.evals",),
 )

@@ -13,7 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.formats.pixie.shim import serve
+from evalwright.formats import shims
+from evalwright.formats.pixie import FORMAT
 from evalwright.registry import PREMADE
 
 __all__ = ["attribute_at", "evaluator_at", "runnable_at"]
@@ -87,7 +88,7 @@ def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
 
 @cache
 def _module(file: Path) -> ModuleType:
-    serve()
+    shims.serve(FORMAT)
     name = f"evalwright_user_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

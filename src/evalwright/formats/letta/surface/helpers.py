@@ -1,4 +1,4 @@
-"""What extractors of Letta suites call themselves: the built-in extractors, and readers of trajectories."""
+"""What extractors of Letta suites call themselves: readers of trajectories."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from evalwright.formats.letta.surface.messages import plain
 from evalwright.formats.letta.surface.models import AgentState
 
 __all__ = [
-    "EXTRACTORS",
     "flatten_content",
     "get_assistant_messages",
     "get_extractor",
@@ -21,17 +20,6 @@ __all__ = [
 ]
 
 Trajectory = list[list[Any]]
-_NAMES = (
-    "after_marker",
-    "all_assistant",
-    "first_assistant",
-    "last_assistant",
-    "last_turn",
-    "memory_block",
-    "pattern",
-    "tool_arguments",
-    "tool_output",
-)
 
 
 def flatten_content(content: Any) -> str:
@@ -79,17 +67,3 @@ def get_extractor(name: str, config: Mapping[str, Any] | None = None) -> Callabl
 
 def _is(message: Any, kind: str) -> bool:
     return getattr(message, "message_type", None) == kind
-
-
-def _called(name: str) -> Callable[..., str]:
-    def extract(
-        trajectory: Trajectory, config: Mapping[str, Any] | None = None, agent_state: AgentState | None = None
-    ) -> str:
-        return get_extractor(name, config)(trajectory, agent_state)
-
-    extract.__name__ = name
-    return extract
-
-
-EXTRACTORS = {name: _called(name) for name in _NAMES}
-"""The built-in extractors as functions `(trajectory, config[, agent_state])`."""

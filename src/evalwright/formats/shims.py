@@ -1,0 +1,96 @@
+"""Modules that users' code imports and that a format stands in for: the only writer of `sys.modules` for them.
+
+`serve` may be called often; a module that is served already stays as it is. An installed package is left alone, unless
+the format says in `Format.replaces` that its own modules go before it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from evalwright.model.format import Format, Ref
+from evalwright.registry import formats, resolve
+
+__all__ = ["known_names", "serve", "served"]
+
+
+class _StandIn(ModuleType):
+    """A module whose names are loaded when they are first asked for."""
+
+    stands_in = True
+
+    def __init__(self, name: str, names: Mapping[str, Ref]) -> None:
+        super().__init__(name, "Served by evalwright: the package itself is not installed.")
+        self.__path__: list[str] = []
+        self.__all__ = sorted(names)
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        ref = self.__dict__.get("_names", {}).get(name)
+        if ref is None:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        value = resolve(ref)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.__all__]
+
+
+def serve(one: Format) -> None:
+    """Let imports of the modules in `one.shims` give ours."""
+    names = [name for name in one.shims if _may_be_served(name, one)]
+    for name in names:
+        table = one.shims[name]
+        if isinstance(table, str):
+            sys.modules[name] = importlib.import_module(table)
+        elif not isinstance(sys.modules.get(name), _StandIn):
+            sys.modules[name] = _StandIn(name, table)
+    for name in names:
+        above, _, last = name.rpartition(".")
+        if above:
+            setattr(_package(above), last, sys.modules[name])
+
+
+def served() -> list[str]:
+    """The formats whose modules are served in this process."""
+    return [one.name for one in formats() if any(_is_served(name, table) for name, table in one.shims.items())]
+
+
+def known_names(error: ImportError) -> str:
+    """What to say beside an import that failed since we stand in for a package and lack the name; "" for others."""
+    package = (error.name or "").partition(".")[0]
+    if not isinstance(sys.modules.get(package), _StandIn):
+        return ""
+    module = sys.modules.get(error.name or "")
+    modules = sorted(name for name in sys.modules if name.partition(".")[0] == package)
+    known = module.__all__ if isinstance(module, _StandIn) else modules
+    return f" (evalwright stands in for {package}, which is not installed here, and has: {', '.join(known)})"
+
+
+def _may_be_served(name: str, one: Format) -> bool:
+    replaced = any(name == own or name.startswith(f"{own}.") for own in one.replaces)
+    return replaced or not _is_installed(name.partition(".")[0])
+
+
+def _is_installed(package: str) -> bool:
+    if package in sys.modules:  # where `find_spec` would fail for a stand-in, which has no spec
+        return not isinstance(sys.modules[package], _StandIn)
+    return importlib.util.find_spec(package) is not None
+
+
+def _is_served(name: str, table: str | Mapping[str, Ref]) -> bool:
+    found = sys.modules.get(name)
+    return found is not None and (isinstance(found, _StandIn) or found is sys.modules.get(str(table)))
+
+
+def _package(name: str) -> ModuleType:
+    """The package above a served module: the installed one, or an empty one."""
+    if name not in sys.modules:
+        sys.modules[name] = importlib.import_module(name) if _is_installed(name) else _StandIn(name, {})
+    return sys.modules[name]
