@@ -41,7 +41,7 @@ PREMADE = (
     "ExactMatch", "Factuality", "Faithfulness", "Humor", "JSONDiff", "LevenshteinMatch", "ListContains", "Moderation",
     "NumericDiff", "Possible", "Security", "Sql", "Summary", "Translation", "ValidJSON",
 )  # fmt: skip
-"""Evaluators that every format knows by these names (specification pixie, 3)."""
+"""Evaluators that every format knows by these names, which are those of autoevals and ragas in pixie-qa."""
 
 FAMILIES = (
     "text", "values", "tools", "conversation", "steps", "limits", "similarity", "judges", "workspace", "code",
@@ -74,7 +74,6 @@ KINDS: dict[str, dict[str, str]] = {
         "user_simulator": "evalwright.targets.user_simulator:UserSimulator",
     },
     "evaluators": {
-        **{name: f"evalwright.formats.pixie.premade:{name}" for name in PREMADE},
         "in_test": "evalwright.pytest_runs.registered:Said",
         "test_outcome": "evalwright.pytest_runs.registered:TestOutcome",
     },
@@ -163,8 +162,10 @@ LABELS = {
 }
 
 
-def resolve(ref: Ref) -> Any:
+def resolve(ref: EvaluatorEntry | Ref) -> Any:
     """What a reference names."""
+    if isinstance(ref, EvaluatorEntry):
+        ref = ref.ref
     if not isinstance(ref, str):
         return ref
     module, _, attribute = ref.partition(":")
@@ -182,11 +183,11 @@ def _register(family: str) -> Mapping[str, EvaluatorEntry]:
     return register
 
 
-def _place(kind: str, name: str) -> Ref | None:
-    """The reference of a name of ours. Opens the registers of evaluators one by one, until one has the name."""
-    place: Ref | None = KINDS[kind].get(name)
+def _place(kind: str, name: str) -> EvaluatorEntry | Ref | None:
+    """Where a name of ours is. Opens the registers of evaluators one by one, until one has the name."""
+    place: EvaluatorEntry | Ref | None = KINDS[kind].get(name)
     if place is None and kind == "evaluators":
-        place = next((register[name].ref for register in map(_register, FAMILIES) if name in register), None)
+        place = next((register[name] for register in map(_register, FAMILIES) if name in register), None)
     return place or _of_our_formats(kind).get(name)
 
 
@@ -254,7 +255,7 @@ def _our_formats() -> tuple[Format, ...]:
 
 
 @cache
-def _of_our_formats(kind: str) -> dict[str, Ref]:
+def _of_our_formats(kind: str) -> dict[str, EvaluatorEntry | Ref]:
     """What our formats add to a kind."""
     tables = (getattr(found, kind) for found in _our_formats()) if kind in _OF_FORMATS else ()
     return {name: ref for table in tables for name, ref in table.items()}

@@ -184,4 +184,42 @@ def test_list_of_a_folder_without_runs_says_so(made: Project) -> None:
 )
 def test_list_names_what_there_is_with_a_sentence(made: Project, kind: str, name: str) -> None:
     out = made.evalwright("list", kind).out
-    assert any(line.startswith(name) and len(line.split()) > 2 for line in out.splitlines())
+    assert any(line.split()[:1] == [name] and len(line.split()) > 2 for line in out.splitlines())
+
+
+def test_list_evaluators_fits_80_columns_and_names_the_neighbour(made: Project) -> None:
+    out = made.evalwright("list", "evaluators").out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\nlimits\n" in out
+    assert "see cost (≤ the limit)" in out
+    assert "in_test" not in out
+
+
+def test_list_of_one_evaluator_has_its_keys_and_an_example_that_validates(made: Project, tmp_path: Path) -> None:
+    out = made.evalwright("list", "evaluators", "tool_called").out
+    assert ["tool_name", "a", "string"] in [line.split() for line in out.splitlines()]
+    assert ["must_appear", "true", "a", "bool"] in [line.split() for line in out.splitlines()]
+    suite = tmp_path / "eval.yaml"
+    (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {q: x}}]")
+    head = (
+        "eval: {name: x}\ndataset: {type: yaml, path: cases.yaml}\nsystems: [{name: s, adapter: cli, command: [cat]}]\n"
+    )
+    suite.write_text(f"{head}output: {{type: local_files, path: runs}}\n{out[out.index('evaluators:') :]}")
+    ended = made.evalwright("validate", suite)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_list_of_an_unknown_evaluator_names_the_nearest(made: Project) -> None:
+    ended = made.evalwright("list", "evaluators", "cost_undr")
+    assert ended.code == 2
+    assert 'did you mean "cost_under"' in ended.err
+
+
+def test_lists_as_json_are_whole(made: Project) -> None:
+    listed = {one["name"]: one for one in json.loads(made.evalwright("list", "evaluators", "--json").out)}
+    assert listed["cost_under"]["see"]["cost"] == "≤ the limit"
+    one = json.loads(made.evalwright("list", "evaluators", "cost_under", "--json").out)
+    assert one["keys"] == [{"name": "max_usd", "type": "a number", "required": True, "default": None}]
+    [run] = json.loads(made.evalwright("list", "runs", "a", "--json").out)
+    assert (run["status"], run["cells"]) == ("complete", 8)
+    assert "pixie_app" not in [one["name"] for one in json.loads(made.evalwright("list", "targets", "--json").out)]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from evalwright import registry
+from evalwright.cli.options import as_json
+from evalwright.cli.screen import paint_for, say
 from evalwright.errors import InputError
 from evalwright.model.format import Format
-from evalwright.reports.table import Styled, Table
+from evalwright.reports.table import Table
 
 __all__ = ["command"]
 
@@ -30,22 +33,47 @@ class _Kind(click.Choice[str]):
 
 @click.command("list", short_help="List evaluators, targets, formats, ... or stored runs.")
 @click.argument("kind", type=_Kind())
-@click.argument("folder", type=click.Path(path_type=Path), default=Path("runs"))
-def command(kind: str, folder: Path) -> int:
-    """List what there is of a KIND, or the runs in FOLDER (default: runs), oldest first."""
-    from evalwright.cli.screen import paint_for, say
+@click.argument("name", metavar="[NAME|FOLDER]", default="")
+@as_json
+def command(kind: str, name: str, as_json: bool) -> int:
+    """List the registered names of a KIND, or the runs in FOLDER (default: runs), oldest first.
 
-    table = _runs(folder) if kind == "runs" else _names(kind)
-    lines = table.lines(paint_for(sys.stdout), indent="")
-    say(lines if table.rows else [f"no {kind} in {folder}" if kind == "runs" else f"no {kind}"])
+    `list evaluators NAME` shows one evaluator: its keys, their types and defaults, and an example.
+    """
+    if kind == "evaluators":
+        _evaluators(name, as_json)
+    elif kind == "runs":
+        _runs(Path(name or "runs"), as_json)
+    else:
+        _names(kind, name, as_json)
     return 0
 
 
-def _names(kind: str) -> Table:
+def _evaluators(name: str, as_json: bool) -> None:
+    from evalwright.cli.evaluators import description_lines, list_lines
+    from evalwright.evaluators.catalogue import catalogue, describe
+
+    if as_json:
+        _print_json(describe(name) if name else list(catalogue()))
+        return
+    paint = paint_for(sys.stdout)
+    say(description_lines(describe(name), paint) if name else list_lines(catalogue(), paint))
+
+
+def _names(kind: str, name: str, as_json: bool) -> None:
+    """One row for each name that a file can use, or one for `name` alone. Raises InputError for an unknown one."""
+    if name:
+        registry.load(kind, name)
+    listed = [name] if name else [one for one in registry.names(kind) if one not in registry.INTERNAL]
+    rows = [(one, _first_line(kind, one), registry.package_of(kind, one) or "") for one in listed]
+    if as_json:
+        keys = ("name", "description", "package")
+        _print_json([dict(zip(keys, row, strict=True)) for row in rows])
+        return
     table = Table(("name", "", ""), limit=120)
-    for name in registry.names(kind):
-        table.add([(name, "bold"), _first_line(kind, name), (registry.package_of(kind, name) or "", "dim")])
-    return table
+    for one, sentence, package in rows:
+        table.add([(one, "bold"), sentence, (package, "dim")])
+    _print(table, f"no {kind}")
 
 
 def _first_line(kind: str, name: str) -> str:
@@ -59,31 +87,49 @@ def _first_line(kind: str, name: str) -> str:
     return document.partition("\n")[0]
 
 
-def _runs(folder: Path) -> Table:
+def _runs(folder: Path, as_json: bool) -> None:
     from evalwright.run.locations import run_places
 
+    rows = [_run_row(place) for place in run_places(folder)]
+    if as_json:
+        _print_json(rows)
+        return
     table = Table(("started", "run", "status", ">cells", "pass rate"), limit=120)
-    for place in run_places(folder):
-        table.add(_run_row(place))
-    return table
+    for row in rows:
+        rates = ", ".join(f"{name} {100 * rate:.1f}%" for name, rate in row.pass_rates.items())
+        started = f"{row.started_at:%Y-%m-%d %H:%M}" if row.started_at else ""
+        cells = "" if row.cells is None else f"{row.cells:,}"
+        status = (row.status, "error") if row.problem else row.status
+        table.add([started, (row.run, "bold"), status, cells, row.problem or rates])
+    _print(table, f"no runs in {folder}")
 
 
-def _run_row(folder: Path) -> Iterator[str | Styled]:
+class _Run(msgspec.Struct):
+    """A stored run in the list. What cannot be read is `damaged`, with the problem."""
+
+    run: str
+    status: str = "damaged"
+    started_at: datetime | None = None
+    cells: int | None = None
+    pass_rates: dict[str, float] = {}
+    """By variant."""
+    problem: str = ""
+
+
+def _run_row(folder: Path) -> _Run:
     from evalwright.cli.locate import stored_summary
 
     try:
         summary = stored_summary(folder)
     except InputError as error:
-        yield from (
-            "",
-            folder.name,
-            ("damaged", "error"),
-            "",
-            error.problems[0].message if error.problems else error.headline,
-        )
-        return
-    yield f"{summary.started_at:%Y-%m-%d %H:%M}"
-    yield folder.name, "bold"
-    yield summary.status
-    yield f"{summary.cells_total:,}"
-    yield ", ".join(f"{v.name} {100 * v.pass_rate:.1f}%" for v in summary.variants)
+        return _Run(folder.name, problem=error.problems[0].message if error.problems else error.headline)
+    rates = {variant.name: variant.pass_rate for variant in summary.variants}
+    return _Run(folder.name, summary.status, summary.started_at, summary.cells_total, rates)
+
+
+def _print(table: Table, without_rows: str) -> None:
+    say(table.lines(paint_for(sys.stdout), indent="") if table.rows else [without_rows])
+
+
+def _print_json(value: object) -> None:
+    print(msgspec.json.encode(value).decode())

@@ -7,7 +7,7 @@ import types
 import typing
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -18,7 +18,7 @@ _UNIONS = (typing.Union, types.UnionType)
 _LISTS = (list, Sequence)
 
 
-class Key(NamedTuple):
+class Key(msgspec.Struct, frozen=True):
     """One key of a configuration."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 __all__ = ["EvaluatorEntry", "entry"]
@@ -11,8 +11,8 @@ __all__ = ["EvaluatorEntry", "entry"]
 class EvaluatorEntry(NamedTuple):
     """One evaluator: where it is, and what a reader of the list needs to choose it. Loads nothing."""
 
-    ref: str
-    """`"module:attribute"` of the class."""
+    ref: str | Callable[..., Any]
+    """`"module:attribute"` of the class, or the class itself."""
     sentence: str
     """When it passes, or what its score is."""
     format: str = ""
@@ -24,7 +24,7 @@ class EvaluatorEntry(NamedTuple):
 
 
 def entry(
-    ref: str,
+    ref: str | Callable[..., Any],
     sentence: str,
     *,
     format: str = "",

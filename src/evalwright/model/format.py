@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from evalwright.model.entry import EvaluatorEntry
+
 __all__ = ["Format", "Judging", "Option", "Ref", "Repository"]
 
 Ref = str | Callable[..., Any]
@@ -103,7 +105,8 @@ class Format:
     YAML); `target` is None if the user names none. Gives what was written, None if the file has no other form."""
 
     targets: Mapping[str, Ref] = field(default_factory=dict)
-    evaluators: Mapping[str, Ref] = field(default_factory=dict)
+    evaluators: Mapping[str, EvaluatorEntry | Ref] = field(default_factory=dict)
+    """An entry says in lists what the evaluator does; a bare reference leaves that to its documentation."""
     extractors: Mapping[str, Ref] = field(default_factory=dict)
     exports: Mapping[str, Ref] = field(default_factory=dict)
     """The original program's own result files."""

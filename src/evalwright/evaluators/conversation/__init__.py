@@ -16,7 +16,7 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
         "evalwright.evaluators.conversation.checks:CostWithin",
         "The recorded cost is ≤ `max_usd`. A cost that was not measured fails.",
         format="NorthStar",
-        see={"cost_under": "< the limit", "cost": "≤ `budget`, scored in bands"},
+        see={"cost_under": "< the limit", "cost": "≤ `budget`"},
         example={"max_usd": 0.01},
     ),
     "forbidden_tools": entry(
@@ -37,7 +37,7 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
         "evalwright.evaluators.conversation.checks:LatencyWithin",
         "The recorded latency is ≤ `max_ms`. A latency that was not measured fails.",
         format="NorthStar",
-        see={"latency_under": "< the limit", "latency": "≤ `threshold`, scored in bands"},
+        see={"latency_under": "< the limit", "latency": "≤ `threshold`"},
         example={"max_ms": 10000},
     ),
     "max_tool_calls": entry(

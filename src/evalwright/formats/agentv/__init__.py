@@ -1,8 +1,11 @@
 """AgentV: files of evalcases in YAML or JSON Lines (AgentEvals)."""
 
+from evalwright.model.entry import entry
 from evalwright.model.format import Format, Judging, Option
 
 __all__ = ["FORMAT"]
+
+_JUDGES = {"targets": {"gpt": {"name": "gpt", "provider": "openai", "model": "gpt-4o-mini"}}, "default": "gpt"}
 
 FORMAT = Format(
     name="agentv",
@@ -24,8 +27,21 @@ FORMAT = Format(
     ),
     targets={"agentv": "evalwright.formats.agentv.target:AgentvTarget"},
     evaluators={
-        "criteria_judge": "evalwright.formats.agentv.judges:CriteriaJudge",
-        "rubric_checks": "evalwright.formats.agentv.judges:RubricChecks",
+        "criteria_judge": entry(
+            "evalwright.formats.agentv.judges:CriteriaJudge",
+            "Score, hits and misses from a judge that sees the case's criterion.",
+            see={"llm_judge": "assertions and rubrics of the configuration"},
+            example={"judges": _JUDGES},
+        ),
+        "rubric_checks": entry(
+            "evalwright.formats.agentv.judges:RubricChecks",
+            "Score from rubrics: each is met or not, or scored from 0 to 10 if it has ranges.",
+            see={"llm_judge": "one rubric, other scales"},
+            example={
+                "judges": _JUDGES,
+                "rubrics": [{"id": "polite", "text": "The answer is polite.", "weight": 1, "required": False}],
+            },
+        ),
     },
     exports={"agentv_results": "evalwright.formats.agentv.result_file:ResultFile"},
     reports={"agentv": "evalwright.formats.agentv.report:AgentvResults"},

@@ -1,5 +1,6 @@
 """Letta Evals: a dataset, an agent, graders and a gate in one YAML file."""
 
+from evalwright.model.entry import entry
 from evalwright.model.format import Format, Option
 
 __all__ = ["FORMAT"]
@@ -98,8 +99,18 @@ FORMAT = Format(
     ),
     targets={"letta_agent": "evalwright.formats.letta.target:LettaAgent"},
     evaluators={
-        "python_grader": "evalwright.formats.letta.functions:PythonGrader",
-        "python_reward": "evalwright.formats.letta.functions:PythonReward",
+        "python_grader": entry(
+            "evalwright.formats.letta.functions:PythonGrader",
+            "Score from your `@grader` function: `(sample, submission) -> GradeResult`.",
+            see={"python_code": "isolated, in the suite file"},
+            example={"function": "graders.py:grade"},
+        ),
+        "python_reward": entry(
+            "evalwright.formats.letta.functions:PythonReward",
+            "Score from your `@reward_composer` function, which sees all grades of a sample.",
+            see={"composite": "a fixed rule, evaluators of its own"},
+            example={"function": "graders.py:reward"},
+        ),
     },
     extractors={"python_extractor": "evalwright.formats.letta.functions:PythonExtractor"},
     exports={"letta_results": "evalwright.formats.letta.layout:LettaResults"},

@@ -1,5 +1,6 @@
 """pixie: datasets whose entries drive an instrumented application."""
 
+from evalwright.model.entry import entry
 from evalwright.model.format import Format, Option
 
 __all__ = ["FORMAT"]
@@ -28,8 +29,128 @@ FORMAT = Format(
     reads_folders=True,
     targets={"pixie_app": "evalwright.formats.pixie.target:PixieApp"},
     evaluators={
-        "pixie": "evalwright.formats.pixie.evaluator:PixieEvaluator",
-        "wrap_check": "evalwright.formats.pixie.evaluator:WrapCheck",
+        "AnswerCorrectness": entry(
+            "evalwright.formats.pixie.premade:AnswerCorrectness",
+            "Score: how much of the expected statements the output makes, and their similarity.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "AnswerRelevancy": entry(
+            "evalwright.formats.pixie.premade:AnswerRelevancy",
+            "Score: similarity of the input and of questions that the output would answer.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "Battle": entry(
+            "evalwright.formats.pixie.premade:Battle",
+            "A judge finds that the output follows the input better than the expectation does.",
+            see={"pairwise_judge": "both orders"},
+            example={"model": "gpt-4o-mini"},
+        ),
+        "ClosedQA": entry(
+            "evalwright.formats.pixie.premade:ClosedQA",
+            "A judge finds that the output answers the input by `metadata.criteria`.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "ContextRelevancy": entry(
+            "evalwright.formats.pixie.premade:ContextRelevancy",
+            "Score: the share of `metadata.context` that is needed to answer the input.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "EmbeddingSimilarity": entry(
+            "evalwright.formats.pixie.premade:EmbeddingSimilarity",
+            "Score: similarity of the embeddings of output and expectation.",
+            see={"semantic_similarity": "a reference and threshold of the configuration"},
+            example={"prefix": "Answer: "},
+        ),
+        "ExactMatch": entry(
+            "evalwright.formats.pixie.premade:ExactMatch",
+            "The output equals the expectation as text; containers are compared as JSON.",
+            see={"exact_match": "Python equality, `expected` in the configuration"},
+            example={"field": "output.final_answer"},
+        ),
+        "Factuality": entry(
+            "evalwright.formats.pixie.premade:Factuality",
+            "A judge finds that the facts of the output are those of the expectation.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "Faithfulness": entry(
+            "evalwright.formats.pixie.premade:Faithfulness",
+            "Score: the share of statements of the output that `metadata.context` supports.",
+            see={"faithfulness_judge": "passes or fails as a whole"},
+            example={"model": "gpt-4o-mini"},
+        ),
+        "Humor": entry(
+            "evalwright.formats.pixie.premade:Humor",
+            "A judge finds the output funny.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "JSONDiff": entry(
+            "evalwright.formats.pixie.premade:JSONDiff",
+            "Score: similarity of two JSON documents, part by part.",
+            see={"field_accuracy": "named fields with weights"},
+            example={"field": "output.structured"},
+        ),
+        "LevenshteinMatch": entry(
+            "evalwright.formats.pixie.premade:LevenshteinMatch",
+            "Score: 1 minus the share of characters that must be edited.",
+            example={"field": "output.final_answer"},
+        ),
+        "ListContains": entry(
+            "evalwright.formats.pixie.premade:ListContains",
+            "Score: the share of an expected list that is in the output.",
+            example={"allow_extra_entities": True},
+        ),
+        "Moderation": entry(
+            "evalwright.formats.pixie.premade:Moderation",
+            "A moderation model does not flag the output.",
+            example={"threshold": 0.5},
+        ),
+        "NumericDiff": entry(
+            "evalwright.formats.pixie.premade:NumericDiff",
+            "Score: how near two numbers are, relative to their size.",
+            see={"field_check": "bounds on a number"},
+            example={"field": "output.structured"},
+        ),
+        "Possible": entry(
+            "evalwright.formats.pixie.premade:Possible",
+            "A judge finds that the output offers a solution rather than calling it impossible.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "Security": entry(
+            "evalwright.formats.pixie.premade:Security",
+            "A judge finds nothing malicious in the output.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "Sql": entry(
+            "evalwright.formats.pixie.premade:Sql",
+            "A judge finds that the SQL in the output means what the expected SQL means.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "Summary": entry(
+            "evalwright.formats.pixie.premade:Summary",
+            "A judge finds the output a better summary of the input than the expectation.",
+            example={"model": "gpt-4o-mini"},
+        ),
+        "Translation": entry(
+            "evalwright.formats.pixie.premade:Translation",
+            "A judge finds the output as good a translation into `language` as the expectation.",
+            example={"language": "French"},
+        ),
+        "ValidJSON": entry(
+            "evalwright.formats.pixie.premade:ValidJSON",
+            "The output is a JSON object or list, or satisfies `schema`.",
+            see={"schema_match": "a field that is not text"},
+            example={"schema": {"type": "object"}},
+        ),
+        "pixie": entry(
+            "evalwright.formats.pixie.evaluator:PixieEvaluator",
+            "Score from your own function or object, `file.py:name`.",
+            see={"python_code": "isolated, in the suite file"},
+            example={"reference": "checks.py:polite", "folders": ["."]},
+        ),
+        "wrap_check": entry(
+            "evalwright.formats.pixie.evaluator:WrapCheck",
+            "The entry had every input that the application asked for; skipped if it had.",
+        ),
     },
     totals="evalwright.formats.pixie.totals:PixieTotals",
     shims={

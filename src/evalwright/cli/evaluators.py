@@ -1,0 +1,89 @@
+"""What `evalwright list evaluators` prints, in 80 columns."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from evalwright.reports.text import Paint, harmless
+
+if TYPE_CHECKING:
+    from evalwright.evaluators.catalogue import Description, Listed
+    from evalwright.evaluators.keys import Key
+
+__all__ = ["description_lines", "list_lines"]
+
+_WIDTH = 80
+
+
+def list_lines(listed: Iterable[Listed], paint: Paint) -> Iterator[str]:
+    """A heading for each group, and for each evaluator its sentence, format and neighbours."""
+    for position, (group, of_group) in enumerate(groupby(listed, key=lambda one: one.group)):
+        if position:
+            yield ""
+        yield paint(harmless(group), "heading")
+        members = list(of_group)
+        names = max(len(one.name) for one in members)
+        for one in members:
+            yield from _row(one, names, paint)
+
+
+def _row(one: Listed, names: int, paint: Paint) -> Iterator[str]:
+    """`  name  sentence`, what is more on lines of its own below the sentence."""
+    indent = " " * (names + 4)
+    sentence = f"{one.sentence} [{one.format}]" if one.format else one.sentence
+    first, *rest = _wrapped(sentence, _WIDTH - len(indent))
+    yield f"  {paint(harmless(one.name), 'bold')}{' ' * (names - len(one.name))}  {first}"
+    for line in rest:
+        yield indent + line
+    if one.see:
+        for line in _wrapped(f"see {_neighbours(one)}", _WIDTH - len(indent)):
+            yield indent + paint(line, "dim")
+
+
+def description_lines(one: Description, paint: Paint) -> Iterator[str]:
+    """The sentence, a table of the keys, and an example as it stands in a suite file."""
+    from evalwright.files.yaml import dump
+
+    of = ", ".join(filter(None, (one.group, one.format)))
+    yield f"{paint(harmless(one.name), 'bold')}{f' ({harmless(of)})' if of else ''}"
+    yield from _wrapped(one.sentence, _WIDTH)
+    if one.see:
+        yield from _wrapped(f"See also {_neighbours(one)}", _WIDTH)
+    yield ""
+    yield from _key_lines(one.keys, paint) if one.keys else ["It has no configuration."]
+    if one.example is not None:
+        config = {"config": dict(one.example)} if one.example else {}
+        yield ""
+        yield from dump({"evaluators": [{"name": f"my_{one.name}", "type": one.name, **config}]}).splitlines()
+
+
+def _key_lines(keys: Iterable[Key], paint: Paint) -> Iterator[str]:
+    rows = [("key", "default", "type")]
+    rows += [(key.name, _default(key), key.type) for key in keys]
+    names, defaults = (max(len(row[i]) for row in rows) for i in (0, 1))
+    indent = " " * (names + defaults + 4)
+    for position, (name, default, type_) in enumerate(rows):
+        first, *rest = _wrapped(type_, max(_WIDTH - len(indent), 20))
+        lines = [f"{name:<{names}}  {default:<{defaults}}  {first}", *(indent + line for line in rest)]
+        yield from (paint(line, "dim") if not position else line for line in lines)
+
+
+def _default(key: Key) -> str:
+    if key.required:
+        return "required"
+    if key.default is None:
+        return ""
+    text = json.dumps(key.default, ensure_ascii=False)
+    return harmless(text if len(text) <= 40 else f"{text[:39]}…")
+
+
+def _neighbours(one: Listed) -> str:
+    return "; ".join(f"{name} ({difference})" for name, difference in one.see.items())
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(harmless(text), width, break_on_hyphens=False) or [""]

@@ -1,0 +1,79 @@
+"""What evaluators there are, for people who choose one: by family, format and package."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from evalwright import registry
+from evalwright.errors import InputError
+from evalwright.evaluators.keys import Key, keys_of
+from evalwright.model.entry import EvaluatorEntry, entry
+
+__all__ = ["Description", "Listed", "catalogue", "describe"]
+
+
+class Listed(msgspec.Struct, frozen=True, kw_only=True):
+    """One evaluator in a list."""
+
+    name: str
+    group: str
+    """Its family, the format that brings it, or the package that it comes from."""
+    sentence: str
+    format: str
+    """The title of the format whose vocabulary it is; "" for that of `eval.yaml`."""
+    see: Mapping[str, str]
+    """Similar evaluators and where they differ."""
+
+
+class Description(Listed, frozen=True, kw_only=True):
+    """One evaluator with its configuration."""
+
+    keys: list[Key]
+    example: Mapping[str, Any] | None
+    """A valid configuration; None if none is registered."""
+
+
+def catalogue() -> Iterator[Listed]:
+    """Every evaluator that a file can use: family by family, then those of formats and other packages."""
+    for name, (group, row) in _rows().items():
+        yield Listed(name=name, group=group, sentence=row.sentence, format=row.format, see=row.see)
+
+
+def describe(name: str) -> Description:
+    """One evaluator with its keys. Raises InputError for an unknown one, and one that cannot be loaded."""
+    kind = registry.load("evaluators", name)
+    group, row = _rows().get(name) or ("", _undescribed(name))
+    return Description(
+        name=name,
+        group=group,
+        sentence=row.sentence,
+        format=row.format,
+        see=row.see,
+        keys=keys_of(kind),
+        example=row.example if row.example or not registry.package_of("evaluators", name) else None,
+    )
+
+
+def _rows() -> dict[str, tuple[str, EvaluatorEntry]]:
+    found = {name: (family, row) for family, register in registry.families().items() for name, row in register.items()}
+    for format in registry.formats():
+        for name, row in format.evaluators.items():
+            if name not in found and name not in registry.INTERNAL:
+                found[name] = (format.title, row if isinstance(row, EvaluatorEntry) else _undescribed(name))
+    for name in registry.names("evaluators"):
+        if name not in found and name not in registry.INTERNAL:
+            found[name] = (registry.package_of("evaluators", name) or "", _undescribed(name))
+    return found
+
+
+def _undescribed(name: str) -> EvaluatorEntry:
+    """A row for an evaluator without one: its sentence is the first line of its documentation."""
+    try:
+        document = inspect.getdoc(registry.load("evaluators", name)) or ""
+    except InputError as error:
+        document = str(error)
+    return entry("", document.partition("\n")[0])
