@@ -13,6 +13,7 @@ import json
 import logging
 import queue
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,10 +25,10 @@ from typing import Any, Protocol, TypeVar
 from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
 from evalwright.capture.telemetry import Telemetry
 from evalwright.capture.threads import follow_into_threads
-from evalwright.capture.tree import MemoryTraceHandler
 from evalwright.capture.values import stored
 
 __all__ = [
+    "Collector",
     "InstrumentationHandler",
     "JsonText",
     "Observation",
@@ -66,6 +67,24 @@ class InstrumentationHandler:
 
     async def on_observe(self, span: ObserveSpan) -> None:
         """A step is over."""
+
+
+class Collector:
+    """Keeps the spans that it is told of."""
+
+    def __init__(self) -> None:
+        self.spans: list[Any] = []
+        self.steps: list[StepSpan] = []
+        """Spans of the application's own tracer beside; no tree shows them."""
+        self.listens = True
+        """Until what it listens to is over."""
+
+    def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
+        """Take one finished span."""
+        if isinstance(span, StepSpan):
+            self.steps.append(span)
+        else:
+            self.spans.append(span)
 
 
 class _Process:
@@ -159,14 +178,15 @@ def flush(timeout_seconds: float = 5.0) -> bool:
 
 
 @contextmanager
-def listening() -> Iterator[MemoryTraceHandler]:
+def listening() -> Iterator[Collector]:
     """Collect the spans that begin in this context and nowhere else. Sets no tracer provider, as `init` does.
 
     Those of a thread that begins in it too, when the thread is over: one that outlives the block may work for others.
     """
-    _process.begin(1000)
+    if not _process.begun or "opentelemetry.trace" in sys.modules:  # where the application may have a provider by now
+        _process.begin(1000)
     follow_into_threads(_taken_along, _listened_by_nobody)
-    handler = MemoryTraceHandler()
+    handler = Collector()
     token = _listeners.set((*_listeners.get(), handler))
     try:
         yield handler

@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from evalwright.capture.observations import Collector
 from evalwright.capture.spans import (
     AssistantMessage,
     LLMSpan,
     Message,
     ObserveSpan,
-    StepSpan,
     TextContent,
     ToolResultMessage,
 )
@@ -129,22 +129,8 @@ def tree_of(spans: Iterable[ObserveSpan | LLMSpan]) -> list[ObservationNode]:
     return roots
 
 
-class MemoryTraceHandler:
-    """Keeps the spans that it is told of."""
-
-    def __init__(self) -> None:
-        self.spans: list[Any] = []
-        self.steps: list[StepSpan] = []
-        """Spans of the application's own tracer beside; no tree shows them."""
-        self.listens = True
-        """Until what it listens to is over."""
-
-    def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
-        """Take one finished span."""
-        if isinstance(span, StepSpan):
-            self.steps.append(span)
-        else:
-            self.spans.append(span)
+class MemoryTraceHandler(Collector):
+    """Keeps the spans that it is told of, and shows them as trees."""
 
     def get_trace(self, trace_id: str) -> list[ObservationNode]:
         """The roots of one trace."""

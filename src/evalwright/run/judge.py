@@ -19,9 +19,8 @@ from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.run.clock import Clock
 from evalwright.run.limits import Watchdog
-from evalwright.run.records import append, evaluator_failure, keep, no_evaluation, result_of
+from evalwright.run.records import Clock, append, evaluator_failure, keep, no_evaluation, result_of
 from evalwright.run.steps import Pending, spoiling_of
 from evalwright.scoring.verdict import cell_verdict
 

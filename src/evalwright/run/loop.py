@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from evalwright.errors import Interrupted
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
-from evalwright.run.clock import Clock
 from evalwright.run.judge import Judge
 from evalwright.run.limits import Watchdog
 from evalwright.run.pipeline import Pipeline
+from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
 from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally

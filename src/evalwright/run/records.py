@@ -1,9 +1,10 @@
-"""The records of a cell: the trace of an answer, the results of evaluators, and why there is none of either."""
+"""The records of a cell: the trace of an answer, the results of evaluators, why there is none, and their dates."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -15,10 +16,46 @@ from evalwright.model.trace import Answer, Output, ToolCall, ToolResult, Trace, 
 from evalwright.run.grid import Cell
 from evalwright.targets.failures import stack_of, text_of
 
-__all__ = ["append", "evaluator_failure", "fill", "keep", "no_evaluation", "result_of", "timed_out", "trace_of"]
+__all__ = [
+    "Clock",
+    "append",
+    "evaluator_failure",
+    "fill",
+    "keep",
+    "no_evaluation",
+    "result_of",
+    "timed_out",
+    "trace_of",
+]
+
+_MICROSECOND = timedelta(microseconds=1)
+_STEPS = [number * _MICROSECOND for number in range(1000)]
+"""Most dates follow the one before at once: adding a step that is there costs a third of making one."""
 
 _NOTHING = Evaluation(False)
 """What an evaluator has said that has not said anything: not passed, no score."""
+
+
+class Clock:
+    """Dates that never jump: anchored at one reading of the wall clock and moved by the monotonic clock from there."""
+
+    def __init__(self) -> None:
+        self._date = self._last = datetime.now(UTC)
+        self._tick, self._elapsed = time.monotonic(), 0
+
+    def date(self, tick: float) -> datetime:
+        """The date (UTC) of a `time.monotonic()` reading."""
+        elapsed = int((tick - self._tick) * 1e6)
+        step = elapsed - self._elapsed
+        if 0 <= step < 1000:
+            date = self._last + _STEPS[step]
+        else:
+            date = self._date + elapsed * _MICROSECOND
+        self._last, self._elapsed = date, elapsed
+        return date
+
+    def now(self) -> datetime:
+        return self.date(time.monotonic())
 
 
 def trace_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -11,10 +11,8 @@ __all__ = ["working_in", "workspace_path"]
 
 _path: ContextVar[Path | None] = ContextVar("evalwright_workspace", default=None)
 
-
-def workspace_path() -> Path | None:
-    """The workspace of the cell that this task or thread works for, None in a run without workspaces."""
-    return _path.get()
+workspace_path: Callable[[], Path | None] = _path.get
+"""The workspace of the cell that this task or thread works for, None in a run without workspaces."""
 
 
 @contextmanager

@@ -45,7 +45,7 @@ def answer_of(returned: Any, function: Any = None) -> Answer:
         return returned
     notes: list[str] = []
     if isinstance(returned, str):
-        answer = Answer(output=Output(final_answer=clean_text(str(returned), "final_answer", notes)))
+        answer = Answer(output=Output(final_answer=_text(returned, "final_answer", notes)))
     elif not isinstance(returned, Mapping):
         wanted = "a text, a mapping (final_answer, tool_calls, ...) or an Answer"
         raise TargetError(f'expected {wanted}, found {_shown(returned)}{_place(function)}; e.g. return "text"')
@@ -102,8 +102,8 @@ def _output(returned: dict[str, Any], notes: list[str]) -> Output:
 
 
 def _text(value: Any, place: str, notes: list[str]) -> str | None:
-    if value is None:
-        return None
+    if value is None or (type(value) is str and value.isascii()):  # nothing to clean, as in most texts
+        return value
     return clean_text(value if type(value) is str else str(value), place, notes)
 
 

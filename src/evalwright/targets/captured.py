@@ -34,7 +34,8 @@ def heard(run: Run[T]) -> Run[T]:
                 if not (ear.spans or ear.steps):
                     raise
                 answer = Answer(error=target_failure(error))
-        complete(answer, [*ear.spans, *ear.steps])
+        if ear.spans or ear.steps:
+            complete(answer, [*ear.spans, *ear.steps])
         return answer
 
     return running

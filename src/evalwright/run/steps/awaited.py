@@ -9,8 +9,7 @@ from typing import Any
 
 from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.model.result import Evaluation, EvaluationResult
-from evalwright.run.clock import Clock
-from evalwright.run.records import evaluator_failure, fill, keep, timed_out
+from evalwright.run.records import Clock, evaluator_failure, fill, keep, timed_out
 from evalwright.run.steps import Pending
 
 __all__ = ["await_results"]
