@@ -53,7 +53,8 @@ def model_options(command: F) -> F:
             "no_network",
         )
         models = ModelChoices(**{name: given.pop(name) for name in names})
-        models.check()
+        if models != ModelChoices():
+            models.check()
         return command(*arguments, **given, models=models)
 
     decorated = update_wrapper(wrapped, command)

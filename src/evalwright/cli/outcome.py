@@ -7,20 +7,17 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from evalwright.cli.masks import masked_summary, masker_of
 from evalwright.cli.screen import paint_for, say
+from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.start import Outcome, open_run
 from evalwright.run.state import RunState
-
-if TYPE_CHECKING:
-    from evalwright.reports.failures import Shortfalls
+from evalwright.stores.local_files.lines import reserved_words
 
 __all__ = ["present", "watch_of"]
 
@@ -32,7 +29,6 @@ def watch_of(quiet: bool, secrets: Mapping[str, str] = {}) -> Callable[[RunState
     if quiet:
         return None
     from evalwright.cli.progress import progress_on
-    from evalwright.files.masker import Masker
 
     return progress_on(mask=Masker.of(secrets, os.environ).mask_text)
 
@@ -43,8 +39,8 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool, secrets: Mapping[st
     if as_json or quiet:
         for note in outcome.notes:
             print(harmless(note), file=sys.stderr)
-    masker = masker_of(outcome.plan, secrets)
-    summary = masked_summary(outcome.summary, masker)
+    masker = Masker.of(secrets, os.environ).keeping(reserved_words(outcome.plan))
+    summary = msgspec.convert(masker.mask_strings(msgspec.to_builtins(outcome.summary)), RunSummary)
     if as_json:
         gate = {"passed": code == 0, "exit_code": code}
         document = {"run_dir": str(outcome.run_dir), "summary": summary, "gate": gate}
@@ -57,23 +53,24 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool, secrets: Mapping[st
 
 
 def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
-    from evalwright.reports.terminal import run_lines, shortfall_lines
+    from evalwright.reports.terminal import run_lines
 
     run = shlex.quote(str(seen_from_here(outcome.run_dir)))
     lines = run_lines(outcome.plan, summary, paint)
-    if problems := shortfall_lines(_shortfalls(outcome, summary), harmless(run), paint):
-        lines += ["", *problems]
+    if any(variant.cells.get(status) for variant in summary.variants for status in ("fail", "borderline", "error")):
+        lines += ["", *_shortfalls(outcome, summary, harmless(run), paint)]
     if outcome.notes:
         lines += ["", *map(harmless, outcome.notes)]
     return [*lines, "", f"{paint('Next:', 'dim')} {_next(outcome, harmless(run))}", ""]
 
 
-def _shortfalls(outcome: Outcome, summary: RunSummary) -> Shortfalls:
+def _shortfalls(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> list[str]:
     from evalwright.reports.failures import shortfalls
+    from evalwright.reports.terminal import shortfall_lines
 
     reader, _ = open_run(outcome.run_dir)
     with closing(reader):
-        return shortfalls(reader, summary, _LISTED)
+        return shortfall_lines(shortfalls(reader, summary, _LISTED), run, paint)
 
 
 def _next(outcome: Outcome, run: str) -> str:

@@ -14,7 +14,6 @@ import msgspec
 
 from evalwright.decisions.calibration import calibrate
 from evalwright.errors import InputError, Problem
-from evalwright.evaluators.build import calls_models
 from evalwright.files.durable import replace_file
 from evalwright.files.jsonl import lines_of
 from evalwright.importers.labels import read_labels
@@ -22,15 +21,15 @@ from evalwright.model.calibration import CalibrationReport, JudgeCalibration, La
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
+from evalwright.run.judge import is_judge
 from evalwright.run.label_sheet import labels_of
-from evalwright.run.locations import find_run
+from evalwright.run.locations import find_run, folder_beside, labels_file
 from evalwright.run.origin import plan_of_run
 from evalwright.scoring.fold import fold
 from evalwright.scoring.re_judged import judged_answers
 
-__all__ = ["CALIBRATION", "LABELS", "calibrate_run", "keep_calibration", "mark_judges"]
+__all__ = ["CALIBRATION", "calibrate_run", "keep_calibration", "mark_judges"]
 
-LABELS = "labels.jsonl"
 CALIBRATION = "calibration.json"
 
 
@@ -49,8 +48,8 @@ def calibrate_run(run_dir: Path, file: Path) -> CalibrationReport:
             raise InputError(problems + more)
         named = {label.evaluator for label in labels}
         kept = [label for label in _stored_labels(writer) if label.evaluator not in named]
-        _folder_beside(writer).mkdir(parents=True, exist_ok=True)
-        replace_file(_folder_beside(writer) / LABELS, msgspec.json.Encoder().encode_lines([*kept, *labels]))
+        folder_beside(writer).mkdir(parents=True, exist_ok=True)
+        replace_file(labels_file(writer), msgspec.json.Encoder().encode_lines([*kept, *labels]))
         summary = writer.summary() or fold(writer, plan).summary(plan, datetime.now(UTC))
         report = keep_calibration(writer, plan, summary)
         assert report is not None, "labels were just stored"
@@ -63,7 +62,7 @@ def keep_calibration(writer: RunWriter, plan: Plan, summary: RunSummary) -> Cali
     report = mark_judges(writer, plan, summary)
     if report is not None:
         document = msgspec.json.format(msgspec.json.encode(report), indent=2)
-        replace_file(_folder_beside(writer) / CALIBRATION, document + b"\n")
+        replace_file(folder_beside(writer) / CALIBRATION, document + b"\n")
     return report
 
 
@@ -75,18 +74,13 @@ def mark_judges(reader: RunReader, plan: Plan, summary: RunSummary) -> Calibrati
         reader.damage.append(str(error))
         report = None
     known = {found.evaluator: found for found in report.evaluators} if report else {}
-    judges = {spec.name for spec in plan.evaluators if _asks_models(spec)}
+    judges = {spec.name for spec in plan.evaluators if is_judge(spec)}
     for rollup in summary.by_evaluator:
         if rollup.evaluator in known:
             rollup.calibration = known[rollup.evaluator]
         elif rollup.evaluator in judges:
             rollup.calibration = JudgeCalibration(rollup.evaluator)
     return report
-
-
-def _folder_beside(reader: RunReader) -> Path:
-    """Where files of a run are that are no records: its folder, or that of its artifacts where it has none."""
-    return reader.artifacts.parent if reader.artifacts.name == "artifacts" else reader.artifacts
 
 
 def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
@@ -100,20 +94,13 @@ def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
 
 
 def _stored_labels(reader: RunReader) -> list[Label]:
-    path = _folder_beside(reader) / LABELS
+    path = labels_file(reader)
     if not path.is_file():
         return []
     try:
         return [msgspec.json.decode(line, type=Label) for _, line in lines_of(path)]
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"is damaged: {error}; remove it and calibrate again")) from error
-
-
-def _asks_models(spec: EvaluatorSpec) -> bool:
-    try:
-        return calls_models(spec.type, spec.config)
-    except InputError:
-        return False  # of a plug-in that is not installed here
 
 
 def _threshold(spec: EvaluatorSpec) -> float | None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evalwright.errors import Interrupted
+from evalwright.errors import InputError, Interrupted
 from evalwright.evaluators.build import build, calls_models
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import EvaluatorSpec, Plan
@@ -27,7 +27,7 @@ from evalwright.scoring.verdict import cell_verdict
 if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
 
-__all__ = ["Judge", "Judging", "ask_models", "judging_of"]
+__all__ = ["Judge", "Judging", "ask_models", "is_judge", "judging_of"]
 
 _GRACE = 10.0
 """Seconds beyond a time limit of its own that an evaluator has to say that it was reached."""
@@ -190,5 +190,13 @@ class Judge:
 
 
 def ask_models(plan: Plan) -> bool:
-    """Whether an evaluator of the plan asks models, so that judging waits more than it computes."""
-    return any(calls_models(spec.type, spec.config) for spec in plan.evaluators)
+    """Whether an evaluator of the plan calls models, so that judging waits more than it computes."""
+    return any(map(is_judge, plan.evaluators))
+
+
+def is_judge(spec: EvaluatorSpec) -> bool:
+    """Whether an evaluator calls models; False for one of a plug-in that is not installed here."""
+    try:
+        return calls_models(spec.type, spec.config)
+    except InputError:
+        return False

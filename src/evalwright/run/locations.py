@@ -28,7 +28,7 @@ from evalwright.stores.run_ids import numbered, safe_id
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["Place", "address_of", "find_run", "run_places", "store_of"]
+__all__ = ["Place", "address_of", "find_run", "folder_beside", "labels_file", "run_places", "store_of"]
 
 NOTE = "store.json"
 _POSTGRES = "postgres:"
@@ -78,6 +78,16 @@ def address_of(run: RunReader, plan: Plan, masker: Masker) -> Path:
     folder = _new_folder(_runs_folder(plan.store), safe_id(plan.run_id))
     replace_file(folder / NOTE, msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n")
     return folder
+
+
+def folder_beside(reader: RunReader) -> Path:
+    """Where files of a run are that are no records: its folder, or that of its artifacts where it has none."""
+    return reader.artifacts.parent if reader.artifacts.name == "artifacts" else reader.artifacts
+
+
+def labels_file(reader: RunReader) -> Path:
+    """Where the human labels of a run are, if it has any."""
+    return folder_beside(reader) / "labels.jsonl"
 
 
 def _new_folder(runs: Path, name: str) -> Path:

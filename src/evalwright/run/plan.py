@@ -17,9 +17,10 @@ from evalwright.model.case import EvalCase
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
+from evalwright.registry import load
 from evalwright.run.options import RunOptions
 
-__all__ = ["any_chosen", "chosen_cases", "config_hash", "documents", "plan_of"]
+__all__ = ["any_chosen", "chosen_cases", "config_hash", "documents", "may_call_models", "plan_of"]
 
 
 MOST_TRIALS = 10_000
@@ -78,6 +79,17 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
     return named
 
 
+def may_call_models(plan: Plan) -> bool:
+    """Whether a target or an evaluator of the plan may call models, so that their keys are to be looked for."""
+    from evalwright.evaluators.build import declared
+
+    return (
+        plan.evaluators_by_case
+        or any(declared("evaluators", spec.type).asks is not None for spec in plan.evaluators)
+        or any(hasattr(load("targets", variant.adapter), "asks") for variant in plan.variants)
+    )
+
+
 def documents(suite: Suite, masker: Masker) -> dict[str, bytes]:
     """The files of a run that say what was run: the masked configuration and the hash of the unmasked one."""
     from evalwright.files.yaml import dump
@@ -101,7 +113,7 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
         if fits(case) and (options.limit is None or taken < options.limit):
             taken += 1
             yield snapshot(case)
-    if options.narrowed and not taken:
+    if not taken and options.narrowed:
         raise InputError(f"no case fits {options.narrowed}")
 
 

@@ -15,7 +15,8 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.registry import load
-from evalwright.run.locations import address_of, find_run, store_of
+from evalwright.run.judge import is_judge
+from evalwright.run.locations import address_of, find_run, labels_file, store_of
 from evalwright.run.models import models_of
 from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.state import RunState
@@ -142,8 +143,7 @@ def open_run(run_dir: Path) -> tuple[RunReader, Plan]:
 def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
     """What is to be done, within a session, and what makes its outcome once it is known whether it was interrupted."""
     from evalwright.run.loop import Job, targets_of
-    from evalwright.run.missing_keys import with_keys
-    from evalwright.run.plan import chosen_cases, documents, plan_of
+    from evalwright.run.plan import chosen_cases, documents, may_call_models, plan_of
 
     masker = Masker.of(suite.secrets, os.environ)
     store = store_of(suite, options.out, masker)
@@ -153,7 +153,11 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     with Session(models=models_of(plan, options.models, masker), environment=suite.environment):
         if options.target is not None:
             targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
-        cases = with_keys(plan, chosen_cases(suite, options), options.models)
+        cases = chosen_cases(suite, options)
+        if may_call_models(plan):
+            from evalwright.run.missing_keys import with_keys
+
+            cases = with_keys(plan, cases, options.models)
         with closing(store.create(plan, cases, documents(suite, masker))) as writer:
             job = Job(plan, writer, Tally.of(plan), _state(plan, None, frozenset()), mirroring_of(plan))
             address = address_of(writer, plan, masker)
@@ -214,10 +218,11 @@ def _outcome(
     mirrors: Mirroring | None = None,
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
-    from evalwright.run.calibration import keep_calibration
-
     summary = tally.summary(plan, datetime.now(UTC))
-    keep_calibration(writer, plan, summary)
+    if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
+        from evalwright.run.calibration import keep_calibration
+
+        keep_calibration(writer, plan, summary)
     if mirrors is not None:
         mirrors.finish(summary)
     writer.save_summary(summary)
