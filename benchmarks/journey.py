@@ -42,7 +42,10 @@ GOALS = {"native": (60, 20)}
 
 
 def measure(journey: str) -> dict[str, list[str]]:
-    """A journey in a process of its own: `functions` and `cell_functions`, each as `file:qualified name`."""
+    """A journey in a process of its own: `functions` and `cell_functions`, each as `file:qualified name`.
+
+    `modules` are those of ours that it had loaded in the end.
+    """
     command = [sys.executable, str(Path(__file__).resolve()), "--child", journey]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
@@ -215,7 +218,8 @@ def child(journey: str) -> None:
     if ended or len(seen.cells) != CASES:
         sys.exit(f"exit code {ended}, {len(seen.cells)} cells\n{out.getvalue()}")
     every = set.intersection(*seen.cells[1:])
-    print(json.dumps({"functions": sorted(seen.functions), "cell_functions": sorted(every)}))
+    loaded = sorted(name for name in sys.modules if name.startswith("evalwright"))
+    print(json.dumps({"functions": sorted(seen.functions), "cell_functions": sorted(every), "modules": loaded}))
 
 
 def main() -> int:
