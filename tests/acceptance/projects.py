@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import warm
 
 AGENT = """
 import os, time
@@ -54,15 +54,8 @@ class Project:
     folder: Path
 
     def evalwright(self, *arguments: str | Path, **environment: str) -> Ended:
-        done = subprocess.run(
-            [sys.executable, "-m", "evalwright", *map(str, arguments)],
-            cwd=self.folder,
-            env={**_environment(), **environment},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        words = ["-m", "evalwright", *map(str, arguments)]
+        done = warm.run(words, cwd=self.folder, env={**_environment(), **environment})
         return Ended(done.returncode, done.stdout, done.stderr)
 
     def run(self, *arguments: str, name: str = "eval.yaml") -> Path:

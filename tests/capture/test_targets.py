@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import warm
 from capture.model_server import serving
 
 pytest.importorskip("openinference.instrumentation.openai", reason="needs the extra openinference")
@@ -105,8 +106,7 @@ def traces(folder: Path, *arguments: str) -> list[dict[str, Any]]:
     """The traces of a run of the command line in a folder."""
     with serving() as address:
         environment = {**os.environ, "MODEL_SERVER": address, "PYTHONPATH": str(folder)}
-        command = [sys.executable, "-m", "evalwright", "run", *arguments]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        done = warm.run(["-m", "evalwright", "run", *arguments], cwd=folder, env=environment)
     written = list(folder.glob("**/traces.jsonl"))
     assert len(written) == 1, done.stdout + done.stderr
     return [json.loads(line) for line in written[0].read_text().splitlines()]

@@ -2,26 +2,18 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 import yaml
 
+import warm
 from evalwright import demo
 from evalwright.errors import InputError
 
 
 def evalwright(folder, *arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "evalwright", *map(str, arguments)],
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {**os.environ, "COLUMNS": "120"}
+    return warm.run(["-m", "evalwright", *map(str, arguments)], cwd=folder, env=environment)
 
 
 @pytest.fixture(scope="module")

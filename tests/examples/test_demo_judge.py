@@ -2,26 +2,17 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
+import warm
 from evalwright import demo
 
 
 def run(folder, *arguments):
     keyless = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
-    command = [sys.executable, "-m", "evalwright", "run", "judged.yaml", "--replay", "judgements.jsonl"]
-    done = subprocess.run(
-        [*command, "--no-network", "--json", *arguments],
-        cwd=folder,
-        env=keyless,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    words = ["-m", "evalwright", "run", "judged.yaml", "--replay", "judgements.jsonl", "--no-network", "--json"]
+    done = warm.run([*words, *arguments], cwd=folder, env=keyless)
     return done.returncode, json.loads(done.stdout)["summary"]
 
 

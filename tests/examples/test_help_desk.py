@@ -3,11 +3,11 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import warm
 
 pytest.importorskip("openinference.instrumentation.openai", reason="needs the extra openinference")
 
@@ -20,15 +20,8 @@ def evaluated(tmp_path_factory):
     folder = tmp_path_factory.mktemp("example") / "help-desk"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("runs", "__pycache__"))
     command = [line for line in (EXAMPLE / "README.md").read_text().splitlines() if line.startswith("$ evalwright")]
-    done = subprocess.run(
-        [sys.executable, "-m", *command[0].removeprefix("$ ").split()],
-        cwd=folder,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = warm.run(["-m", *command[0].removeprefix("$ ").split()], cwd=folder, env=environment, timeout=120)
     return folder, done
 
 

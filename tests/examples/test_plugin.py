@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import warm
+
 PLUGIN = Path(__file__).parents[2] / "examples" / "evalwright-plugin-example"
 
 
@@ -31,15 +33,8 @@ def suite(tmp_path):
 
 def evalwright(installed, folder, *arguments):
     path = os.pathsep.join(filter(None, (str(installed), os.environ.get("PYTHONPATH"))))
-    return subprocess.run(
-        [sys.executable, "-m", "evalwright", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "120"}
+    return warm.run(["-m", "evalwright", *arguments], cwd=folder, env=environment)
 
 
 def test_a_suite_uses_the_evaluator_and_the_target(installed, suite):

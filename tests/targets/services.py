@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import warm
+
 SERVICE = """
 import json, os, subprocess, sys, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -118,12 +120,5 @@ def none_left(mark: str) -> bool:
 def evalwright(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     temporary = folder / "tmp"
     temporary.mkdir(exist_ok=True)
-    return subprocess.run(
-        [sys.executable, "-m", "evalwright", *words],
-        cwd=folder,
-        env={**os.environ, "TMPDIR": str(temporary), **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    given = {**os.environ, "TMPDIR": str(temporary), **environment}
+    return warm.run(["-m", "evalwright", *words], cwd=folder, env=given)

@@ -3,25 +3,16 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import warm
 from workspaces.project import make
 
 
 def evalwright(folder, *words, **environment):
-    return subprocess.run(
-        [sys.executable, "-m", "evalwright", *map(str, words)],
-        cwd=folder,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return warm.run(["-m", "evalwright", *map(str, words)], cwd=folder, env={**os.environ, **environment})
 
 
 def newest(folder):

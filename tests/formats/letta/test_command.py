@@ -1,9 +1,8 @@
 """`letta-evals`: the original's flags, words and exit codes."""
 
-import subprocess
-import sys
-
 import pytest
+
+import warm
 
 SUITE = """\
 name: support
@@ -26,9 +25,7 @@ def project(tmp_path):
 
 def letta_evals(project, *words):
     program = "from evalwright.cli.letta import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", program, *words], cwd=project, capture_output=True, text=True, timeout=60, check=False
-    )
+    return warm.run(["-c", program, *words], cwd=project)
 
 
 @pytest.mark.parametrize(
@@ -50,9 +47,7 @@ def test_words_and_exit_codes_are_the_originals(project, words, code, said):
 
 
 def evalwright(project, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "evalwright", *words], cwd=project, capture_output=True, timeout=60, check=True
-    )
+    return warm.run(["-m", "evalwright", *words], cwd=project, check=True)
 
 
 @pytest.mark.parametrize("command", [letta_evals, evalwright])
@@ -64,14 +59,7 @@ def test_a_suite_is_run_as_its_flags_want(project, command):
 
 def test_flags_of_a_letta_server_are_accepted_and_a_display_of_none_prints_the_folder_only(project):
     words = ["run", "suite.yaml", "--display", "none", "--api-key", "k", "--base-url", "http://x", "--project-id", "p"]
-    done = subprocess.run(
-        [sys.executable, "-m", "evalwright", *words],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = evalwright(project, *words)
     assert [line.partition("/")[0] for line in done.stdout.splitlines()] == ["runs"]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
+
+import warm
 
 SCRIPT = """
 import northstar
@@ -16,8 +16,7 @@ print(EvalSuite().run(cases).passed_cases, northstar.evals.EvalSuite is EvalSuit
 
 def said(folder: Path) -> str:
     (folder / "script.py").write_text(SCRIPT)
-    command = [sys.executable, "-m", "evalwright.northstar", "script.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    return warm.run(["-m", "evalwright.northstar", "script.py"], cwd=folder, check=True).stdout
 
 
 def test_our_surface_is_served_where_the_package_is_not_installed(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+import warm
+
 
 @pytest.fixture
 def called(tmp_path):
@@ -17,10 +19,7 @@ def called(tmp_path):
 
     def call(*words, stdin="", without=(), **variables):
         given = {key: value for key, value in (environment | variables).items() if key not in without}
-        return subprocess.run(
-            [sys.executable, "-m", *words], cwd=tmp_path, env=given, input=stdin, capture_output=True, text=True,
-            encoding="utf-8", timeout=60, check=False,
-        )  # fmt: skip
+        return warm.run(["-m", *words], cwd=tmp_path, env=given, input=stdin)
 
     return call
 
@@ -130,6 +129,7 @@ sys.addaudithook(refuse)
 """
 
 
+@pytest.mark.cold
 def test_nothing_is_sent_anywhere_that_is_not_configured(called, tmp_path):
     (tmp_path / "sitecustomize.py").write_text(NO_NETWORK)
     item = {**entry(1, 2), "evaluators": ["ExactMatch", "Factuality", "EmbeddingSimilarity", "Moderation"]}

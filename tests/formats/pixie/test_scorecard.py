@@ -1,8 +1,6 @@
 """The page that shows the results of a dataset."""
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
@@ -11,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evalwright.pixie as pixie
+import warm
 from evalwright.cli.pixie.results import save_results
 
 HOSTILE = (
@@ -100,12 +99,10 @@ def test_a_run_leaves_one_for_each_dataset(tmp_path):
     (tmp_path / "d.json").write_text(
         json.dumps({"name": "halves", "runnable": "app.py:app", "evaluators": ["ExactMatch"], "entries": entries})
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "evalwright", "pixie", "test", "d.json"], cwd=tmp_path, capture_output=True, timeout=60
-    )
+    done = warm.run(["-m", "evalwright", "pixie", "test", "d.json"], cwd=tmp_path)
     (path,) = (tmp_path / "pixie_qa/scorecards").glob("*-halves.html")
     page = path.read_text()
-    assert (done.returncode, str(path.name).encode() in done.stdout) == (1, True)
+    assert (done.returncode, path.name in done.stdout) == (1, True)
     assert all(said in page for said in ("1/3 entries passed", "by 2", "ZeroDivisionError", "pixie test d.json"))
 
 

@@ -1,15 +1,14 @@
 """Programs that `python -m evalwright.pixie` runs."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
+import warm
+
 
 def run(folder, *arguments):
-    command = [sys.executable, "-m", "evalwright.pixie", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    return warm.run(["-m", "evalwright.pixie", *arguments], cwd=folder)
 
 
 def test_every_way_to_a_name_leads_to_one_surface(tmp_path):

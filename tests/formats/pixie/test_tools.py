@@ -3,12 +3,11 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from functools import partial
 
 import pytest
 
+import warm
 from llm.models import openai, refused
 from targets.loopback import serving
 
@@ -40,10 +39,7 @@ def called(tmp_path):
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PIXIE_", "OPENAI_"))}
 
     def call(*words, **variables):
-        return subprocess.run(
-            [sys.executable, "-m", "evalwright", "pixie", *words], cwd=tmp_path, env={**kept, **variables},
-            capture_output=True, text=True, encoding="utf-8", timeout=60, check=False,
-        )  # fmt: skip
+        return warm.run(["-m", "evalwright", "pixie", *words], cwd=tmp_path, env={**kept, **variables})
 
     return call
 

@@ -1,0 +1,136 @@
+"""The process that `warm` forks commands from: it has imported what commands import, runs one thread and opens nothing.
+
+Each request on the socket is one byte with five descriptors: the request as a file, the command's streams, and a
+socket that is told how the command ended. The child leaves the loop and runs the command as `python` would, so that
+it ends as a process does: with its threads joined, its exit handlers called and its streams flushed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import sys
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+LEFT_OUT = (
+    "evalwright.__main__",
+    "evalwright.cli.starter",  # files for users
+    "evalwright.demo.suite",
+    "evalwright.letta",  # the faces stand in for packages when they are imported
+    "evalwright.northstar",
+    "evalwright.pixie",
+    "evalwright.pytest_plugin",  # pytest wants to rewrite its assertions
+    "evalwright.pytest_runs",
+)
+
+
+def import_what_commands_import() -> None:
+    import evalwright
+
+    loaded = {"anthropic", "openai", "opentelemetry"} - sys.modules.keys()
+    for module in pkgutil.walk_packages(evalwright.__path__, "evalwright."):
+        if not module.name.startswith(LEFT_OUT):
+            importlib.import_module(module.name)
+    if heavy := loaded & sys.modules.keys():  # a run looks whether a program has loaded them
+        raise AssertionError(f"importing the package imports {', '.join(sorted(heavy))}")
+
+
+def serve(control: socket.socket) -> dict[str, Any]:
+    """Fork for each request until the other side is gone; in a child, what it is to do."""
+    awake, waker = socket.socketpair()
+    for end in (awake, waker):
+        end.setblocking(False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
+    running: dict[int, socket.socket] = {}
+    while True:
+        ready, _, _ = select.select([control, awake], [], [])
+        if awake in ready:
+            awake.recv(4096)
+            _tell_the_ended(running)
+        if control in ready:
+            said, descriptors, _, _ = socket.recv_fds(control, 1, 5)
+            if not said:
+                for pid in running:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(pid, signal.SIGKILL)
+                sys.exit()
+            request, *streams, status = descriptors
+            child = os.fork()
+            if child == 0:
+                signal.set_wakeup_fd(-1)
+                for end in (control, awake, waker, *running.values()):
+                    end.close()
+                os.close(status)
+                return _become(request, streams)
+            for descriptor in (request, *streams):
+                os.close(descriptor)
+            running[child] = socket.socket(fileno=status)
+            running[child].send(f"{child}\n".encode())
+
+
+def _tell_the_ended(running: dict[int, socket.socket]) -> None:
+    while running:
+        pid, status, used = os.wait4(-1, os.WNOHANG)
+        if not pid:
+            return
+        with running.pop(pid) as end, contextlib.suppress(OSError):  # perhaps nobody waits any more
+            end.send(f"{os.waitstatus_to_exitcode(status)} {used.ru_utime + used.ru_stime}\n".encode())
+
+
+def _become(request: int, streams: list[int]) -> dict[str, Any]:
+    """Make this child the process that was asked for."""
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    with open(request) as file:
+        asked: dict[str, Any] = json.load(file)
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(asked["folder"])
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    time.tzset()
+    sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    return asked
+
+
+def run(words: list[str]) -> None:
+    """What `python WORDS` does, for `-m MODULE`, `-c PROGRAM` and a file."""
+    kind, rest = words[0], words[1:]
+    sys.orig_argv[1:] = words
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    if kind == "-m":
+        sys.path.insert(0, str(Path.cwd()))
+        sys.argv[:] = rest
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.path.insert(0, "")
+        sys.argv[:] = ["-c", *rest[1:]]
+        sys.modules["__main__"] = program = types.ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), program.__dict__)  # noqa: S102 - the program of a test
+    else:
+        sys.path.insert(0, str(Path(kind).absolute().parent))
+        sys.argv[:] = words
+        runpy.run_path(kind, run_name="__main__")
+
+
+if __name__ == "__main__":
+    del sys.path[0]  # the folder of the tests
+    import_what_commands_import()
+    gc.collect()
+    gc.freeze()
+    run(serve(socket.socket(fileno=int(sys.argv[1])))["words"])
