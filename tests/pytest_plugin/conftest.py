@@ -1,10 +1,12 @@
 """Sessions of pytest in processes of their own, with the plug-in and nothing else that happens to be installed."""
 
+import os
 from contextlib import closing
 
 import pytest
 import yaml  # noqa: F401 - pytester forgets what its tests import first, and libyaml must not be imported twice
 
+import warm
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
 from evalwright.run.start import open_run
@@ -46,7 +48,13 @@ class Session:
             (self.pytester.path / f"test_{name}.py").write_text(APP + body)
         plugins = ("evalwright.pytest_plugin", "xdist.plugin", "anyio.pytest_plugin")
         loaded = [word for plugin in plugins for word in ("-p", plugin)]
-        return self.pytester.runpytest_subprocess(*loaded, "-p", "no:cacheprovider", *options)
+        return self.process("-m", "pytest", *loaded, "-p", "no:cacheprovider", *options)
+
+    def process(self, *words):
+        """What `python WORDS` said, as pytester tells it."""
+        environment = {**os.environ, "HOME": str(self.pytester.path), "USERPROFILE": str(self.pytester.path)}
+        done = warm.run(list(words), cwd=self.pytester.path, env=environment)
+        return pytest.RunResult(done.returncode, done.stdout.splitlines(), done.stderr.splitlines(), 0)
 
     def files(self, files):
         for name, text in files.items():

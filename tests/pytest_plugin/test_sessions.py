@@ -107,6 +107,7 @@ def told_of(session):
     return {row.evaluator: told(row) for row in session.records(EvaluationResult)}
 
 
+@pytest.mark.cold
 def test_several_processes_make_one_run(session):
     body = "@pytest.mark.parametrize('n', range(6))\ndef test_many(n): passing('hi', 'oh')\n"
     session.run("-n", "2", a=body).assert_outcomes(failed=6)
@@ -170,13 +171,15 @@ def test_own():
     assert told_of(session) == changed
 
 
+@pytest.mark.cold
 def test_the_pixie_module_is_served_to_every_process(session):
     session.files({"test_pixie.py": "import pixie\n\ndef test_served(): assert pixie.__name__ == 'evalwright.pixie'\n"})
     words = ("-m", "pytest", "-p", "evalwright.pytest_plugin", "-p", "xdist.plugin", "-n", "1")
-    told = session.pytester.run(session.pytester._getpytestargs()[0], "-m", "evalwright.pixie", *words)
+    told = session.process("-m", "evalwright.pixie", *words)
     told.assert_outcomes(passed=1, warnings=0)
 
 
+@pytest.mark.cold
 def test_starting_pytest_imports_nothing_costly(session):
     body = """
 def test_modules():
