@@ -84,7 +84,7 @@ def test_a_system_that_raises_is_an_error(shop):
     shop.files({"agent.py": "def run(case, variant): raise RuntimeError('down')\n"})
     told = shop.run("-k", "kind", a=MARKED + "def test_system(): pass\n")
     told.assert_outcomes(errors=1)
-    told.stdout.fnmatch_lines(["* no answer: adapter_error: RuntimeError: down"])
+    told.stdout.fnmatch_lines(["* no answer: adapter_error: RuntimeError: down in agent.py:1"])
 
 
 def test_a_check_that_could_not_judge_is_an_error_and_no_failure(shop):
