@@ -29,6 +29,7 @@ __all__ = [
     "RunLockedError",
     "StorageError",
     "TargetError",
+    "counted",
     "did_you_mean",
 ]
 
@@ -119,6 +120,11 @@ class LimitExceeded(BaseException):
 
 class Interrupted(BaseException):
     """The user interrupted the run while user code was blocking it; never recorded as an error of that code."""
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A count in a message: `1 case`, `24 cases`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

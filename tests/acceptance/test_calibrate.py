@@ -39,8 +39,8 @@ def calibrate(made: Project, labels: str, *options: str):
 def test_the_table_and_the_rates_are_shown(made: Project) -> None:
     ended = calibrate(made, LABELS)
     assert (ended.code, ended.err) == (0, "")
-    assert "people: pass            1            1" in ended.out
-    assert re.search(r"TPR, people's passes found +50\.0%", ended.out)
+    assert "human: pass            1            1" in ended.out
+    assert re.search(r"TPR \(human passes found\) +50\.0%", ended.out)
     assert "no better than chance" in ended.out
 
 

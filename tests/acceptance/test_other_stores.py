@@ -33,7 +33,7 @@ def test_every_command_takes_what_run_prints(project: Project) -> None:
     assert "Regressions: 0" in run(project, "compare", place, place)
     assert "# Run" in run(project, "report", place)
     assert run(project, "retry", place, "--quiet", code=3).strip() == place
-    assert "3 traces were judged again" in run(project, "re-evaluate", place)
+    assert "re-evaluated 3 traces" in run(project, "re-evaluate", place)
     assert "nothing to do" in run(project, "resume", place, code=3)
     listed = run(project, "list", "runs", place.partition("/")[0])
     assert Path(place).name in listed
@@ -91,7 +91,7 @@ def test_a_run_in_a_database_is_found_from_anywhere(tmp_path: Path) -> None:
     address = f"postgres:{schema}/{Path(place).name}"
     assert "1 shown" in run(elsewhere, "inspect", address)
     assert "1 shown" in run(elsewhere, "inspect", f"postgres:{schema}")
-    assert "1 traces were judged again" in run(elsewhere, "re-evaluate", address)
+    assert "re-evaluated 1 trace" in run(elsewhere, "re-evaluate", address)
     without = Project(tmp_path / "there").command("inspect", address)
     assert without.returncode == 2
     assert "EVALWRIGHT_POSTGRES_DSN" in without.stderr

@@ -51,9 +51,9 @@ def test_the_table_has_rate_n_interval_and_means(tmp_path: Path) -> None:
 
 def test_failures_have_their_reason_and_errors_stand_apart(tmp_path: Path) -> None:
     out = project(tmp_path, {"a": "no", "b": "raise"}).evalwright("run", "eval.yaml").out
-    failures, _, errors = out.partition("Errors, without a verdict (1 cell)")
+    failures, _, errors = out.partition("Errors (1 cell, no verdict)")
     assert "✗ a · v\n      polite: " in failures
-    assert "! b · v\n      adapter_error: " in errors
+    assert "(system raised an exception)" in errors
     assert "the system is down" in errors
 
 

@@ -96,7 +96,7 @@ def test_without_a_threshold_scores_are_compared_and_no_verdict_is_guessed() -> 
     assert found.confusion is None
     assert found.scores is not None
     assert found.scores.mean_difference == 1
-    assert "no verdict of people" in found.notes[0]
+    assert "without a verdict" in found.notes[0]
 
 
 def test_scores_are_weighed_by_their_distance() -> None:
@@ -165,7 +165,7 @@ def test_error_rates_are_those_of_all_variants_and_labels_of_each_its_own() -> N
 def test_one_kind_of_label_corrects_nothing() -> None:
     found = measured(run_of(True, True, False), labels(True, True, True))
     assert found.rates[0].corrected is None
-    assert "no labelled answer was failed by people" in found.notes[0]
+    assert "no answer was labelled as failed" in found.notes[0]
 
 
 def test_a_judge_no_better_than_chance_corrects_nothing() -> None:

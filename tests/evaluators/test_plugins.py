@@ -17,4 +17,4 @@ def test_a_class_that_is_no_evaluator_is_refused_before_anything_is_judged(tmp_p
     (package / "entry_points.txt").write_text("[evalwright.evaluators]\nodd = collections:OrderedDict\n")
     environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", _PROGRAM], env=environ, capture_output=True, text=True)
-    assert "InputError: the type 'odd' is no evaluator: it has no method evaluate(case, trace)" in done.stderr
+    assert "InputError: 'odd' is not an evaluator: no method evaluate(case, trace)" in done.stderr

@@ -51,7 +51,7 @@ def test_scores_flips_and_notes_are_shown_and_names_are_harmless() -> None:
         notes=["few labels"],
     )
     text = "\n".join(calibration_lines(CalibrationReport("r", [found]), Paint()))
-    assert "12 labels, 2 without a verdict of the judge, 1 of older answers" in text
+    assert "12 labels, 2 without a judge verdict, 1 of superseded answers" in text
     assert "quadratic weights" in text
     assert "−0.25" in text
     assert "25.0%" in text

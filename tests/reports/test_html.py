@@ -145,7 +145,7 @@ def test_failures_and_errors_are_apart_with_their_reasons() -> None:
 
 def test_a_cell_opens_to_everything_about_it() -> None:
     text = PLAIN.text.partition("Errors (no verdict)")[2]
-    labels = ["input", "messages", "thinking", "answer", "structured", "tools", "steps", "error", "stack", "checks"]
+    labels = ["input", "messages", "thinking", "answer", "structured", "tools", "steps", "error", "stack", "evaluators"]
     assert [
         label for label in labels if f"{label}plain" in text or f"{label}{{" in text or f"{label}!" in text
     ] == labels
@@ -155,7 +155,7 @@ def test_of_many_failures_the_first_are_shown_and_the_others_counted() -> None:
     verdicts = [a_verdict(case_id=f"c{i}", variant_name="new", status="fail") for i in range(250)]
     page = rendered(*verdicts, variants=[variant("new", cells={"fail": 250})])
     assert page.text.count("✗ fail") == 200
-    assert "50 cells more" in page.text
+    assert "50 more cells" in page.text
 
 
 def test_a_long_text_is_cut_and_what_is_left_out_counted() -> None:

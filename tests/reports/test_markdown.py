@@ -90,7 +90,7 @@ def test_a_gate_of_several_runs_says_what_each_measured() -> None:
         "- run 1: failed",
         "  - missed: `avg 0.2 gte 0.5 (n=4)`",
         "- run 2: passed",
-        "  - held: `avg 0.6 gte 0.5 (n=4)`",
+        "  - met: `avg 0.6 gte 0.5 (n=4)`",
         "- `avg 0.4 ± 0.283, mean and standard deviation of 2 runs`",
     ]
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, VariantDelta
-from evalwright.reports.failures import Shortfalls, shortfalls
-from evalwright.reports.terminal import run_lines, shortfall_lines
+from evalwright.reports.failures import Failures, find_failures
+from evalwright.reports.terminal import failure_lines, run_lines
 from evalwright.reports.text import Paint
 from evalwright.testing import a_verdict
 from reports.runs import ERRORED, FAILED, HOSTILE, plan, stored, summary, variant
@@ -83,26 +83,28 @@ def test_names_from_data_cannot_act_on_the_terminal() -> None:
 
 
 def test_failures_and_errors_are_apart() -> None:
-    found = shortfalls(stored(FAILED, ERRORED), summary(variants=[variant("new", cells={"fail": 1, "error": 1})]), 10)
-    assert "\n".join(shortfall_lines(found, "runs/r", Paint())).splitlines() == [
+    found = find_failures(
+        stored(FAILED, ERRORED), summary(variants=[variant("new", cells={"fail": 1, "error": 1})]), 10
+    )
+    assert "\n".join(failure_lines(found, "runs/r", Paint())).splitlines() == [
         "Failures (1 cell)",
         "  ✗ c3 · new",
         "      says_hello: missing 'hello'",
         "",
-        "Errors, without a verdict (1 cell)",
+        "Errors (1 cell, no verdict)",
         "  ! c7 · old",
         "      timeout: no answer",
     ]
 
 
 def test_more_failures_than_fit_are_counted_with_the_command_that_shows_them() -> None:
-    lines = shortfall_lines(Shortfalls(failed=[FAILED], failed_total=12), "runs/r", Paint())
+    lines = failure_lines(Failures(failed=[FAILED], failed_total=12), "runs/r", Paint())
     assert lines[-1] == "  … and 11 more: evalwright inspect runs/r --failed"
 
 
 def test_a_reason_from_a_model_cannot_act_on_the_terminal() -> None:
     verdict = a_verdict(status="fail", reasons=[HOSTILE * 100])
-    text = "\n".join(shortfall_lines(Shortfalls(failed=[verdict], failed_total=1), "runs/r", Paint()))
+    text = "\n".join(failure_lines(Failures(failed=[verdict], failed_total=1), "runs/r", Paint()))
     assert "\x1b" not in text
     assert len(text) < 500
 
@@ -110,7 +112,7 @@ def test_a_reason_from_a_model_cannot_act_on_the_terminal() -> None:
 def test_a_failure_that_a_retry_mended_is_not_listed() -> None:
     mended = a_verdict(case_id="c3", variant_name="new", status="pass", attempt=2)
     other = a_verdict(case_id="c4", variant_name="new", status="fail")
-    found = shortfalls(
+    found = find_failures(
         stored(FAILED, other, mended), summary(variants=[variant("new", cells={"pass": 1, "fail": 1})]), 10
     )
     assert [verdict.case_id for verdict in found.failed] == ["c4"]
@@ -124,7 +126,7 @@ def test_a_gate_of_several_runs_says_what_each_measured_and_how_far_they_differ(
         ["run", "1", "failed"],
         ["missed", "avg", "0.2", "gte", "0.5", "(n=4)"],
         ["run", "2", "passed"],
-        ["held", "avg", "0.6", "gte", "0.5", "(n=4)"],
+        ["met", "avg", "0.6", "gte", "0.5", "(n=4)"],
         ["avg", "0.4", "±", "0.283,", "mean", "and", "standard", "deviation", "of", "2", "runs"],
     ]
 

@@ -72,7 +72,7 @@ def test_traces_in_a_file_are_judged_again_by_several_processes(tmp_path: Path, 
     place = run_suite(kept).run_dir
     assert place.parent == tmp_path / "runs.db"
     outcome = re_evaluate(place, processes=processes)
-    assert outcome.notes == ["40 traces were judged again"]
+    assert outcome.notes == ["re-evaluated 40 traces"]
     assert [variant.cells["fail"] for variant in outcome.summary.variants] == [40]
     assert re_evaluate(place, add="says_done", processes=processes).summary.by_evaluator == outcome.summary.by_evaluator
 

@@ -14,29 +14,29 @@ from evalwright import __version__
 __all__ = ["COMMANDS", "main", "start"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "run": ("evalwright.cli.run:command", "Run a suite: every case with every variant."),
-    "resume": ("evalwright.cli.resume:command", "Go on with a run that was interrupted."),
-    "retry": ("evalwright.cli.retry:command", "Run the cells of a run again that had an error."),
-    "re-evaluate": ("evalwright.cli.re_evaluate:command", "Judge stored traces again without calling the system."),
-    "compare": ("evalwright.cli.compare:command", "Compare two runs: what got better, what got worse, how sure."),
-    "promote": ("evalwright.cli.promote:command", "Make a run the baseline that later ones are held against."),
-    "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its eval."),
-    "calibrate": ("evalwright.cli.calibrate:command", "Measure the judges of a run by what people say."),
-    "cache": ("evalwright.cli.cache:command", "Show or clear the replies of judges that are kept."),
-    "inspect": ("evalwright.cli.inspect:command", "Show the traces of a run and what the evaluators said."),
-    "report": ("evalwright.cli.report:command", "Write a report of a run: Markdown or JSON."),
-    "validate": ("evalwright.cli.validate:command", "Check a suite and its dataset without running anything."),
-    "list": ("evalwright.cli.list:command", "List evaluators, targets, formats, ... or stored runs."),
-    "import": ("evalwright.cli.import_:command", "Make a suite of recorded conversations."),
-    "convert": ("evalwright.cli.convert:command", "Write a suite anew in another format."),
-    "pixie": ("evalwright.cli.pixie:command", "Run, make and check datasets of instrumented applications."),
-    "demo": ("evalwright.cli.demo:command", "Write the built-in example to a folder and run it."),
-    "init": ("evalwright.cli.init:command", "Write a small suite to start from."),
+    "run": ("evalwright.cli.run:command", "Run every case on every variant and evaluate the answers."),
+    "resume": ("evalwright.cli.resume:command", "Resume an interrupted run."),
+    "retry": ("evalwright.cli.retry:command", "Run again the cells that ended in an error."),
+    "re-evaluate": ("evalwright.cli.re_evaluate:command", "Re-evaluate stored traces; the system is not called."),
+    "compare": ("evalwright.cli.compare:command", "Compare two runs case by case, with confidence intervals."),
+    "promote": ("evalwright.cli.promote:command", "Make a run the baseline for later comparisons."),
+    "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its suite."),
+    "calibrate": ("evalwright.cli.calibrate:command", "Measure how well a run's judges agree with human labels."),
+    "cache": ("evalwright.cli.cache:command", "Show or clear cached judge replies."),
+    "inspect": ("evalwright.cli.inspect:command", "Show traces and evaluator results of a run."),
+    "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
+    "validate": ("evalwright.cli.validate:command", "Check suites and their datasets; run nothing."),
+    "list": ("evalwright.cli.list:command", "List registered evaluators, targets, formats, …, or stored runs."),
+    "import": ("evalwright.cli.import_:command", "Import recorded conversations as a suite."),
+    "convert": ("evalwright.cli.convert:command", "Convert a suite to another format."),
+    "pixie": ("evalwright.cli.pixie:command", "Run, create and check datasets of instrumented applications."),
+    "demo": ("evalwright.cli.demo:command", "Create the built-in example and run it."),
+    "init": ("evalwright.cli.init:command", "Create a small suite to start from."),
 }
 
 
 class _Commands(click.Group):
-    """Knows every command by name and one line; imports a command's module when it is called."""
+    """The commands by name with one line each; the module of a command is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*COMMANDS]
@@ -70,10 +70,10 @@ class _Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="evalwright", message="%(prog)s %(version)s")
 def _evalwright() -> None:
-    """Run evaluations of LLM agents, keep every trace, judge again at any time.
+    """Test LLM agents: run every case, keep every trace, re-evaluate at any time.
 
     \b
-    Exit codes: 0 every cell passed or was skipped, 1 some did not pass, 2 usage or input,
+    Exit codes: 0 every cell passed or was skipped, 1 some did not pass, 2 wrong usage or input,
     3 some cell has no verdict because of errors, 4 internal error, 5 storage, 130 interrupted.
     """
 

@@ -12,20 +12,20 @@ from evalwright.cli.options import as_json, run_argument
 __all__ = ["command"]
 
 
-@click.command("calibrate", short_help="Measure the judges of a run by what people say.")
+@click.command("calibrate")
 @run_argument()
 @click.option(
     "--labels",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     required=True,
-    help="CSV or JSON Lines: case_id, evaluator, verdict or score; variant, trial.",
+    help="CSV or JSON Lines with case_id, evaluator, verdict or score, and optionally variant and trial.",
 )
 @as_json
 def command(run: Path, labels: Path, as_json: bool) -> int:
-    """Hold the evaluators of RUN against people's labels: error rates, agreement, and pass rates corrected for both.
+    """Compare the evaluators of RUN with human labels: error rates, agreement, and corrected pass rates.
 
-    The result is kept in the run folder; reports then show it beside the evaluator.
+    The result is stored in the run folder; reports then show it beside the evaluator.
     """
     import msgspec
 

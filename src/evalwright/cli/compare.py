@@ -12,20 +12,20 @@ from evalwright.cli.options import as_json, dialect, run_argument
 __all__ = ["command"]
 
 
-@click.command("compare", short_help="Compare two runs: what got better, what got worse, how sure.")
+@click.command("compare")
 @run_argument("a")
 @run_argument("b")
 @as_json
-@click.option("--fail-on-regression", is_flag=True, help="Exit with 1 when a case got worse.")
+@click.option("--fail-on-regression", is_flag=True, help="Exit with 1 if a case regressed.")
 @dialect
 @click.option(
     "--threshold", type=float, default=0.1, help="agentv: from which change of a score a case is won or lost."
 )
 def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: str | None, threshold: float) -> int:
-    """Compare run B with run A, case by case: every change is B − A.
+    """Compare run B with run A, case by case; every change is B − A.
 
-    p is that of the exact McNemar test on the cases that both runs judged. Result files of AgentV, one JSON object a
-    line, are compared by their scores; the exit code is then 1 when the mean got worse.
+    p is that of the exact McNemar test on the cases that both runs judged. Result files of AgentV (JSON Lines) are
+    compared by their scores; the exit code is then 1 if the mean score dropped.
     """
     if dialect == "agentv" or (a.suffix == ".jsonl" and b.suffix == ".jsonl"):
         return _score_files(a, b, threshold, as_json)

@@ -9,17 +9,17 @@ import click
 __all__ = ["command"]
 
 
-@click.command("demo", short_help="Write the built-in example to a folder and run it.")
+@click.command("demo")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
     default=Path("evalwright-demo"),
     show_default=True,
-    help="The folder that gets the example.",
+    help="Folder for the example.",
 )
 def command(out: Path) -> int:
-    """Write a small suite with a made-up agent into DIR and run it: nothing leaves this machine."""
+    """Create a small suite with a simulated agent in DIR and run it; nothing leaves this machine."""
     from contextlib import chdir
 
     from evalwright import demo
@@ -30,9 +30,9 @@ def command(out: Path) -> int:
     from evalwright.run.start import RunOptions, run_suite
 
     path = demo.write(out)
-    say([f"The example is in {harmless(str(path.parent))}; this is what `evalwright run` says of it.", ""])
-    with chdir(path.parent):  # files of the same names in the working directory would go before the example's
+    say([f"The example is in {harmless(str(path.parent))}. This is the output of `evalwright run`:", ""])
+    with chdir(path.parent):  # files of these names in the working directory would take precedence
         here = Path.cwd()
         outcome = run_suite(load_suite(here / path.name), RunOptions(out=here / "runs"), watch_of(False))
     present(outcome, as_json=False, quiet=False)
-    return 0  # it has shown what it is there to show: `evalwright run` is what fails when cells fail
+    return 0  # the demo shows failing cells on purpose; `evalwright run` exits with 1 for them

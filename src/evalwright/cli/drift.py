@@ -12,15 +12,18 @@ from evalwright.cli.options import run_argument
 __all__ = ["command"]
 
 
-@click.command("drift", short_help="Compare a run with the promoted baseline of its eval.")
+@click.command("drift")
 @run_argument()
 @click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="RUN", help="This run instead of the promoted one."
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Compare with RUN instead of the promoted baseline.",
 )
-@click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="The folder that holds `baselines`.")
-@click.option("--exit-nonzero-on-regression", is_flag=True, help="Exit with 1 when a case got worse.")
+@click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="Folder that contains `baselines`.")
+@click.option("--exit-nonzero-on-regression", is_flag=True, help="Exit with 1 if a case regressed.")
 def command(run: Path, baseline: Path | None, runs_root: Path | None, exit_nonzero_on_regression: bool) -> int:
-    """Compare RUN with its baseline, as Markdown on standard output and in `drift.yaml` of a run folder."""
+    """Compare RUN with its baseline: Markdown on standard output, `drift.yaml` in the run folder."""
     import msgspec
 
     from evalwright.cli.screen import say
@@ -36,7 +39,7 @@ def command(run: Path, baseline: Path | None, runs_root: Path | None, exit_nonze
         folder = Path(reader.location)
         against = baseline or baseline_of(folder, plan.name, runs_root)
         if against is None:
-            say([f"no baseline of {plan.name!r}: promote a run first, or name one with --baseline"])
+            say([f"no baseline for {plan.name!r}: promote a run first, or pass --baseline RUN"])
             return 0
         before, plan_before = open_run(against)
         with closing(before):

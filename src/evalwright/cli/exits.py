@@ -1,4 +1,4 @@
-"""How a command ends: the one place where exceptions become messages on stderr and exit codes."""
+"""How a command ends: the one place where exceptions become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import click
 
-from evalwright.errors import EvalwrightError, InputError, Problem
+from evalwright.errors import EvalwrightError, InputError, Problem, counted
 from evalwright.session import Session
 
 __all__ = ["exit_code_of", "input_error_lines"]
@@ -85,7 +85,7 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
 def _count(problems: Sequence[Problem]) -> str:
     files = {problem.file for problem in problems}
     where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
-    return f"{len(problems):,} {'problem' if len(problems) == 1 else 'problems'} in {where}"
+    return f"{counted(len(problems), 'problem')} in {where}"
 
 
 def _place(problem: Problem) -> str:

@@ -11,16 +11,16 @@ from evalwright import registry
 __all__ = ["command"]
 
 
-@click.command("import", short_help="Make a suite of recorded conversations or spans.")
+@click.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
-    "--format", "format_", metavar="NAME", required=True, help="What FILE holds: openai-messages, otlp-json, ..."
+    "--format", "format_", metavar="NAME", required=True, help="Input format of FILE: openai-messages, otlp-json, …"
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the suite goes; default: FILE-suite."
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the suite (default: FILE-suite)."
 )
-@click.option("--map", "pairs", multiple=True, metavar="NAME=PATH", help="Where a part lies in a record; repeatable.")
-@click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same as a YAML file.")
+@click.option("--map", "pairs", multiple=True, metavar="NAME=PATH", help="Path of a part in each record (repeatable).")
+@click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same mapping as a YAML file.")
 def command(file: Path, format_: str, out: Path | None, pairs: tuple[str, ...], mapping: Path | None) -> int:
     """Write a suite that replays and judges the recorded conversations or exported spans in FILE.
 
@@ -30,8 +30,8 @@ def command(file: Path, format_: str, out: Path | None, pairs: tuple[str, ...], 
     import shlex
 
     from evalwright.cli.screen import say
+    from evalwright.errors import counted
     from evalwright.importers.mapping import pairs_to_mapping, read_mapping
-    from evalwright.reports.numbers import counted
     from evalwright.reports.text import harmless
 
     stated = {**(read_mapping(mapping) if mapping else {}), **pairs_to_mapping(pairs)}

@@ -11,10 +11,10 @@ __all__ = ["command"]
 _FILES = ("eval.yaml", "cases.yaml", "agent.py")
 
 
-@click.command("init", short_help="Write a small suite to start from.")
+@click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", default=Path())
 def command(folder: Path) -> int:
-    """Write eval.yaml, cases.yaml and agent.py into DIR (default: here): commented, and ready to run."""
+    """Create eval.yaml, cases.yaml and agent.py in DIR (default: here), with comments and ready to run."""
     import shlex
     from importlib.resources import files
 
@@ -23,9 +23,9 @@ def command(folder: Path) -> int:
     from evalwright.files.durable import replace_file, storage_error
     from evalwright.reports.text import harmless
 
-    present = [Problem(str(folder / name), "exists already") for name in _FILES if (folder / name).exists()]
+    present = [Problem(str(folder / name), "already exists") for name in _FILES if (folder / name).exists()]
     if present:
-        raise InputError(present, "nothing is overwritten; choose another folder")
+        raise InputError(present, "existing files are never overwritten; choose another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -14,19 +14,19 @@ __all__ = ["command"]
 _LONGEST = 400
 
 
-@click.command("inspect", short_help="Show the traces of a run and what the evaluators said.")
+@click.command("inspect")
 @run_argument()
 @click.option("--case", metavar="ID", help="Only this case.")
 @click.option("--variant", metavar="NAME", help="Only this variant.")
-@click.option("--failed", is_flag=True, help="Only cells with an error or a check that did not pass.")
-@click.option("--no-truncate", is_flag=True, help="Show long texts whole, and stacks.")
-@click.option("--no-artifacts", is_flag=True, help="Leave out what the systems did to files.")
+@click.option("--failed", is_flag=True, help="Only cells with an error or a failed evaluator.")
+@click.option("--no-truncate", is_flag=True, help="Do not shorten texts; show stack traces.")
+@click.option("--no-artifacts", is_flag=True, help="Do not show file changes.")
 def command(
     run: Path, case: str | None, variant: str | None, failed: bool, no_truncate: bool, no_artifacts: bool
 ) -> int:
-    """Show each cell of RUN: input, answer, tool calls, changed files, and every evaluator's word with its reason.
+    """Show each cell of RUN: input, answer, tool calls, changed files, and each evaluator's result and reason.
 
-    What cannot be read is named at the end, and the exit code is 2.
+    Unreadable records are listed at the end, and the exit code is 2.
     """
     from contextlib import closing
 

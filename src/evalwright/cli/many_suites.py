@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from evalwright.cli.screen import tell
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import any_chosen
@@ -22,7 +22,7 @@ __all__ = ["run_each", "runnable"]
 
 _INTERRUPTED = 130
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SAID = {0: "passed", 1: "did not pass", 2: "refused", 3: "without a verdict"}
+_SAID = {0: "passed", 1: "did not pass", 2: "rejected", 3: "without a verdict"}
 
 
 def runnable(files: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> list[Path]:
@@ -58,7 +58,7 @@ def run_each(files: Sequence[Path], context: click.Context) -> int:
             break
     counts = [f"{codes.count(code)} {_SAID.get(code, f'ended with {code}')}" for code in sorted(set(codes))]
     left = f", {len(files) - len(codes)} not run" if len(codes) < len(files) else ""
-    tell([f"{len(files)} suites: {', '.join(counts)}{left}"])
+    tell([f"{counted(len(files), 'suite')}: {', '.join(counts)}{left}"])
     return max(codes)
 
 

@@ -1,4 +1,4 @@
-"""Printing what came of a session of work on a run: shared by all commands that run or judge."""
+"""Printing the outcome of a run: shared by all commands that run or re-evaluate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LISTED = 10
 
 
 def watch_of(quiet: bool, secrets: Mapping[str, str] = {}) -> Callable[[RunState], AbstractContextManager[None]] | None:
-    """The progress display, if there is to be one."""
+    """The progress display; None if it is off."""
     if quiet:
         return None
     from evalwright.cli.progress import progress_on
@@ -58,23 +58,23 @@ def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
     run = shlex.quote(str(seen_from_here(outcome.run_dir)))
     lines = run_lines(outcome.plan, summary, paint)
     if any(variant.cells.get(status) for variant in summary.variants for status in ("fail", "borderline", "error")):
-        lines += ["", *_shortfalls(outcome, summary, harmless(run), paint)]
+        lines += ["", *_failures(outcome, summary, harmless(run), paint)]
     if outcome.notes:
         lines += ["", *map(harmless, outcome.notes)]
     return [*lines, "", f"{paint('Next:', 'dim')} {_next(outcome, harmless(run))}", ""]
 
 
-def _shortfalls(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> list[str]:
-    from evalwright.reports.failures import shortfalls
-    from evalwright.reports.terminal import shortfall_lines
+def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> list[str]:
+    from evalwright.reports.failures import find_failures
+    from evalwright.reports.terminal import failure_lines
 
     reader, _ = open_run(outcome.run_dir)
     with closing(reader):
-        return shortfall_lines(shortfalls(reader, summary, _LISTED), run, paint)
+        return failure_lines(find_failures(reader, summary, _LISTED), run, paint)
 
 
 def _next(outcome: Outcome, run: str) -> str:
-    """The command that most people type after such an outcome."""
+    """The command that most likely comes next."""
     if outcome.interrupted or outcome.summary.cells_missing:
         return f"evalwright resume {run}"
     commands = {0: f"evalwright inspect {run}", 3: f"evalwright retry {run}"}

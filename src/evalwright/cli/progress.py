@@ -1,4 +1,4 @@
-"""What a run shows while it works, on stderr: one live line on a terminal, rare plain lines elsewhere."""
+"""Progress of a run on stderr: one live line on a terminal, occasional plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TextIO
 
 from evalwright.cli.screen import is_terminal, paint_for
+from evalwright.errors import counted
 from evalwright.reports import numbers
 from evalwright.reports.text import Paint, one_line, width
 from evalwright.run.state import RunState
@@ -108,7 +109,7 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
         if number:
             yield f"{mark} {number:,}", style
     if state.stopping:
-        yield f"finishing {numbers.counted(len(state.running), 'cell')}, Ctrl-C again stops now", "error"
+        yield f"finishing {counted(len(state.running), 'cell')}, press Ctrl-C again to stop now", "error"
         return
     if state.cost_usd:
         yield numbers.money(state.cost_usd), ""
@@ -120,7 +121,7 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
 
 
 def _left(state: RunState, seconds: float) -> float | None:
-    """Seconds to the end at the pace so far; None before that says anything."""
+    """Estimated seconds to the end; None while too few cells are done for an estimate."""
     fresh = state.done - state.already_done
     if seconds < 3 or fresh < 3 or state.done >= state.total:
         return None
@@ -134,7 +135,7 @@ def _clock(seconds: float) -> str:
 
 
 def _fitting(bar: str, parts: Iterator[tuple[str, str]], paint: Paint, columns: int) -> str:
-    """The bar and as many parts as the line has room for: a longer one would wrap and stay on the screen."""
+    """The bar and as many parts as fit: a longer line would wrap, and its first half stay on the screen."""
     line, used = bar, _BAR
     for text, style in parts:
         used += 2 + width(text)

@@ -12,12 +12,12 @@ from evalwright.cli.options import run_argument
 __all__ = ["command"]
 
 
-@click.command("promote", short_help="Make a run the baseline that later ones are held against.")
+@click.command("promote")
 @run_argument()
-@click.option("--eval-name", metavar="NAME", help="The name of the eval, instead of the run's own.")
-@click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="The folder that holds `baselines`.")
+@click.option("--eval-name", metavar="NAME", help="Name of the suite (default: the one in RUN).")
+@click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="Folder that contains `baselines`.")
 def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
-    """Make RUN the baseline of its eval; `evalwright drift` compares other runs with it."""
+    """Make RUN the baseline of its suite; `evalwright drift` compares later runs with it."""
     from evalwright.cli.screen import say
     from evalwright.reports.text import harmless
     from evalwright.run.baselines import promote

@@ -15,11 +15,15 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("re-evaluate", short_help="Judge stored traces again without calling the system.")
+@click.command("re-evaluate")
 @run_argument()
-@click.option("--add", metavar="NAME", help="Only this evaluator: of the run, or new in its suite.")
-@click.option("--suite", "suite_file", type=click.Path(path_type=Path), metavar="FILE", help="Evaluators of FILE.")
-@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="At most N cells wait for models at once.")
+@click.option("--add", metavar="NAME", help="Evaluate only this evaluator (of the run, or newly added to its suite).")
+@click.option(
+    "--suite", "suite_file", type=click.Path(path_type=Path), metavar="FILE", help="Use the evaluators of FILE."
+)
+@click.option(
+    "--concurrency", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N cells at once with models."
+)
 @model_options
 @as_json
 @quiet
@@ -32,9 +36,9 @@ def command(
     quiet: bool,
     models: ModelChoices,
 ) -> int:
-    """Judge the stored traces of RUN again. The system is not called; old judgements are replaced.
+    """Re-evaluate the stored traces of RUN. The system is not called; earlier results are replaced.
 
-    The exit code is 0 when every trace was judged, whatever the verdicts are.
+    The exit code is 0 if every trace was evaluated, whatever the verdicts.
     """
     from evalwright.cli.outcome import present, watch_of
     from evalwright.run.start import re_evaluate

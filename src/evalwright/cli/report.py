@@ -12,7 +12,7 @@ from evalwright.cli.options import run_argument
 __all__ = ["command"]
 
 
-@click.command("report", short_help="Write a report of a run: Markdown, HTML, JSON, JUnit.")
+@click.command("report")
 @run_argument()
 @click.option(
     "--format",
@@ -20,11 +20,16 @@ __all__ = ["command"]
     metavar="NAME",
     default="markdown",
     show_default=True,
-    help="markdown, html, json, junit, agentv.",
+    help="markdown, html, json, junit, agentv, …",
 )
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="A file, not stdout.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write to FILE instead of standard output.",
+)
 def command(run: Path, format_: str, out: Path | None) -> int:
-    """Write a report of the run in folder RUN (`evalwright list reports` names the formats)."""
+    """Write a report of the run in folder RUN (`evalwright list reports` lists the report formats)."""
     from contextlib import closing
 
     from evalwright.cli.locate import folded_summary

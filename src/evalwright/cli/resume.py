@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("resume", short_help="Go on with a run that was interrupted.")
+@click.command("resume")
 @run_argument()
 @model_options
 @as_json
 @quiet
 def command(run: Path, as_json: bool, quiet: bool, models: ModelChoices) -> int:
-    """Run what is missing in the run folder RUN. Every finished cell stays as it is."""
+    """Run the cells that are missing in the run folder RUN. Finished cells are kept as they are."""
     from evalwright.cli.outcome import present, watch_of
     from evalwright.run.start import resume
 

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("retry", short_help="Run the cells of a run again that had an error.")
+@click.command("retry")
 @run_argument()
-@click.option("--include-evaluator-failures", is_flag=True, help="Also the cells that were judged and failed.")
+@click.option("--include-evaluator-failures", is_flag=True, help="Also cells that failed.")
 @model_options
 @as_json
 @quiet
 def command(run: Path, include_evaluator_failures: bool, as_json: bool, quiet: bool, models: ModelChoices) -> int:
-    """Run the cells of RUN again whose system had an error, and those that never ran.
+    """Run again the cells of RUN whose system ended in an error, and those that never ran.
 
-    The newest attempt of a cell counts; the older one stays in the file.
+    The newest attempt of a cell counts; earlier ones stay in the file.
     """
     from evalwright.cli.outcome import present, watch_of
     from evalwright.run.start import retry

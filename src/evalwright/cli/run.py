@@ -141,7 +141,7 @@ def _ran(suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
 
 def _foretold(suite: Suite, options: RunOptions) -> int:
     from evalwright.cli.screen import say
-    from evalwright.reports.numbers import counted
+    from evalwright.errors import counted
     from evalwright.run.forecast import forecast
 
     found = forecast(suite, options)

@@ -1,4 +1,4 @@
-"""Writing to the user: colours only where they are seen, and no complaint when the reader has gone."""
+"""Writing to the user: colours only on terminals, and no error if the reader has gone."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def warn(problems: Iterable[Problem]) -> None:
 
 
 def tell(lines: Iterable[str]) -> None:
-    """Lines to stderr, without what would change the terminal."""
+    """Lines to stderr, without characters that act on a terminal."""
     for line in lines:
         print(harmless(line), file=sys.stderr)
 
 
 def say(lines: Iterable[str]) -> None:
-    """Lines to stdout. When nobody reads them any more (`| head`), the rest goes nowhere."""
+    """Lines to stdout. If the reader has gone (`| head`), the rest is dropped."""
     try:
         for line in lines:
             sys.stdout.write(line + "\n")

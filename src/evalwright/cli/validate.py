@@ -79,7 +79,7 @@ class _Checked:
 
     def add(self, file: Path, dialect: str | None, of_format: dict[str, Any], *, keep: bool) -> None:
         """Read a suite; with `keep`, the cases that its format describes whole are shown."""
-        from evalwright.reports.numbers import counted
+        from evalwright.errors import counted
 
         try:
             suite, absent = loaded_to_check(file, dialect, of_format)

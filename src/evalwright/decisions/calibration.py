@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from evalwright.errors import counted
 from evalwright.model.calibration import (
     Confusion,
     CorrectedRate,
@@ -177,15 +178,15 @@ def _notes(
     judgements: Mapping[CellKey, Judgement],
 ) -> Iterable[str]:
     if undecided := len(pairs) - len(decided):
-        yield f"{undecided} labels have a score only and the evaluator names no threshold: no verdict of people there"
+        yield f"{counted(undecided, 'label')} without a verdict: only a score, and the evaluator has no threshold"
     if result.tpr is None or result.tnr is None:
         return
     if not result.tpr.n or not result.tnr.n:
         missing = "passed" if not result.tpr.n else "failed"
-        yield f"no labelled answer was {missing} by people: pass rates cannot be corrected"
+        yield f"no answer was labelled as {missing}: pass rates cannot be corrected"
     elif (result.tpr.value or 0.0) + (result.tnr.value or 0.0) <= 1:
         yield "the judge is no better than chance on the labels: pass rates cannot be corrected"
     elif min(result.tpr.n, result.tnr.n) < _FEW:
-        yield f"fewer than {_FEW} labels of a kind: TPR and TNR are known roughly only"
+        yield f"fewer than {_FEW} labels of a kind: TPR and TNR are rough estimates"
     if len({key[:2] for key in judgements}) < len(judgements):
-        yield "some cases have several answers of a variant, which the intervals take as independent"
+        yield "some cases have several answers per variant, which the intervals treat as independent"

@@ -58,7 +58,7 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
     kind = load("evaluators", type_name)
     evaluator = _built(kind, config)
     if not callable(getattr(evaluator, "evaluate", None)):
-        raise InputError(Problem("", f"the type {type_name!r} is no evaluator: it has no method evaluate(case, trace)"))
+        raise InputError(Problem("", f"{type_name!r} is not an evaluator: no method evaluate(case, trace)"))
     return Built(evaluator, _traits(kind, evaluator))
 
 

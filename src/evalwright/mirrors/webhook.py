@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.model.summary import ComparisonReport, RunSummary, VariantSummary
 from evalwright.targets.http.config import endpoint_mistakes
 
@@ -78,17 +78,18 @@ def _text(summary: RunSummary) -> str:
 
 
 def _variant(v: VariantSummary) -> str:
-    errors = f", {v.cells.get('error', 0)} errors" if v.cells.get("error") else ""
+    errors = f", {counted(v.cells['error'], 'error')}" if v.cells.get("error") else ""
     return f"{v.name}: {v.cases_passed}/{v.cases_total} passed ({v.pass_rate:.1%}){errors}"
 
 
 def _comparison(comparison: ComparisonReport) -> list[str]:
     regressed = [case for delta in comparison.deltas for case in delta.regressions]
-    counts = f"{comparison.regressions_count or 0} regressions, {comparison.improvements_count or 0} improvements"
+    regressions = counted(comparison.regressions_count or 0, "regression")
+    counts = f"{regressions}, {counted(comparison.improvements_count or 0, 'improvement')}"
     lines = [f"against {comparison.baseline}: {counts}"]
     if regressed:
         more = len(regressed) - _MOST_CASES
-        lines.append("worse: " + ", ".join(regressed[:_MOST_CASES]) + (f" and {more} more" if more > 0 else ""))
+        lines.append("regressions: " + ", ".join(regressed[:_MOST_CASES]) + (f" and {more} more" if more > 0 else ""))
     return lines
 
 

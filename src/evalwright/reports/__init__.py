@@ -1,1 +1,1 @@
-"""What people and programs read of a run: one module per format, and the parts they share."""
+"""Reports of runs: one module per output, and the parts they share."""

@@ -1,7 +1,8 @@
-"""What people's labels say about a judge, for a terminal, and in one word for other reports."""
+"""Agreement of evaluators with human labels, for a terminal."""
 
 from __future__ import annotations
 
+from evalwright.errors import counted
 from evalwright.model.calibration import CalibrationReport, Confusion, JudgeCalibration
 from evalwright.reports import numbers
 from evalwright.reports.columns import CORRECTED_RATE_COLUMNS
@@ -20,10 +21,10 @@ def calibration_lines(report: CalibrationReport, paint: Paint) -> list[str]:
 def _judge(found: JudgeCalibration, paint: Paint) -> list[str]:
     left_out = [
         f"{number:,} {why}"
-        for number, why in ((found.unjudged, "without a verdict of the judge"), (found.superseded, "of older answers"))
+        for number, why in ((found.unjudged, "without a judge verdict"), (found.superseded, "of superseded answers"))
         if number
     ]
-    labels = numbers.counted(found.labels, "label") + "".join(f", {text}" for text in left_out)
+    labels = counted(found.labels, "label") + "".join(f", {text}" for text in left_out)
     parts = [
         [paint(one_line(found.evaluator, 60), "bold") + paint(f"  {labels}", "dim")],
         _confusion(found.confusion, paint) if found.confusion else [],
@@ -36,8 +37,8 @@ def _judge(found: JudgeCalibration, paint: Paint) -> list[str]:
 
 def _confusion(table: Confusion, paint: Paint) -> list[str]:
     shown = Table(("", ">judge: pass", ">judge: fail"))
-    shown.add([("people: pass", "bold"), f"{table.true_pass:,}", f"{table.false_fail:,}"])
-    shown.add([("people: fail", "bold"), f"{table.false_pass:,}", f"{table.true_fail:,}"])
+    shown.add([("human: pass", "bold"), f"{table.true_pass:,}", f"{table.false_fail:,}"])
+    shown.add([("human: fail", "bold"), f"{table.false_pass:,}", f"{table.true_fail:,}"])
     return shown.lines(paint)
 
 
@@ -45,8 +46,8 @@ def _agreement(found: JudgeCalibration, paint: Paint) -> list[str]:
     table = Table(("measure", ">value", ">95% interval", ">n"))
     for name, share in (
         ("accuracy", found.accuracy),
-        ("TPR, people's passes found", found.tpr),
-        ("TNR, people's failures found", found.tnr),
+        ("TPR (human passes found)", found.tpr),
+        ("TNR (human failures found)", found.tnr),
     ):
         if share is not None:
             table.add([(name, "bold"), numbers.share(share), numbers.interval(share.ci95), f"{share.n:,}"])
@@ -61,13 +62,13 @@ def _agreement(found: JudgeCalibration, paint: Paint) -> list[str]:
             ("scores: Krippendorff's alpha, ordinal", found.scores.alpha_ordinal),
             ("scores: Krippendorff's alpha, interval", found.scores.alpha_interval),
             ("scores: Spearman's rho", found.scores.spearman),
-            ("scores: judge − people, mean", found.scores.mean_difference),
+            ("scores: mean of judge − human", found.scores.mean_difference),
         ):
             table.add([(name, "bold"), _number(value), "", f"{found.scores.n:,}"])
     if found.flips is not None:
         rate = found.flips.rate
         table.add(
-            [("flip rate, same answer again", "bold"), numbers.share(rate), numbers.interval(rate.ci95), f"{rate.n:,}"]
+            [("flip rate (same answer)", "bold"), numbers.share(rate), numbers.interval(rate.ci95), f"{rate.n:,}"]
         )
     return table.lines(paint) if table.rows else []
 

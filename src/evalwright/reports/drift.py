@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalwright.decisions.drift import Drift
+from evalwright.errors import counted
 from evalwright.reports import numbers
 from evalwright.reports.columns import MEASURE_CHANGE_COLUMNS, RATE_CHANGE_COLUMNS
 from evalwright.reports.markdown import code, table
@@ -17,8 +18,8 @@ _MOST_LISTED = 100
 def drift_lines(found: Drift, current: str) -> list[str]:
     """The report: counts, the change of the pass rate with its interval, cases, evaluators, latency, cost, tokens."""
     (delta,) = found.report.deltas
-    interval = numbers.interval(delta.pass_rate_delta_ci95)
-    p = "" if delta.p_value is None else f", p = {delta.p_value:.3g}"
+    change = numbers.points(delta.pass_rate_delta, delta.pass_rate_delta_ci95)
+    p = "" if delta.p_value is None else f", p {numbers.probability(delta.p_value)}"
     lines = [
         f"# Drift: {code(current)}",
         "",
@@ -26,9 +27,13 @@ def drift_lines(found: Drift, current: str) -> list[str]:
         "",
         f"- regressions: {found.report.regressions_count}",
         f"- improvements: {found.report.improvements_count}",
-        f"- pass rate: {delta.pass_rate_delta:+.2%} over {delta.n} cases (95% {interval}{p})",
+        f"- pass rate: {change} over {counted(delta.n, 'case')}{p}",
     ]
-    lines += [f"- cells with an error: {c.before:.1%} → {c.after:.1%}" for c in found.errored if c.before or c.after]
+    lines += [
+        f"- cells with an error: {numbers.percent(c.before)} → {numbers.percent(c.after)}"
+        for c in found.errored
+        if c.before or c.after
+    ]
     lines += _cases("Regressions", delta.regressions) + _cases("Improvements", delta.improvements)
     for title, columns, changes in (
         ("Evaluators", RATE_CHANGE_COLUMNS, found.evaluators),
@@ -41,5 +46,5 @@ def drift_lines(found: Drift, current: str) -> list[str]:
 def _cases(title: str, cases: Sequence[str]) -> list[str]:
     if not cases:
         return []
-    more = [f"- ... and {len(cases) - _MOST_LISTED:,} more"] if len(cases) > _MOST_LISTED else []
+    more = [f"- … and {len(cases) - _MOST_LISTED:,} more"] if len(cases) > _MOST_LISTED else []
     return ["", f"## {title}", "", *(f"- {code(case)}" for case in cases[:_MOST_LISTED]), *more]

@@ -1,4 +1,4 @@
-"""The cells of a run that did not pass: the newest verdict of each, found in one pass and little memory."""
+"""The cells of a run that did not pass, with the newest verdict of each, found in one pass and little memory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,28 @@ from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
+from evalwright.model.trace import TraceError
 
-__all__ = ["Shortfalls", "newest_verdicts", "shortfalls"]
+__all__ = ["Failures", "error_text", "find_failures", "newest_verdicts"]
+
+_SENTENCES = {
+    "adapter_error": ("system raised an exception", "system failed"),
+    "evaluator_error": ("evaluator raised an exception", "evaluator failed"),
+}
+"""Error types whose names mean nothing to a reader: with and without the stack of an exception."""
+
+
+def error_text(error: TraceError) -> str:
+    """What went wrong, as people read it: `KeyError: 'question' in agent.py:12 (system raised an exception)`."""
+    if error.type not in _SENTENCES:
+        return f"{error.type}: {error.message}"
+    raised, failed = _SENTENCES[error.type]
+    return f"{error.message} ({raised if error.stack else failed})"
 
 
 @dataclass(slots=True)
-class Shortfalls:
-    """The first cells that failed (borderline ones too), the first without a verdict, and how many there are."""
+class Failures:
+    """The first cells that failed or are borderline, the first without a verdict, and the total of each."""
 
     failed: list[CaseVerdict] = field(default_factory=list)
     errored: list[CaseVerdict] = field(default_factory=list)
@@ -23,9 +38,9 @@ class Shortfalls:
     errored_total: int = 0
 
 
-def shortfalls(reader: RunReader, summary: RunSummary, limit: int) -> Shortfalls:
-    """At most `limit` cells of each kind; totals are the summary's, so that a sound run costs nothing."""
-    found = Shortfalls(failed_total=_count(summary, "fail", "borderline"), errored_total=_count(summary, "error"))
+def find_failures(reader: RunReader, summary: RunSummary, limit: int) -> Failures:
+    """At most `limit` cells of each kind. Totals are the summary's: a run without failures reads no records."""
+    found = Failures(failed_total=_count(summary, "fail", "borderline"), errored_total=_count(summary, "error"))
     wanted = min(limit, found.failed_total) + min(limit, found.errored_total)
     if not wanted:
         return found
@@ -38,7 +53,7 @@ def shortfalls(reader: RunReader, summary: RunSummary, limit: int) -> Shortfalls
     return found
 
 
-def _list_of(found: Shortfalls, status: str) -> list[CaseVerdict] | None:
+def _list_of(found: Failures, status: str) -> list[CaseVerdict] | None:
     if status == "error":
         return found.errored
     return found.failed if status in ("fail", "borderline") else None
@@ -57,7 +72,8 @@ class _Mark(OfCase, gc=False):
 def newest_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
     """The verdict of each finished cell, without those that a later attempt replaced.
 
-    Verdicts are made of traces and results in a folder that another program wrote, when `reader.plan` is set.
+    A folder that another program wrote has no verdicts: if `reader.plan` is set, they are derived from its traces and
+    results.
     """
     newest: dict[tuple[str, str, int], int] = {}
     stored = False

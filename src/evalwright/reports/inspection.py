@@ -1,4 +1,4 @@
-"""One cell of a run in full: what went in, what came out, which tools were called, and each evaluator's word."""
+"""One cell of a run in full: input, answer, tool calls, steps, and each evaluator's result."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace
 from evalwright.reports import numbers
+from evalwright.reports.failures import error_text
 from evalwright.reports.steps import about, outlined
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import Paint, block, one_line
@@ -29,7 +30,7 @@ _INDENT = " " * (_LABEL + 2)
 def cell_lines(
     trace: Trace, results: Sequence[EvaluationResult], status: str, paint: Paint, limit: int | None
 ) -> list[str]:
-    """The cell for a terminal; texts have at most about `limit` characters, None shows them whole."""
+    """The cell for a terminal. Texts are cut after `limit` characters; None shows them in full."""
     lines = [_headline(trace, status, paint)]
     lines += _field("input", _text(trace.input), paint, limit)
     lines += _field("thinking", trace.output.thinking, paint, limit)
@@ -38,22 +39,22 @@ def cell_lines(
     lines += _labelled("tools", list(_tools(trace, paint, limit)), paint)
     lines += _labelled("steps", _steps(trace, paint, limit), paint)
     if trace.error is not None:
-        lines += _field("error", f"{trace.error.type}: {trace.error.message}", paint, limit, "error")
+        lines += _field("error", error_text(trace.error), paint, limit, "error")
         if limit is None:
             lines += _field("stack", trace.error.stack, paint, limit)
-    lines += _labelled("warnings", [one_line(str(told), 200) for told in _warnings(trace)], paint)
-    lines += _labelled("checks", [_check(result, paint, limit) for result in results], paint)
+    lines += _labelled("warnings", [one_line(str(warning), 200) for warning in _warnings(trace)], paint)
+    lines += _labelled("evaluators", [_result(result, paint, limit) for result in results], paint)
     return lines
 
 
 def _warnings(trace: Trace) -> list[Any]:
-    """What whoever read a recording noted about it, and what could not be stored as it was."""
+    """Problems noted when a recording was imported, and values that could not be stored as they were."""
     noted = [trace.extra.get(key) for key in ("warnings", "replaced")]
-    return [told for notes in noted if isinstance(notes, list) for told in notes]
+    return [warning for notes in noted if isinstance(notes, list) for warning in notes]
 
 
 def file_lines(artifact: FilesystemArtifact, paint: Paint, limit: int | None) -> list[str]:
-    """The files that a cell added (+), modified (~) and removed (-), each with its diff; what is not known (?)."""
+    """The files that a cell added (+), modified (~) and removed (-), each with its diff; unknown ones (?)."""
     diff = artifact.diff
     signs = [("+", diff.added), ("~", diff.modified), ("-", diff.removed)]
     changes = sorted((path, sign) for sign, paths in signs for path in paths)
@@ -79,7 +80,7 @@ def _headline(trace: Trace, status: str, paint: Paint) -> str:
 
 
 def facts(trace: Trace) -> str:
-    """What a cell took: time, money, tokens, attempts."""
+    """Time, cost, tokens and attempts of a cell."""
     found = [] if trace.latency_ms is None else [numbers.duration(trace.latency_ms)]
     metrics = trace.metrics
     if metrics.cost_usd is not None:
@@ -153,10 +154,10 @@ def _content(result: ToolResult, paint: Paint, limit: int | None) -> str:
     return paint(block(text, _INDENT, limit), "error" if failed else "")
 
 
-def _check(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
+def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
     status = result.status
     score = "" if result.score in (None, 0, 1) else f" {result.score:.3g}"
-    reason = f"{result.error.type}: {result.error.message}" if result.error else result.reason
+    reason = error_text(result.error) if result.error else result.reason
     head = f"{paint(MARKS[status], status)} {one_line(result.evaluator, 60)}{paint(score, 'dim')}"
     lines = [f"{head}  {block(reason, _INDENT, limit)}" if reason else head]
     for sign, texts, style in (("+", result.hits, "pass"), ("-", result.misses, "fail")):

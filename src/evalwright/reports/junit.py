@@ -1,4 +1,4 @@
-"""A run as JUnit XML, for continuous integration: a test case for each cell, with the reasons of what fell short."""
+"""A run as JUnit XML, for continuous integration: a test case for each cell, with the reasons of failures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
-from evalwright.reports.failures import newest_verdicts
+from evalwright.reports.failures import error_text, newest_verdicts
 
 __all__ = ["JUnit"]
 
@@ -44,7 +44,7 @@ class JUnit:
             case.set("time", f"{seconds:.3f}")
             kind = _KINDS.get(verdict.status)
             if kind is not None:
-                _tell(case, kind, verdict)
+                _add_outcome(case, kind, verdict)
                 counts[kind] += 1
             counts["tests"] += 1
             total += seconds
@@ -61,15 +61,15 @@ def _name(verdict: CaseVerdict) -> str:
     return _text(verdict.case_key + (f" [trial {verdict.trial + 1}]" if verdict.trial else ""))
 
 
-def _tell(case: ElementTree.Element, kind: str, verdict: CaseVerdict) -> None:
+def _add_outcome(case: ElementTree.Element, kind: str, verdict: CaseVerdict) -> None:
     reasons = [_text(reason) for reason in verdict.reasons]
     if verdict.error is not None:
-        reasons.insert(0, _text(f"{verdict.error.type}: {verdict.error.message}"))
+        reasons.insert(0, _text(error_text(verdict.error)))
     score = "" if verdict.score is None else f", score {verdict.score:.3f}"
-    told = ElementTree.SubElement(case, kind, message=reasons[0] if reasons else f"{verdict.status}{score}")
+    outcome = ElementTree.SubElement(case, kind, message=reasons[0] if reasons else f"{verdict.status}{score}")
     if kind != "skipped":
-        told.set("type", verdict.status)
-    told.text = "\n".join(reasons)
+        outcome.set("type", verdict.status)
+    outcome.text = "\n".join(reasons)
 
 
 def _text(text: str) -> str:

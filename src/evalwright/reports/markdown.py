@@ -1,6 +1,6 @@
 """A run as Markdown, for pull requests and pages.
 
-Whatever comes from data stands in code spans, which it cannot leave: no HTML, links, mentions or table cells.
+Data is put into code spans, which it cannot leave: it makes no HTML, links, mentions or table cells.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
@@ -24,7 +25,7 @@ from evalwright.reports.columns import (
     trial_rows,
     used,
 )
-from evalwright.reports.failures import shortfalls
+from evalwright.reports.failures import error_text, find_failures
 from evalwright.reports.text import one_line
 
 __all__ = ["Markdown", "code", "table"]
@@ -40,7 +41,7 @@ class Markdown:
     """Markdown with tables (GitHub and GitLab), the first 100 failures and errors with their reasons."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
-        found = shortfalls(reader, summary, _MOST_LISTED)
+        found = find_failures(reader, summary, _MOST_LISTED)
         parts = [
             _head(summary),
             _section("Variants", VARIANT_COLUMNS, summary.variants),
@@ -66,8 +67,8 @@ def code(text: str, limit: int = 80) -> str:
 
 def _head(summary: RunSummary) -> list[str]:
     lines = [f"# Run {code(summary.run_id, 160)}", ""]
-    cells = numbers.counted(summary.cells_total + summary.cells_missing, "cell")
-    lines.append(f"{numbers.counted(summary.cases_total, 'case')}, {cells}; suite {code(summary.config_path, 200)}")
+    cells = counted(summary.cells_total + summary.cells_missing, "cell")
+    lines.append(f"{counted(summary.cases_total, 'case')}, {cells}; suite {code(summary.config_path, 200)}")
     lines.append(f"started {summary.started_at:%Y-%m-%d %H:%M:%S} UTC; rates with 95% Wilson intervals")
     if summary.cells_missing:
         lines += ["", f"**Partial: {summary.cells_missing:,} of {cells} have not been run.**"]
@@ -109,7 +110,7 @@ def _outcome(gate: GateOutcome) -> str:
 
 
 def _conditions(gate: GateOutcome) -> list[str]:
-    return [f"- {'held' if p.passed else 'missed'}: {code(numbers.condition(p), 200)}" for p in gate.parts]
+    return [f"- {'met' if p.passed else 'missed'}: {code(numbers.condition(p), 200)}" for p in gate.parts]
 
 
 def _ids(number: str, ids: Sequence[str]) -> str:
@@ -129,7 +130,7 @@ def _verdict(verdict: CaseVerdict) -> Iterator[str]:
     between = ", borderline" if verdict.status == "borderline" else ""
     yield f"- {code(verdict.case_key)} {code(verdict.variant_name)}{trial}{between}"
     if verdict.error is not None:
-        yield f"  - {code(f'{verdict.error.type}: {verdict.error.message}', 300)}"
+        yield f"  - {code(error_text(verdict.error), 300)}"
         return
     for reason in filter(None, verdict.reasons):
         yield f"  - {code(reason, 300)}"

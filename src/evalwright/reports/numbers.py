@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
+from evalwright.errors import counted
 from evalwright.model.calibration import JudgeCalibration, Share
 from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart
 
@@ -12,7 +13,6 @@ __all__ = [
     "agreement",
     "change",
     "condition",
-    "counted",
     "duration",
     "interval",
     "mean",
@@ -58,14 +58,14 @@ def agreement(found: JudgeCalibration | None) -> str:
 
 
 def condition(part: GatePart) -> str:
-    """What a part of a gate measured and was held against: `avg_score 0.82 >= 0.9 (n=24)`."""
+    """The measured value of one gate condition and its threshold: `avg_score 0.82 >= 0.9 (n=24)`."""
     measured = "not measured" if part.value is None else f"{part.value:g}"
-    held = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
-    return f"{part.name} {measured}{held} (n={part.n:,})"
+    wanted = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
+    return f"{part.name} {measured}{wanted} (n={part.n:,})"
 
 
 def over_runs(runs: Sequence[GateOutcome]) -> list[str]:
-    """Mean and sample standard deviation of what each condition of a gate measured in every run."""
+    """Mean and sample standard deviation of each gate condition over the runs."""
     lines: dict[str, None] = {}
     for parts in zip(*(run.parts for run in runs), strict=True):
         values = [part.value for part in parts if part.value is not None]
@@ -129,8 +129,3 @@ def probability(p: float | None) -> str:
     if p is None:
         return ""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 case`, `24 cases`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,10 +1,10 @@
-"""The scores of a run of AgentEvals in a few lines: what their totals are made of, and what was missed most often."""
+"""The scores of an AgentEvals run in a few lines, and the misses that occur most often."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from evalwright.reports.numbers import counted
+from evalwright.errors import counted
 from evalwright.reports.text import Paint, one_line
 
 __all__ = ["score_lines"]
@@ -20,6 +20,6 @@ def score_lines(native: dict[str, Any] | None, paint: Paint) -> list[str]:
     parts = [f"{label} {native[name]:.3f}" for label, name in _PARTS]
     if native["std_score"] is not None:
         parts.append(f"standard deviation {native['std_score']:.3f}")
-    line = f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'cell')}, errors as 0"
+    line = f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'cell')}, errors counted as 0"
     misses = [f"  {miss['count']:>4,} × {one_line(miss['text'], _LONGEST)}" for miss in native["misses"]]
-    return [line, *([paint("missed most often", "heading"), *misses] if misses else [])]
+    return [line, *([paint("Most frequent misses", "heading"), *misses] if misses else [])]

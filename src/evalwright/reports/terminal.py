@@ -1,10 +1,11 @@
-"""A run on a terminal: variants, evaluators, comparison, trials, what failed and what to type next."""
+"""A run on a terminal: variants, evaluators, comparison, trials, failures and the next command."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeVar
 
+from evalwright.errors import counted
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
@@ -20,12 +21,12 @@ from evalwright.reports.columns import (
     trial_rows,
     used,
 )
-from evalwright.reports.failures import Shortfalls
+from evalwright.reports.failures import Failures, error_text
 from evalwright.reports.scores import score_lines
 from evalwright.reports.table import Table
 from evalwright.reports.text import Paint, one_line
 
-__all__ = ["cell_name", "comparison_lines", "run_lines", "shortfall_lines", "table_lines"]
+__all__ = ["cell_name", "comparison_lines", "failure_lines", "run_lines", "table_lines"]
 
 Row = TypeVar("Row")
 
@@ -37,7 +38,7 @@ _MOST_TRIALS = 8
 
 
 def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
-    """Everything about a run that its summary holds, part by part with an empty line before each."""
+    """Everything in the summary of a run, one part after another, separated by empty lines."""
     parts = [
         _title(plan, summary, paint),
         table_lines(VARIANT_COLUMNS, summary.variants, paint),
@@ -60,21 +61,21 @@ def _gate(gate: GateOutcome, paint: Paint) -> list[str]:
 def _outcome(name: str, gate: GateOutcome, paint: Paint) -> list[str]:
     outcome = paint("passed", "pass") if gate.passed else paint("failed", "fail")
     reason = f"  {one_line(gate.reason, _LONGEST_REASON)}" if gate.reason else ""
-    held = {True: "held", False: "missed"}
-    return [f"{name} {outcome}{reason}", *(f"  {held[p.passed]:6}  {numbers.condition(p)}" for p in gate.parts)]
+    met = {True: "met", False: "missed"}
+    return [f"{name} {outcome}{reason}", *(f"  {met[p.passed]:6}  {numbers.condition(p)}" for p in gate.parts)]
 
 
 def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
-    sizes = [numbers.counted(summary.cases_total, "case")]
+    sizes = [counted(summary.cases_total, "case")]
     if len(summary.variants) > 1:
-        sizes.append(numbers.counted(len(summary.variants), "variant"))
+        sizes.append(counted(len(summary.variants), "variant"))
     trials = max((v.trials.trials for v in summary.variants if v.trials), default=1)
     if trials > 1:
-        sizes.append(numbers.counted(trials, "trial"))
+        sizes.append(counted(trials, "trial"))
     line = paint(one_line(plan.name, 80), "bold") + paint("  " + " × ".join(sizes), "dim")
     if not summary.cells_missing:
         return [line]
-    planned = numbers.counted(summary.cells_total + summary.cells_missing, "cell")
+    planned = counted(summary.cells_total + summary.cells_missing, "cell")
     missing = f"partial: {summary.cells_missing:,} of {planned} not run"
     return [f"{line}   {paint(missing, 'error')}"]
 
@@ -128,18 +129,19 @@ def _ids(label: str, ids: Sequence[str], paint: Paint) -> list[str]:
     return [f"  {paint(one_line(label, 60) + ':', 'dim')} {listed}{more}"]
 
 
-def shortfall_lines(found: Shortfalls, run: str, paint: Paint) -> list[str]:
-    """Failures with their reasons, then apart from them the cells that have no verdict. `run` is for commands."""
+def failure_lines(found: Failures, run: str, paint: Paint) -> list[str]:
+    """Failures with their reasons, then the cells without a verdict. `run` is the folder as a command names it."""
     more = f"evalwright inspect {run} --failed"
-    failed = _listed("Failures", found.failed, found.failed_total, more, paint)
-    errors = _listed("Errors, without a verdict", found.errored, found.errored_total, more, paint)
+    failed = _listed(f"Failures ({counted(found.failed_total, 'cell')})", found.failed, found.failed_total, more, paint)
+    title = f"Errors ({counted(found.errored_total, 'cell')}, no verdict)"
+    errors = _listed(title, found.errored, found.errored_total, more, paint)
     return [*failed, *([""] if failed and errors else []), *errors]
 
 
 def _listed(title: str, verdicts: Sequence[CaseVerdict], total: int, more: str, paint: Paint) -> list[str]:
     if not total:
         return []
-    lines = [paint(f"{title} ({numbers.counted(total, 'cell')})", "heading")]
+    lines = [paint(title, "heading")]
     for verdict in verdicts:
         lines += _verdict_lines(verdict, paint)
     if total > len(verdicts):
@@ -151,8 +153,8 @@ def _verdict_lines(verdict: CaseVerdict, paint: Paint) -> list[str]:
     mark = paint({"error": "!", "borderline": "~"}.get(verdict.status, "✗"), verdict.status)
     lines = [f"  {mark} {cell_name(verdict.case_key, verdict.variant_name, verdict.trial)}"]
     reasons = verdict.reasons
-    if verdict.error is not None:  # what evaluators say of an answer that never came explains nothing
-        reasons = [f"{verdict.error.type}: {verdict.error.message}"]
+    if verdict.error is not None:  # results for an answer that never came explain nothing
+        reasons = [error_text(verdict.error)]
     lines += [f"      {one_line(reason, _LONGEST_REASON)}" for reason in reasons[:_MOST_REASONS]]
     if len(reasons) > _MOST_REASONS:
         lines.append(paint(f"      … and {len(reasons) - _MOST_REASONS} more", "dim"))
@@ -160,6 +162,6 @@ def _verdict_lines(verdict: CaseVerdict, paint: Paint) -> list[str]:
 
 
 def cell_name(case: str, variant: str, trial: int = 0) -> str:
-    """The cell as a person reads it."""
+    """The name of a cell for people, who count trials from 1."""
     name = f"{one_line(case, 80)} · {one_line(variant, 40)}"
     return f"{name} · trial {trial + 1}" if trial else name

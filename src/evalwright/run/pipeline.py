@@ -105,7 +105,9 @@ class Pipeline:
         await self.record(cell, trace)
 
     def _refused(self, cell: Cell, limit: float) -> Trace:
-        why = f"not run: ${self._spent:.6g} were spent, the limit is ${limit:.6g} (run.cost_limit_usd)"
+        from evalwright.reports.numbers import money
+
+        why = f"not run: cost limit reached ({money(self._spent)} of {money(limit)}, run.cost_limit_usd)"
         now = time.monotonic()
         return self.trace(cell, TraceError("cost_limit", why), now, now)
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan, Plugin
@@ -127,7 +128,7 @@ def re_evaluate(
             )
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
-        return _outcome(place.address, writer, plan, tally, False, f"{state.done} traces were judged again")
+        return _outcome(place.address, writer, plan, tally, False, f"re-evaluated {counted(state.done, 'trace')}")
 
 
 def open_run(run_dir: Path) -> tuple[RunReader, Plan]:

@@ -1,10 +1,11 @@
-"""A run as one HTML page that needs nothing from elsewhere: no script, no network, readable in light and dark."""
+"""A run as one self-contained HTML page: no script, no network, readable in light and dark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeVar
 
+from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
 from evalwright.reports import numbers
@@ -53,7 +54,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 
 
 class HtmlPage:
-    """Summary, comparison and gate, then up to 500 cells with everything about them, those that fell short first."""
+    """Summary, comparison and gate, then up to 500 cells in full, errors and failures first."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
         head = element(
@@ -77,8 +78,8 @@ class HtmlPage:
 
 
 def _header(summary: RunSummary) -> Html:
-    cells = numbers.counted(summary.cells_total + summary.cells_missing, "cell")
-    size = f"{numbers.counted(summary.cases_total, 'case')}, {cells}"
+    cells = counted(summary.cells_total + summary.cells_missing, "cell")
+    size = f"{counted(summary.cases_total, 'case')}, {cells}"
     partial = f"Partial: {summary.cells_missing:,} of {cells} have not been run."
     return element(
         "header",
@@ -155,7 +156,7 @@ def _gate(gate: GateOutcome) -> Html:
 
 
 def _conditions(gate: GateOutcome) -> Html | str:
-    parts = [element("li", _outcome(p.passed, "held", "missed"), f": {numbers.condition(p)}") for p in gate.parts]
+    parts = [element("li", _outcome(p.passed, "met", "missed"), f": {numbers.condition(p)}") for p in gate.parts]
     return element("ul", parts) if parts else ""
 
 

@@ -1,4 +1,4 @@
-"""The cells of a run for its HTML page: those that fell short first, each as a section that opens."""
+"""The cells of a run for its HTML page: errors and failures first, each as a section that opens."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
+from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceError
-from evalwright.reports import numbers
-from evalwright.reports.failures import newest_verdicts
+from evalwright.model.trace import Span, ToolCall, ToolResult, Trace
+from evalwright.reports.failures import error_text, newest_verdicts
 from evalwright.reports.html.elements import Child, Html, element, joined
 from evalwright.reports.inspection import MARKS, calls_with_results, facts
 from evalwright.reports.steps import about, outlined
@@ -31,12 +31,12 @@ _REST = "Passed and skipped"
 _LONGEST = 4_000
 """Characters of a text."""
 _MOST_ITEMS = 50
-"""Tool calls, messages, steps or checks of a cell."""
+"""Tool calls, messages, steps or results of a cell."""
 _DEEPEST, _EM_SPACE = 20, "\u2003"
 
 
 def cells_shown(reader: RunReader, summary: RunSummary) -> Html:
-    """A section for each group. The file of traces is read once, and only what is shown is held."""
+    """A section for each group. Traces are read once, and only those shown are kept in memory."""
     totals = dict.fromkeys(_MOST, 0)
     for variant in summary.variants:
         for status, count in variant.cells.items():
@@ -49,7 +49,7 @@ def cells_shown(reader: RunReader, summary: RunSummary) -> Html:
 def _group(title: str, verdicts: Sequence[CaseVerdict], total: int, shown: dict[_Key, Html]) -> Html:
     cells = [shown.get(_key(verdict)) or _cell(None, [], verdict) for verdict in verdicts]
     left_out = total - len(cells)
-    note = f"{numbers.counted(left_out, 'cell')} more: evalwright inspect shows them." if left_out > 0 else ""
+    note = f"{counted(left_out, 'more cell')}: run evalwright inspect." if left_out > 0 else ""
     heading = element("h2", f"{title}: {total:,}")
     return element("section", heading, *cells, element("p", note, class_="note") if note else "")
 
@@ -82,7 +82,7 @@ def _rendered(reader: RunReader, verdicts: dict[_Key, CaseVerdict]) -> dict[_Key
 def _cell(trace: Trace | None, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> Html:
     status = verdict.status
     name = cell_name(verdict.case_key, verdict.variant_name, verdict.trial)
-    reason = next(filter(None, verdict.reasons), "") if verdict.error is None else _said(verdict.error)
+    reason = next(filter(None, verdict.reasons), "") if verdict.error is None else error_text(verdict.error)
     heading = element(
         "summary",
         element("span", f"{MARKS[status]} {status}", class_=status),
@@ -107,10 +107,10 @@ def _facts(trace: Trace | None, results: Sequence[EvaluationResult], verdict: Ca
         left_out = max(len(calls), len(trace.messages), len(trace.spans)) - _MOST_ITEMS
         yield from _field("", f"only the first {_MOST_ITEMS} are shown" if left_out > 0 else "")
     error = verdict.error or (trace.error if trace else None)
-    yield from _field("error", _block(_said(error)) if error else "")
+    yield from _field("error", _block(error_text(error)) if error else "")
     if error is not None and error.stack:
         yield from _field("stack", _block(error.stack))
-    yield from _field("checks", [_check(row) for row in results[:_MOST_ITEMS]])
+    yield from _field("evaluators", [_result(row) for row in results[:_MOST_ITEMS]])
     if not results:
         yield from _field("reasons", _block("\n".join(filter(None, verdict.reasons))))
 
@@ -141,11 +141,11 @@ def _message(role: str, content: Any) -> Html:
 def _call(call: ToolCall | None, result: ToolResult | None) -> Html:
     name = call.name if call else result.name if result else ""
     arguments = _block(call.arguments) if call else ""
-    answer = joined(element("span", "gave", class_="note"), _block(result.content)) if result else ""
+    answer = joined(element("span", "returned", class_="note"), _block(result.content)) if result else ""
     return joined(element("code", name), arguments, answer)
 
 
-def _check(row: EvaluationResult) -> Html:
+def _result(row: EvaluationResult) -> Html:
     status = row.status
     score = "" if row.score is None else f" {row.score:.3g}"
     head = joined(
@@ -155,12 +155,8 @@ def _check(row: EvaluationResult) -> Html:
         score,
         f" ({row.evaluator_type})",
     )
-    reason = _block(_said(row.error) if row.error else row.reason)
+    reason = _block(error_text(row.error) if row.error else row.reason)
     if not row.detail:
         return joined(element("div", head), reason)
     detail = element("details", element("summary", "detail", class_="note"), _block(row.detail))
     return joined(element("div", head), reason, detail)
-
-
-def _said(error: TraceError) -> str:
-    return f"{error.type}: {error.message}"
