@@ -21,3 +21,15 @@ def _cold(request: pytest.FixtureRequest) -> Iterator[None]:
     else:
         with warm.starting_cold():
             yield
+
+
+@pytest.fixture
+def untouched_environment():
+    """The variables of the process are afterwards what they were."""
+    before = _variables()
+    yield
+    assert _variables() == before
+
+
+def _variables():
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}

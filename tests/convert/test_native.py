@@ -1,7 +1,6 @@
 """Suites of every format in the native one: the same cells, the same verdicts."""
 
 import json
-import os
 
 import pytest
 import yaml
@@ -14,6 +13,8 @@ from evalwright.run.start import open_run, run_suite
 
 JUDGE = """\
 import json, sys
+
+pytestmark = pytest.mark.usefixtures("untouched_environment")
 given = json.load(sys.stdin)
 good = given["candidate_answer"] == given["config"]["wanted"]
 print(json.dumps({"score": float(good), "hits": [], "misses": [] if good else ["other"], "reasoning": ""}))
@@ -116,15 +117,6 @@ FILES = {
         "    return Evaluation(score=float(len(str(evaluable.eval_output)) > 3), reasoning='')\n",
     },
 }
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """What `.env` files put into the environment does not outlive the test."""
-    kept = dict(os.environ)
-    yield
-    for name in os.environ.keys() - kept.keys():
-        del os.environ[name]
 
 
 @pytest.fixture

@@ -4,23 +4,17 @@ import os
 
 import pytest
 
-from evalwright.files.dotenv import load_dotenv, nearest_dotenv
+from evalwright.files.dotenv import nearest_dotenv, read_dotenv
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """What files put into the environment does not outlive the test."""
-    monkeypatch.setattr(os, "environ", os.environ.copy())
-
-
-def test_the_environment_wins_over_the_first_file_and_that_over_the_others(tmp_path):
-    os.environ["DOTENV_A"] = "own"
+def test_the_first_file_wins_over_the_others_and_the_process_is_left_alone(tmp_path):
+    before = dict(os.environ)
     for name, text in (("near", "DOTENV_A=1\nDOTENV_B=1"), ("far", "DOTENV_B=2\nDOTENV_C=2")):
         (tmp_path / name).mkdir()
         (tmp_path / name / ".env").write_text(text)
-    found = load_dotenv([tmp_path / "near", tmp_path / "far"])
-    assert [found[f"DOTENV_{key}"] for key in "ABC"] == ["own", "1", "2"]
-    assert os.environ["DOTENV_C"] == "2"
+    found = read_dotenv([tmp_path / "near", tmp_path / "far"])
+    assert found == {"DOTENV_A": "1", "DOTENV_B": "1", "DOTENV_C": "2"}
+    assert os.environ == before
 
 
 @pytest.mark.parametrize(
@@ -38,7 +32,7 @@ def test_the_environment_wins_over_the_first_file_and_that_over_the_others(tmp_p
 )
 def test_lines_are_read_as_shells_write_them(tmp_path, line, value):
     (tmp_path / ".env").write_text(line)
-    assert load_dotenv([tmp_path]).get("DOTENV_X") == value
+    assert read_dotenv([tmp_path]).get("DOTENV_X") == value
 
 
 def test_the_nearest_file_is_the_one_above(tmp_path):

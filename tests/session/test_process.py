@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from evalwright.session import ExitRefused, Session, environment, session, share_environment
+from evalwright.session import ExitRefused, Session, environment, learn, session
 
 
 def in_thread(call):
@@ -133,7 +133,7 @@ def test_the_process_wins_over_the_suites_variables_which_stay_in_the_session(va
     with Session(environment={"SESSION_A": "1", "SESSION_B": "2"}):
         assert [environment()[f"SESSION_{key}"] for key in "AB"] == ["of the process", "2"]
         with Session():
-            share_environment({"SESSION_B": "2"})
+            learn({"SESSION_B": "2"})
             assert environment()["SESSION_B"] == "2"
         assert os.environ == before
     assert "SESSION_B" not in environment()
@@ -142,7 +142,7 @@ def test_the_process_wins_over_the_suites_variables_which_stay_in_the_session(va
 def test_user_code_finds_them_in_the_process_that_is_ours_until_its_session_closes(variables):
     before = dict(os.environ)
     with Session(owns_process=True, stdout="keep"):
-        share_environment({"SESSION_B": "0"})
+        learn({"SESSION_B": "0"})
         with Session(environment={"SESSION_A": "1", "SESSION_B": "2"}):
             assert [os.environ[f"SESSION_{key}"] for key in "AB"] == ["of the process", "2"]
             assert environment()["SESSION_B"] == "2"

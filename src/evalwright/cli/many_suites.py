@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import any_chosen
+from evalwright.session import Session
 
 __all__ = ["run_each", "runnable"]
 
@@ -29,17 +29,14 @@ def runnable(files: Sequence[Path], load: Callable[[Path], Suite], options: RunO
     """The suites in which a case is chosen. Raises InputError with the mistakes of all, or when there is none."""
     problems: list[Problem] = []
     chosen = []
-    before = dict(os.environ)
     for file in files:
         try:
-            suite = load(file)
-            if suite.variants and any_chosen(suite, options):
-                chosen.append(file)
+            with Session(stdout="keep"):  # the variables of one suite's `.env` never reach another
+                suite = load(file)
+                if suite.variants and any_chosen(suite, options):
+                    chosen.append(file)
         except InputError as error:
             problems += error.problems or [Problem(str(file), error.headline)]
-        finally:  # a suite's own process inherits nothing from the `.env` of another
-            os.environ.clear()
-            os.environ.update(before)
     if problems:
         raise InputError(problems)
     if not chosen:

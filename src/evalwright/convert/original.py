@@ -76,7 +76,7 @@ def read_original(source: Path, dialect: str | None, options: Mapping[str, Any])
     except InputError as error:
         problems = [Problem(p.file, shown(p.message), p.line, p.key) for p in error.problems]
         raise InputError(problems, shown(error.headline)) from error
-    brought = sorted(references.keys() & (set(os.environ) - before))
+    brought = sorted(references.keys() & (suite.environment.keys() - before))
     return Original(suite, references, brought, sorted(having) if suite.dialect == "evalh" else [])
 
 

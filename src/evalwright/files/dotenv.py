@@ -1,27 +1,20 @@
-"""`.env` files: variables for the environment, which wins over them."""
+"""`.env` files: variables of a suite, which those of the process win over."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["load_dotenv", "nearest_dotenv"]
+__all__ = ["nearest_dotenv", "read_dotenv"]
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
-_OF_FILES: dict[str, str] = {}
-"""What such files have put into the environment: those of other folders may say something else."""
 
 
-def load_dotenv(folders: Sequence[Path]) -> dict[str, str]:
-    """The variables of the `.env` files in folders, the first one wins, beside the environment, which wins over all.
-
-    They are put into the environment, too: commands inherit them, and a resumed run finds its keys. Raises InputError
-    for a file that cannot be read.
-    """
+def read_dotenv(folders: Sequence[Path]) -> dict[str, str]:
+    """The variables of the `.env` files in folders, the first of which wins. Raises InputError if one is unreadable."""
     found: dict[str, str] = {}
     for folder in reversed(folders):
         path = folder / ".env"
@@ -30,10 +23,7 @@ def load_dotenv(folders: Sequence[Path]) -> dict[str, str]:
                 match = _LINE.match(line)
                 if match and not line.lstrip().startswith("#"):
                     found[match[1]] = _unquoted(match[2])
-    real = {name: value for name, value in os.environ.items() if _OF_FILES.get(name) != value}
-    _OF_FILES.update(found)
-    os.environ.update({**found, **real})
-    return {**found, **real}
+    return found
 
 
 def _lines(path: Path) -> list[str]:

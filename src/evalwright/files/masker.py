@@ -18,7 +18,7 @@ from urllib.parse import quote, quote_plus
 
 from evalwright.files.credentials import in_address, is_credential
 
-__all__ = ["MASKED", "Masker", "expand", "is_secret", "looks_secret"]
+__all__ = ["MASKED", "Masker", "expand", "is_secret", "looks_secret", "secrets_in"]
 
 MASKED = "***MASKED***"
 
@@ -51,6 +51,11 @@ def is_secret(name: str, value: str) -> bool:
     return named or any(in_address(value))
 
 
+def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of an environment that hold secrets."""
+    return {name: value for name, value in environ.items() if is_secret(name, value)}
+
+
 class Masker:
     """Replaces secrets by `***MASKED***`.
 
@@ -69,8 +74,12 @@ class Masker:
     @classmethod
     def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
         """The given secrets, and the variables of an environment that look secret."""
-        found = {name: value for name, value in environ.items() if is_secret(name, value)}
-        return cls({**found, **secrets})
+        return cls({**secrets_in(environ), **secrets})
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """What is masked, by name: `expand` with it takes `placeholders` back."""
+        return self._named
 
     def keeping(self, words: Iterable[str]) -> Masker:
         """The same secrets, with more whole strings that are left alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
+from collections.abc import Mapping
 
 from evalwright.errors import InputError
 
@@ -14,9 +14,9 @@ class SettingError(InputError, ValueError):
     """An environment variable that should hold a positive number and does not; the message names it."""
 
 
-def positive_number(variable: str, default: float) -> float:
+def positive_number(environment: Mapping[str, str], variable: str, default: float) -> float:
     """The number in an environment variable, or `default` if it is unset or blank. Raises SettingError."""
-    text = os.environ.get(variable)
+    text = environment.get(variable)
     if text is None or not text.strip():
         return default
     try:

@@ -20,6 +20,7 @@ from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, TraceError
+from evalwright.session import environment
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import build_target
 
@@ -96,6 +97,7 @@ class _Worker:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.STDOUT,
                 pass_fds=[theirs.fileno()],
+                env=dict(environment()),
                 start_new_session=True,
             )
         reader, writer = await asyncio.open_connection(sock=ours, limit=_LARGEST_ANSWER)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.re_evaluate import CaseOf
 
-__all__ = ["case_finder", "plan_of_run", "runnable", "with_evaluators"]
+__all__ = ["Runnable", "case_finder", "plan_of_run", "runnable", "with_evaluators"]
 
 
 def plan_of_run(reader: RunReader) -> Plan:
@@ -78,8 +78,16 @@ class _ResultMark(msgspec.Struct, gc=False):
     evaluator_type: str = ""
 
 
-def runnable(reader: RunReader) -> tuple[Plan, dict[str, str]]:
-    """The plan of a run that is to go on, and the secrets in it that the environment does not hold.
+class Runnable(NamedTuple):
+    """A run that can go on, and what only the files of its suite hold."""
+
+    plan: Plan
+    secrets: Mapping[str, str] = {}
+    environment: Mapping[str, str] = {}
+
+
+def runnable(reader: RunReader) -> Runnable:
+    """The plan of a run that is to go on, with secrets from the files of its suite if the environment lacks them.
 
     Raises InputError when there is no plan, or when a secret is not at hand.
     """
@@ -89,7 +97,7 @@ def runnable(reader: RunReader) -> tuple[Plan, dict[str, str]]:
     owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]
     lacking = [(owner, name) for owner, config in owners for name in reader.unresolved if _stands_in(name, config)]
     if not lacking:
-        return plan, {}
+        return Runnable(plan)
     authored = _as_authored(plan)
     if authored is not None:
         return authored
@@ -104,7 +112,7 @@ def _stands_in(name: str, config: Mapping[str, Any]) -> bool:
     return f"${{{name}}}" in msgspec.json.encode(config).decode()
 
 
-def _as_authored(plan: Plan) -> tuple[Plan, dict[str, str]] | None:
+def _as_authored(plan: Plan) -> Runnable | None:
     """The plan with the secrets that its suite file holds literally, if that file is still the same."""
     from evalwright.run.plan import config_hash
 
@@ -118,7 +126,8 @@ def _as_authored(plan: Plan) -> tuple[Plan, dict[str, str]] | None:
         else msgspec.structs.replace(v, config=authored.get(v.name, v.config))
         for v in plan.variants
     ]
-    return msgspec.structs.replace(plan, variants=variants, mirrors=suite.mirrors), suite.secrets
+    plan = msgspec.structs.replace(plan, variants=variants, mirrors=suite.mirrors)
+    return Runnable(plan, suite.secrets, suite.environment)
 
 
 def case_finder(run: RunWriter, plan: Plan) -> CaseOf:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.history import History
     from evalwright.run.loop import Job, Watch
+    from evalwright.run.origin import Runnable
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = ["Outcome", "RunOptions", "open_run", "re_evaluate", "resume", "retry", "run_suite", "run_suite_here"]
@@ -56,13 +57,13 @@ async def run_suite_here(suite: Suite, options: RunOptions | None = None, watch:
 
 def resume(run_dir: Path, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is."""
-    with _opened_for_work(run_dir) as (address, writer, plan, history):
-        cells = range(len(history.traced))
+    with _opened_for_work(run_dir) as (address, writer, run, history):
+        plan, cells = run.plan, range(len(history.traced))
         finished = sum(map(history.finished, cells))
         if finished == len(cells):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
         note = f"{finished} of {len(cells)} cells were finished already"
-        return _gone_on(address, writer, plan, history, frozenset(), models, watch, note)
+        return _gone_on(address, writer, run, history, frozenset(), models, watch, note)
 
 
 def retry(
@@ -73,8 +74,8 @@ def retry(
     models: ModelChoices | None = None,
 ) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
-    with _opened_for_work(run_dir) as (address, writer, plan, history):
-        cells = range(len(history.traced))
+    with _opened_for_work(run_dir) as (address, writer, run, history):
+        plan, cells = run.plan, range(len(history.traced))
         again = frozenset(
             n
             for n in cells
@@ -83,7 +84,7 @@ def retry(
         if not again and all(map(history.finished, cells)):
             return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
         note = f"{len(again)} finished cells were run again"
-        return _gone_on(address, writer, plan, history, again, models, watch, note)
+        return _gone_on(address, writer, run, history, again, models, watch, note)
 
 
 def re_evaluate(
@@ -166,23 +167,23 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
 
 
 @contextmanager
-def _opened_for_work(run_dir: Path) -> Iterator[tuple[Path, RunWriter, Plan, History]]:
+def _opened_for_work(run_dir: Path) -> Iterator[tuple[Path, RunWriter, Runnable, History]]:
     from evalwright.run.grid import Grid
     from evalwright.run.history import history_of
     from evalwright.run.origin import runnable
 
     place = find_run(run_dir)
     with closing(place.store.read(place.run_id)) as reader:
-        plan, secrets = runnable(reader)
-    place = find_run(run_dir, secrets)
+        run = runnable(reader)
+    place = find_run(run_dir, run.secrets)
     with closing(place.store.open(place.run_id)) as writer:
-        yield place.address, writer, plan, history_of(writer, Grid(plan))
+        yield place.address, writer, run, history_of(writer, Grid(run.plan))
 
 
 def _gone_on(
     address: Path,
     writer: RunWriter,
-    plan: Plan,
+    run: Runnable,
     history: History,
     again: frozenset[int],
     models: ModelChoices | None,
@@ -192,7 +193,8 @@ def _gone_on(
     from evalwright.run.loop import Job, work
     from evalwright.run.missing_keys import must_have_keys
 
-    with Session(models=models_of(plan, models, Masker.of({}, os.environ))):
+    plan = run.plan
+    with Session(models=models_of(plan, models, Masker.of(run.secrets, os.environ)), environment=run.environment):
         must_have_keys(plan, writer, models)
         mirrors = mirroring_of(plan)
         job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again)

@@ -18,7 +18,7 @@ from evalwright.session.process import ExitRefused, Process
 if TYPE_CHECKING:
     from evalwright.model.chat import Models
 
-__all__ = ["ExitRefused", "Session", "environment", "session", "share_environment"]
+__all__ = ["ExitRefused", "Session", "environment", "learn", "session"]
 
 
 class Session:
@@ -63,8 +63,7 @@ class Session:
         self._is_open = True
         _process.opened(self)
         _current.set(self)
-        if self.owns_process:
-            _process.share(self, self._variables or {})
+        self.learn({})
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -95,6 +94,12 @@ class Session:
     def environment(self) -> dict[str, str]:
         """The variables of the process over those of the suite's `.env` files; a copy."""
         return {**(self._variables or {}), **_process.environment()}
+
+    def learn(self, variables: Mapping[str, str]) -> None:
+        """More variables of the suite, beneath those that are known; in `os.environ`, too, if the process is ours."""
+        self._variables = {**variables, **(self._variables or {})}
+        if self.owns_process:
+            _process.share(self, self._variables)
 
     def import_paths(self, folders: Sequence[str]) -> None:
         """Put folders at the front of the import path, the first one first, without repeating any."""
@@ -133,8 +138,12 @@ def environment() -> Mapping[str, str]:
     return os.environ if found is None else found.environment
 
 
-def share_environment(variables: Mapping[str, str]) -> None:
-    """Let user code that is loaded now find a suite's variables in `os.environ`, if the session owns the process."""
+def learn(variables: Mapping[str, str]) -> bool:
+    """Let the current session know of a suite's variables; False outside of any.
+
+    User code that is loaded after that finds them in `os.environ`, if the session owns the process.
+    """
     found = _innermost()
-    if found is not None and found.owns_process:
-        _process.share(found, variables)
+    if found is not None:
+        found.learn(variables)
+    return found is not None

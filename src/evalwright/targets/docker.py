@@ -11,6 +11,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
+from evalwright.session import environment
 from evalwright.targets.served import Served, ServedConfig
 from evalwright.workspaces.docker import docker
 
@@ -57,16 +58,16 @@ class _Container:
     async def start(self, port: int) -> None:
         await docker("version", "--format", "{{.Server.Version}}")
         self._started = True
-        words = self._words(port)
-        environment = {**self._config.env, **os.environ}
-        await docker("run", *words, env=environment, patience=_PULLING)
+        known = environment()
+        words = self._words(port, known)
+        await docker("run", *words, env={**self._config.env, **known}, patience=_PULLING)
 
-    def _words(self, port: int) -> Sequence[str]:
+    def _words(self, port: int, known: Mapping[str, str]) -> Sequence[str]:
         config = self._config
         publish = f"127.0.0.1:{port}:{config.container_port or port}"
         words = ["--detach", "--name", self._name, "--label", "evalwright", "--publish", publish]
         for name, value in config.env.items():
-            words += ["--env", _assigned(name, value, os.environ)]
+            words += ["--env", _assigned(name, value, known)]
         for volume in config.volumes:
             words += ["--volume", volume]
         return [*words, "--", config.image]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.plan import Variant
 from evalwright.processes import Finished, run_command
+from evalwright.session import environment
 from evalwright.targets.served import Served, ServedConfig, with_port
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.git import check_out, commit_of
@@ -63,8 +63,8 @@ class _Branch:
         place = self._folder.path / "service"
         await self._threads.call(check_out, self._repo, self._commit, place)
         command = [with_port(word, port) for word in self._command]
-        environment = {**os.environ, "PORT": str(port)}
-        running = run_command(command, env=environment, cwd=str(place), output_limit=_KEPT, tied=True)
+        variables = {**environment(), "PORT": str(port)}
+        running = run_command(command, env=variables, cwd=str(place), output_limit=_KEPT, tied=True)
         self._running = asyncio.create_task(running)
 
     async def ended(self) -> str | None:

@@ -1,7 +1,6 @@
 """AgentEvals files run as they are: cases, targets, evaluators, judges, verdicts."""
 
 import json
-import os
 import sys
 
 import pytest
@@ -13,6 +12,8 @@ from evalwright.model.trace import Trace
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
 from evalwright.run.start import open_run, re_evaluate, run_suite
+
+pytestmark = pytest.mark.usefixtures("untouched_environment")
 
 EVAL = """\
 name: shop
@@ -31,15 +32,6 @@ targets:
   - {name: default, provider: mock, response: '{"name": "Alice"}'}
   - {name: other, provider: mock, responses: [{pattern: Bob, response: hi Bob}], response: '{"name": "Bob"}'}
 """
-
-
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """What `.env` files put into the environment does not outlive the test."""
-    kept = dict(os.environ)
-    yield
-    for name in os.environ.keys() - kept.keys():
-        del os.environ[name]
 
 
 @pytest.fixture

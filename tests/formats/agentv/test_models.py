@@ -101,25 +101,27 @@ def test_a_key_in_the_file_is_used_and_never_stored(run, tmp_path, monkeypatch):
 
 
 def keys_by_target(folder, *targets):
-    """The keys that targets' models are asked with, by target, once an EVAL.yaml beside these is read."""
+    """The keys that targets' models are asked with, and their variables, by target, of an EVAL.yaml beside these."""
     listed = [{"provider": "openai", "model": "m", **target} for target in targets]
     folder.mkdir()
     case = {"id": "a", "expected_outcome": "x", "input": "y", "execution": {"evaluators": [CHECK]}}
     (folder / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": [case]}))
     (folder / "targets.yaml").write_text(json.dumps({"targets": listed}))
-    (variant,) = load_suite(folder / "EVAL.yaml", "agentv").variants
-    return {name: target["api_key_env"] for name, target in variant.config["targets"].items()}
+    suite = load_suite(folder / "EVAL.yaml", "agentv")
+    targets = suite.variants[0].config["targets"]
+    known = {**suite.environment, **os.environ}
+    return {name: (target["api_key_env"], known[target["api_key_env"]]) for name, target in targets.items()}
 
 
 def test_keys_in_files_overwrite_no_other(tmp_path, monkeypatch):
     monkeypatch.setattr("os.environ", {**os.environ, "OPENAI_API_KEY": "of-the-environment"})
-    named = ("default", "openai", "o-1", "o.1")
+    before, named = dict(os.environ), ("default", "openai", "o-1", "o.1")
     one = keys_by_target(tmp_path / "one", *({"name": n, "api_key": f"k3y of {n}"} for n in named))
     two = keys_by_target(tmp_path / "two", {"name": "default", "api_key": "k3y of two"})
-    again = keys_by_target(tmp_path / "three", {"name": "default", "api_key": "k3y of default"})
-    assert [os.environ[one[n]] for n in named] == [f"k3y of {n}" for n in named]
-    assert (os.environ[two["default"]], os.environ["OPENAI_API_KEY"]) == ("k3y of two", "of-the-environment")
-    assert again["default"] == one["default"]
+    assert [one[n][1] for n in named] == [f"k3y of {n}" for n in named]
+    assert len({variable for variable, _ in one.values()}) == len(named)
+    assert two["default"][1] == "k3y of two"
+    assert os.environ == before
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What a repository says for its AgentEvals files: targets, `.env` files, `.agentv/config.yaml`; warnings."""
 
 import json
-import os
 
 import pytest
 
@@ -11,21 +10,14 @@ from evalwright.formats.loading import load_suite
 from evalwright.model.trace import Trace
 from evalwright.run.start import open_run, run_suite
 
+pytestmark = pytest.mark.usefixtures("untouched_environment")
+
 CHECK = {"name": "l", "type": "latency", "threshold": 60000}
 MOCK = """\
 targets:
   - {name: default, provider: mock, response: here}
   - {name: other, provider: mock, response: there}
 """
-
-
-@pytest.fixture(autouse=True)
-def environment():
-    """What `.env` files put into the environment does not outlive the test."""
-    kept = dict(os.environ)
-    yield
-    for name in os.environ.keys() - kept.keys():
-        del os.environ[name]
 
 
 @pytest.fixture

@@ -32,10 +32,11 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
     import asyncio
 
     from evalwright.cli.screen import say
-    from evalwright.files.dotenv import load_dotenv, nearest_dotenv
+    from evalwright.files.dotenv import nearest_dotenv, read_dotenv
     from evalwright.formats.pixie.trace_files import record
+    from evalwright.session import learn
 
-    load_dotenv(nearest_dotenv(Path.cwd()))
+    learn(read_dotenv(nearest_dotenv(Path.cwd())))
     try:
         raised = asyncio.run(record(runnable, _object_in(arguments), output))
     except (OSError, ValueError) as error:

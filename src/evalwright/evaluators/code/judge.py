@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -20,6 +19,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.processes import OUTPUT_LIMIT, run_command
+from evalwright.session import environment
 
 __all__ = ["CodeJudge", "Reply", "asked", "script_of", "trace_summary"]
 
@@ -72,12 +72,12 @@ def script_of(script: Sequence[str] | str) -> list[str]:
     return ["sh", "-lc", script] if isinstance(script, str) else list(script)
 
 
-async def asked(command: Sequence[str], cwd: str, document: Mapping[str, Any], environment: Mapping[str, str]) -> Reply:
+async def asked(command: Sequence[str], cwd: str, document: Mapping[str, Any], extra: Mapping[str, str]) -> Reply:
     """The program's reply. Raises EvaluatorError when it cannot be started or ends with another code than 0."""
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     try:
         finished = await run_command(
-            command, env={**os.environ, **environment}, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT
+            command, env={**environment(), **extra}, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT
         )
     except OSError as error:
         raise EvaluatorError(f"{command[0]!r} cannot be started: {error.strerror or error}", "not_started") from None

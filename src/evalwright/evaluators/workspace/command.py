@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import os
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.processes import Finished, run_command
+from evalwright.session import environment
 
 __all__ = ["CommandCheck"]
 
@@ -55,7 +55,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
         async with self._folder(artifact, detail) as folder:
             try:
                 async with asyncio.timeout(self.timeout_seconds):
-                    finished = await run_command(self.cmd, env=dict(os.environ), cwd=str(folder), output_limit=_SHOWN)
+                    finished = await run_command(self.cmd, env=environment(), cwd=str(folder), output_limit=_SHOWN)
             except TimeoutError:
                 message = f"{self.cmd[0]!r} did not end within {self.timeout_seconds:g} seconds"
                 raise EvaluatorError(message, "timeout", detail) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import shlex
 import tempfile
@@ -16,6 +15,7 @@ from evalwright.errors import TargetError
 from evalwright.formats.agentv.exchange import Asked, Said, read_said, said_of
 from evalwright.formats.agentv.health import Health, refused
 from evalwright.processes import Finished, run_command
+from evalwright.session import environment
 
 __all__ = ["Command"]
 
@@ -88,7 +88,7 @@ class Command:
         command, stdin = self._words(values, files)
         try:
             async with asyncio.timeout(self._timeout):
-                finished = await run_command(command, env=dict(os.environ), cwd=self._cwd, stdin=stdin.encode())
+                finished = await run_command(command, env=environment(), cwd=self._cwd, stdin=stdin.encode())
         except TimeoutError:
             raise TargetError(f"timed out after {self._timeout:g} seconds", "timeout") from None
         except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from urllib.request import Request, urlopen
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.processes import run_command
+from evalwright.session import environment
 
 __all__ = ["Health", "refused"]
 
@@ -61,7 +61,7 @@ class Health:
                 if self._kind == "http":
                     await asyncio.to_thread(_reached, self._what, self._limit)
                     return
-                finished = await run_command(["sh", "-c", self._what], env=dict(os.environ), cwd=self._cwd, stdin=b"")
+                finished = await run_command(["sh", "-c", self._what], env=environment(), cwd=self._cwd, stdin=b"")
         except TimeoutError:
             raise TargetError(f"the healthcheck took longer than {self._limit:g}s", "unhealthy") from None
         except OSError as error:  # also what urllib raises

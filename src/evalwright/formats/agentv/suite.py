@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.dotenv import load_dotenv
+from evalwright.files.dotenv import read_dotenv
+from evalwright.files.masker import secrets_in
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
@@ -20,6 +20,7 @@ from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.targets_file import Targets, targets_file
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
+from evalwright.session import environment, learn
 
 __all__ = ["TIMEOUT", "load"]
 
@@ -50,15 +51,19 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     """The suite in an EVAL.yaml, or in JSON Lines with a sidecar. Raises InputError."""
     given = _Options(**options)
     files = Files(path.resolve().parent)
-    environment = {**load_dotenv(files.roots), **variables}
+    values = read_dotenv(files.roots)
+    known_here = {**values, **environment()}
+    resolving = {**known_here, **variables}
+    secrets = secrets_in({name: known_here[name] for name in values})
     place = _schema(path) or _place(path)
     if place in ("targets", "config"):
-        return _beside(path, place, environment)
+        return _beside(path, place, resolving)
     file = read_file(path)
     folder = str(path.resolve().parent)
-    known, missing = _targets(given.targets, files, environment)
+    known, missing = _targets(given.targets, files, resolving)
     if known is not None:
-        os.environ.update(known.keys)  # where models look for theirs
+        values = {**values, **known.keys}  # where models look for theirs
+    learn(values)
     chosen = given.target or file.default_target or files.config.target or "default"
     if known is not None:
         known.chosen(chosen)
@@ -95,7 +100,8 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         document=file.document,
         target_chosen=True,
         metadata=file.metadata,
-        secrets={} if known is None else known.secrets,
+        environment=values,
+        secrets={**secrets, **({} if known is None else known.secrets)},
         warnings=[*files.config.warnings, *_warnings(known), *file.warnings(), *cases.warnings],
     )
 

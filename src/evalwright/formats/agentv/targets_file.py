@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain, count
@@ -115,10 +114,10 @@ class _Reading:
             self.problems += [self._problem(i, key, message) for key, message in wrong]
 
     def _variable(self, name: str, key: str) -> str:
-        """The variable for a target's key: one that holds nothing else, here, in another file or in the environment."""
+        """The variable for a target's key: one that holds nothing else, here or in the environment."""
         plain = _NO_WORD.sub("_", name).upper()
         names = chain([f"{plain}_API_KEY"], (f"{plain}_{number}_API_KEY" for number in count(2)))
-        return next(n for n in names if {self.keys.get(n), os.environ.get(n)} <= {None, "", key})
+        return next(n for n in names if {self.keys.get(n), self._environment.get(n)} <= {None, key})
 
     def _problem(self, i: int, key: str, message: str) -> Problem:
         line = self._document.line(("targets", i, *steps_of(key)))

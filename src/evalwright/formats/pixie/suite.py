@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.dotenv import load_dotenv, nearest_dotenv
+from evalwright.files.dotenv import nearest_dotenv, read_dotenv
+from evalwright.files.masker import secrets_in
 from evalwright.files.settings import positive_number
 from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.datasets import Dataset, read_dataset
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
+from evalwright.session import environment, learn
 
 __all__ = ["datasets_in", "load"]
 
@@ -22,8 +24,8 @@ _TIMEOUT = 600.0
 
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust_pickled_types: bool = False) -> Suite:
     """The suite of one dataset, or of every dataset in a folder. Raises InputError with every problem."""
-    if to_run:
-        load_dotenv(nearest_dotenv(Path.cwd()))
+    values = read_dotenv(nearest_dotenv(Path.cwd())) if to_run else {}
+    learn(values)  # before the application is imported
     files = datasets_in(path) if path.is_dir() else [path]
     if not files:
         raise InputError(Problem(str(path), "No dataset files found."))
@@ -36,7 +38,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust
             problems += error.problems
     if problems:
         raise InputError(problems, f"Invalid dataset {path}")
-    return _suite(path, datasets, trust_pickled_types)
+    return _suite(path, datasets, values, trust_pickled_types)
 
 
 def datasets_in(folder: Path) -> list[Path]:
@@ -58,11 +60,11 @@ def datasets_in(folder: Path) -> list[Path]:
     return found
 
 
-def _concurrency() -> int:
-    return max(1, int(positive_number("PIXIE_RUNNABLE_CONCURRENCY", _CONCURRENT)))
+def _concurrency(known: Mapping[str, str]) -> int:
+    return max(1, int(positive_number(known, "PIXIE_RUNNABLE_CONCURRENCY", _CONCURRENT)))
 
 
-def _suite(path: Path, datasets: list[Dataset], trusted: bool) -> Suite:
+def _suite(path: Path, datasets: list[Dataset], values: dict[str, str], trusted: bool) -> Suite:
     folders = list(dict.fromkeys(folder for dataset in datasets for folder in dataset.folders))
     runnables = {dataset.key: dataset.runnable for dataset in datasets if dataset.runnable is not None}
     several = len(datasets) > 1
@@ -71,6 +73,7 @@ def _suite(path: Path, datasets: list[Dataset], trusted: bool) -> Suite:
         for dataset in datasets
         for case in dataset.cases
     ]
+    known = {**values, **environment()}
     config: dict[str, Any] = {"runnables": runnables, "folders": folders}
     if trusted:
         config["trust_pickled_types"] = True
@@ -83,7 +86,9 @@ def _suite(path: Path, datasets: list[Dataset], trusted: bool) -> Suite:
         evaluators=[],
         evaluators_by_case=True,
         pass_criteria=PassCriteria(errored_evaluators="error"),
-        run=RunSettings(max_concurrency=_concurrency(), evaluator_timeout_seconds=_TIMEOUT),
+        run=RunSettings(max_concurrency=_concurrency(known), evaluator_timeout_seconds=_TIMEOUT),
+        environment=values,
+        secrets=secrets_in({name: known[name] for name in values}),
         warnings=[
             *(warning for dataset in datasets for warning in dataset.warnings),
             *(object_ for dataset in datasets if not trusted for object_ in dataset.objects),

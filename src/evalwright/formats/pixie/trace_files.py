@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -21,6 +20,7 @@ from evalwright.files.masker import Masker
 from evalwright.formats.pixie.surface.trace_store import LineFile
 from evalwright.formats.pixie.target import Application
 from evalwright.formats.pixie.user_code import runnable_at
+from evalwright.session import environment
 from evalwright.targets.threads import Threads
 
 __all__ = ["entry_of", "log_into", "record", "save_entry"]
@@ -73,7 +73,7 @@ async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseExc
         threads.close()
     records = [{"type": "kwargs", "value": arguments}, *(line for _, line in sorted(seen, key=lambda one: one[0]))]
     _check_names(records)
-    mask = Masker.of({}, os.environ).mask_text
+    mask = Masker.of({}, environment()).mask_text
     output.parent.mkdir(parents=True, exist_ok=True)
     replace_file(output, "".join(mask(json.dumps(line)) + "\n" for line in records).encode())
     return raised

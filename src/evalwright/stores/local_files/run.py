@@ -225,7 +225,8 @@ class LocalWriter(LocalReader):
         self._lock = lock
         self._files: list[AppendFile] = []
         try:
-            super().__init__(folder, environ)
+            # what is masked here can be read back here, also a secret that only a file of the suite holds
+            super().__init__(folder, {**environ, **masker.secrets})
             if self.plan is not None:
                 masker = masker.keeping(reserved_words(self.plan))
             self._masker = masker

@@ -160,7 +160,8 @@ class TableWriter(TableReader):
 
     def __init__(self, tables: RunTables, masker: Masker, environ: Mapping[str, str] = os.environ) -> None:
         try:
-            super().__init__(tables, environ)
+            # what is masked here can be read back here, also a secret that only a file of the suite holds
+            super().__init__(tables, {**environ, **masker.secrets})
         except BaseException:
             tables.close()
             raise

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalwright.files.dotenv import load_dotenv, nearest_dotenv
+from evalwright.files.dotenv import nearest_dotenv, read_dotenv
 from evalwright.files.settings import SettingError, positive_number
+from evalwright.session import environment, learn
 
 __all__ = ["PixieConfig", "RateLimitConfig", "SettingError", "get_config"]
 
@@ -39,17 +41,25 @@ class PixieConfig:
 
 
 def get_config() -> PixieConfig:
-    """The settings of this moment, of the nearest `.env` too. Raises SettingError."""
-    load_dotenv(nearest_dotenv(Path.cwd()))
-    root = os.environ.get("PIXIE_ROOT") or "pixie_qa"
+    """The settings of this moment, of the nearest `.env` too. Raises SettingError.
+
+    As the original's, it puts the variables of that file into the environment of the program that calls it; within a
+    run they stay in its session.
+    """
+    values = read_dotenv(nearest_dotenv(Path.cwd()))
+    if not learn(values):
+        for name, value in values.items():
+            os.environ.setdefault(name, value)
+    known = environment()
+    root = known.get("PIXIE_ROOT") or "pixie_qa"
     return PixieConfig(
         root=root,
-        dataset_dir=os.environ.get("PIXIE_DATASET_DIR") or str(Path(root) / "datasets"),
-        rate_limits=_rate_limits(),
-        runnable_concurrency=max(1, int(positive_number("PIXIE_RUNNABLE_CONCURRENCY", 4))),
-        analyze_model=os.environ.get("PIXIE_ANALYZE_MODEL") or "gpt-4o-mini",
-        tracing_enabled=_is_on(os.environ.get("PIXIE_TRACING", "")),
-        trace_output=os.environ.get("PIXIE_TRACE_OUTPUT") or None,
+        dataset_dir=known.get("PIXIE_DATASET_DIR") or str(Path(root) / "datasets"),
+        rate_limits=_rate_limits(known),
+        runnable_concurrency=max(1, int(positive_number(known, "PIXIE_RUNNABLE_CONCURRENCY", 4))),
+        analyze_model=known.get("PIXIE_ANALYZE_MODEL") or "gpt-4o-mini",
+        tracing_enabled=_is_on(known.get("PIXIE_TRACING", "")),
+        trace_output=known.get("PIXIE_TRACE_OUTPUT") or None,
     )
 
 
@@ -57,12 +67,12 @@ def _is_on(said: str) -> bool:
     return said.strip().lower() in _TRUE
 
 
-def _rate_limits() -> RateLimitConfig | None:
-    said = os.environ.get("PIXIE_RATE_LIMIT_ENABLED")
+def _rate_limits(known: Mapping[str, str]) -> RateLimitConfig | None:
+    said = known.get("PIXIE_RATE_LIMIT_ENABLED")
     if said is not None and not _is_on(said):
         return None
-    if said is None and not any(f"PIXIE_RATE_LIMIT_{key.upper()}" in os.environ for key in _LIMITS):
+    if said is None and not any(f"PIXIE_RATE_LIMIT_{key.upper()}" in known for key in _LIMITS):
         return None
     return RateLimitConfig(
-        **{key: positive_number(f"PIXIE_RATE_LIMIT_{key.upper()}", value) for key, value in _LIMITS.items()}
+        **{key: positive_number(known, f"PIXIE_RATE_LIMIT_{key.upper()}", value) for key, value in _LIMITS.items()}
     )

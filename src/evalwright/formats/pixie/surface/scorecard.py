@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from evalwright.formats.pixie.observer import PASSES
 from evalwright.formats.pixie.surface.config import get_config
 from evalwright.formats.pixie.surface.evaluation import Evaluation, could_not_judge
 from evalwright.reports.text import harmless
+from evalwright.session import environment
 
 __all__ = ["DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard"]
 
@@ -148,7 +148,7 @@ def save_dataset_scorecard(scorecard: DatasetScorecard, command_args: str) -> st
     name = re.sub(r"-+", "-", re.sub(r"[^\w-]", "-", scorecard.dataset_name).strip("-"))[:_LONGEST_NAME]
     stamp = f"{scorecard.timestamp:%Y%m%d-%H%M%S}"
     path = _free(folder, f"{stamp}-{name}" if name else stamp)
-    page = Masker.of({}, os.environ).mask_text(generate_dataset_scorecard_html(scorecard, command_args))
+    page = Masker.of({}, environment()).mask_text(generate_dataset_scorecard_html(scorecard, command_args))
     replace_file(path, page.encode())
     return str(path)
 

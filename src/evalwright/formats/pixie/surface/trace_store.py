@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 from dataclasses import asdict
 from datetime import datetime
@@ -16,6 +15,7 @@ from evalwright.capture.spans import LLMSpan
 from evalwright.capture.values import stored
 from evalwright.files.masker import Masker
 from evalwright.formats.pixie.surface.config import get_config
+from evalwright.session import environment
 
 if TYPE_CHECKING:
     from evalwright.formats.pixie.surface.evaluable import Evaluable
@@ -33,7 +33,7 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        self._masker = Masker.of({}, os.environ)
+        self._masker = Masker.of({}, environment())
 
     def append(self, record: dict[str, Any]) -> None:
         """Write one line."""
