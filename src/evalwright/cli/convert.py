@@ -7,27 +7,24 @@ from typing import Any
 
 import click
 
-from evalwright.cli.options import dialect, format_options, suite_argument
+from evalwright.cli.options import SuiteCommand, dialect, suite_argument
 
 __all__ = ["command"]
 
 _FORMATS = ("native", "agentv", "letta", "northstar", "pixie")
 
 
-@click.command("convert", short_help="Write a suite anew in another format.")
+@click.command("convert", cls=SuiteCommand, short_help="Write a suite anew in another format.")
 @suite_argument()
 @click.option("--to", type=click.Choice(_FORMATS), help="The format to write; native unless PATH is of agentv.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="PATH", help="The new file, or the folder for several.")
 @click.option("--allow-loss", is_flag=True, help="Write it even if it does not say all that PATH says.")
-@click.option("--target", metavar="TARGET", help="agentv and letta: what is to be evaluated.")
 @dialect
-@format_options
 def command(
     path: Path,
     to: str | None,
     out: Path | None,
     allow_loss: bool,
-    target: str | None,
     dialect: str | None,
     **of_format: Any,
 ) -> int:
@@ -41,7 +38,7 @@ def command(
     from evalwright.convert.conversion import convert
     from evalwright.reports.text import harmless
 
-    done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options={"target": target, **of_format})
+    done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options=of_format)
     tell(f"lost: {loss}" for loss in done.losses)
     tell(f"left out: {key}" for key in done.left_out)
     tell(f"note: {note}" for note in done.notes)

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from evalwright.errors import InputError
+from evalwright.model.format import Option
+from evalwright.registry import formats, package_of
+
 __all__ = [
+    "SuiteCommand",
     "as_json",
     "dialect",
-    "format_options",
     "model_options",
     "quiet",
     "run_argument",
     "suite_argument",
     "suites_argument",
+    "written_by",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,17 +47,7 @@ def model_options(command: F) -> F:
     def wrapped(*arguments: Any, **given: Any) -> Any:
         from evalwright.llm.choices import ModelChoices
 
-        names = (
-            "budget_usd",
-            "allow_unpriced",
-            "requests_per_minute",
-            "cache",
-            "no_cache",
-            "record",
-            "replay",
-            "no_network",
-        )
-        models = ModelChoices(**{name: given.pop(name) for name in names})
+        models = ModelChoices(**{name: given.pop(name) for name in _MODEL_NAMES})
         if models != ModelChoices():
             models.check()
         return command(*arguments, **given, models=models)
@@ -63,6 +58,9 @@ def model_options(command: F) -> F:
     return decorated  # type: ignore[return-value]
 
 
+_MODEL_NAMES = (
+    "budget_usd", "allow_unpriced", "requests_per_minute", "cache", "no_cache", "record", "replay", "no_network",
+)  # fmt: skip
 _MODEL_OPTIONS = (
     click.option("--budget", "budget_usd", type=click.FloatRange(min=0), metavar="USD", help="A cap for model calls."),
     click.option("--allow-unpriced", is_flag=True, help="With --budget: ask models without a price too."),
@@ -75,46 +73,83 @@ _MODEL_OPTIONS = (
 )
 
 
-def format_options(command: F) -> F:
-    """Options that only some formats have; a suite of another format refuses them."""
-    for option in reversed(_FORMAT_OPTIONS):
-        command = option(command)
-    return command
+class SuiteCommand(click.Command):
+    """A command that reads suites: it has the options of every format, each format's under a heading of its own.
+
+    They are keyword arguments of the function by their `Option.keyword`, all of them whether given or not; which of
+    them a suite's format has is checked where it is loaded. Raises InputError for a plug-in whose option has another
+    type than the same one elsewhere.
+    """
+
+    def __init__(self, name: str, params: list[click.Parameter], **settings: Any) -> None:
+        self._own, self._of_formats = params, {one.title: list(map(_clicked, one.options)) for one in formats()}
+        super().__init__(name, params=[*params, *_added(params)], **settings)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """General options, those of models, and then those of each format."""
+        own = [param for param in self._own if isinstance(param, click.Option)]
+        sections = {"Options": [option for option in own if option.name not in _MODEL_NAMES]}
+        sections["Options"] += filter(None, [self.get_help_option(ctx)])
+        sections["Model options"] = [option for option in own if option.name in _MODEL_NAMES]
+        general = {flag for option in own for flag in option.opts}
+        for title, options in self._of_formats.items():
+            sections[f"{title} options"] = [option for option in options if general.isdisjoint(option.opts)]
+        for title, params in sections.items():
+            records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
-_FORMAT_OPTIONS = (
-    click.option("--targets", type=click.Path(path_type=Path), metavar="FILE", help="agentv: where targets are named."),
-    click.option(
-        "--agent-timeout", type=click.FloatRange(0, min_open=True), metavar="S", help="agentv: seconds a try."
-    ),
-    click.option("--max-retries", type=click.IntRange(min=0), metavar="N", help="agentv: tries after a time-out."),
-    click.option("--workers", type=click.IntRange(1, 50), metavar="N", help="agentv: cases at the same time."),
-    click.option(
-        "--threshold", type=click.FloatRange(0, 1), metavar="F", help="agentv: pass from this score on, else fail."
-    ),
-    click.option(
-        "--output-format", type=click.Choice(["jsonl", "json", "junit", "html"]), help="agentv: the form of --output."
-    ),
-    click.option(
-        "--cached", "-c", type=click.Path(path_type=Path), metavar="DIR", help="letta: replay recorded results."
-    ),
-    click.option(
-        "--output",
-        "-o",
-        type=click.Path(path_type=Path),
-        metavar="PATH",
-        help="letta, agentv: write result files as the original does, too: into a folder, into a file.",
-    ),
-    click.option("--model-handle", metavar="MODEL", help="letta: this model instead of those of the suite."),
-    click.option("--strict", is_flag=True, help="letta: refuse unknown keys; northstar: refuse repeated ids."),
-    click.option("--strict-rubric", is_flag=True, help="letta: refuse unknown names in rubrics."),
-    click.option("--allow-empty", is_flag=True, help="letta: allow a dataset without samples."),
-    click.option("--max-error-rate", type=click.FloatRange(0, 1), metavar="F", help="letta: fail above this share."),
-    click.option("--plan", metavar="NAME", help="northstar: deterministic, quality, agentic or trace."),
-    click.option("--graders", type=click.Path(path_type=Path), metavar="FILE", help="northstar: a run configuration."),
-    click.option("--judge-model", metavar="MODEL", help="northstar: the model of judges that name none."),
-    click.option("--trust-pickled-types", is_flag=True, help="pixie: make objects of the project's classes again."),
-)
+def _added(own: Sequence[click.Parameter]) -> list[click.Option]:
+    """The options of all formats that a command lacks, each flag once."""
+    known: dict[str, tuple[click.Parameter, str]] = {
+        flag: (param, "the command") for param in own for flag in param.opts
+    }
+    added: dict[str, click.Option] = {}
+    for one in formats():
+        for option in one.options:
+            found = _clicked(option)
+            same = next((known[flag] for flag in option.flags if flag in known), None)
+            if same is None:
+                added[option.keyword] = found
+                known |= dict.fromkeys(option.flags, (found, f"the format {one.name}"))
+            elif _kind(same[0]) != _kind(found) or same[0].name != option.keyword:
+                owner = package_of("formats", one.name) or "evalwright"
+                raise InputError(
+                    f"the format {one.name!r} of {owner} cannot be used: its option {option.flags[0]} "
+                    f"differs from {same[0].opts[0]} of {same[1]}"
+                )
+    return list(added.values())
+
+
+def _clicked(option: Option) -> click.Option:
+    is_flag = option.type == "flag"
+    metavar = None if is_flag or not option.metavar else option.metavar
+    type_ = None if is_flag else _type(option)
+    return click.Option([*option.flags, option.keyword], type=type_, is_flag=is_flag, metavar=metavar, help=option.help)
+
+
+def _type(option: Option) -> click.ParamType[Any]:
+    if option.type == "choice":
+        return click.Choice(option.choices)
+    low, high = option.minimum, option.maximum
+    if option.type == "int":
+        return click.IntRange(None if low is None else int(low), None if high is None else int(high))
+    if option.type == "float":
+        return click.FloatRange(low, high)
+    return click.Path(path_type=Path) if option.type == "path" else click.STRING
+
+
+def _kind(param: click.Parameter) -> object:
+    """What two options of the same flag must have in common."""
+    return param.type.to_info_dict(), param.multiple, getattr(param, "is_flag", False)
+
+
+def written_by(values: Mapping[str, Any]) -> list[str]:
+    """Flags of those given options that name a file or folder to be written, which several suites cannot share."""
+    flags = {option.keyword: option.flags[0] for one in formats() for option in one.options if option.writes}
+    return [flags[name] for name, value in values.items() if name in flags and value is not None]
 
 
 def suite_argument() -> Callable[[F], F]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import as_json, dialect, format_options, model_options, quiet, suites_argument
+from evalwright.cli.options import SuiteCommand, as_json, dialect, model_options, quiet, suites_argument, written_by
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -22,10 +22,11 @@ __all__ = ["command"]
 _COUNT = click.IntRange(min=1)
 
 
-@click.command("run", short_help="Run a suite: every case with every variant.")
+@click.command("run", cls=SuiteCommand, short_help="Run a suite: every case with every variant.")
 @suites_argument()
-@dialect
+@click.option("--target", metavar="NAME|MODULE:CALLABLE", help="One variant of the suite, or a Python callable.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that gets the run folder.")
+@dialect
 @click.option(
     "--case",
     "--filter",
@@ -47,17 +48,11 @@ _COUNT = click.IntRange(min=1)
     metavar="N",
     help="At most N cells at the same time.",
 )
-@click.option("--target", metavar="NAME|MODULE:CALLABLE", help="One variant of the suite, or a Python callable.")
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite; repeatable.")
 @click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: failed cells too.")
 @click.option("--exit-zero", is_flag=True, help="End with 0 also when cells did not pass or have no verdict.")
 @click.option("--dry-run", is_flag=True, help="Say how many calls would be made, and run nothing.")
-@click.option("--display", type=click.Choice(["rich", "simple", "none"]), help="letta: none is --quiet.")
-@click.option("--api-key", metavar="KEY", help="letta: accepted; no Letta server is asked.")
-@click.option("--base-url", metavar="URL", help="letta: accepted, as --api-key is.")
-@click.option("--project-id", metavar="ID", help="letta: accepted, as --api-key is.")
-@format_options
 @model_options
 @as_json
 @quiet
@@ -92,7 +87,7 @@ def command(
     from evalwright.formats.loading import load_suite
     from evalwright.run.start import RunOptions, retry
 
-    quiet = quiet or of_format["display"] == "none"
+    quiet = quiet or of_format.get("display") == "none"
     options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target, models)
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
@@ -105,8 +100,9 @@ def command(
 
     found = suite_files(paths, dialect)
     tell(f"skipped {path}: format not recognised" for path in found.passed_over)
-    if len(found.files) > 1 and (retried is not None or of_format["output"] is not None):
-        raise click.UsageError(f"{'--output' if retried is None else '--retry-only-failed'} takes one suite")
+    for flag in ["--retry-only-failed"] * (retried is not None) + written_by(of_format):
+        if len(found.files) > 1:
+            raise click.UsageError(f"{flag} takes one suite")
     if len(found.files) > 1:
         return _each(found.files, partial(load, to_run=False), options)
     suite = load(found.files[0])

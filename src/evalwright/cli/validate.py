@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import as_json, dialect, format_options, suites_argument
+from evalwright.cli.options import SuiteCommand, as_json, dialect, suites_argument
 from evalwright.errors import InputError, Problem
 from evalwright.reports.text import harmless
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["command", "loaded_to_check"]
 
 
-@click.command("validate", short_help="Check suites and their datasets without running anything.")
+@click.command("validate", cls=SuiteCommand, short_help="Check suites and their datasets without running anything.")
 @suites_argument()
 @dialect
-@format_options
 @as_json
 def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_format: Any) -> int:
     """Read the suites at PATH and every case of their datasets, and name everything that is wrong with them.
