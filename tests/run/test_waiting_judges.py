@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from evalwright import registry
-from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import EvaluationResult
 from evalwright.run.start import open_run, re_evaluate, run_suite
 from run.suites import SAYS_DONE, suite
@@ -52,3 +52,20 @@ def test_a_summary_made_anew_has_the_same_cost_of_judges(tmp_path):
     outcome = run_suite(suite(tmp_path, ["done", "done"], evaluators=[WAITING, SAYS_DONE]))
     again = re_evaluate(outcome.run_dir, add="says_done")
     assert again.summary.variants == outcome.summary.variants
+
+
+TWO = [EvaluatorSpec("first", WAITING.type), EvaluatorSpec("second", WAITING.type)]
+
+
+@pytest.mark.parametrize(("totals", "width"), [("", 2), ("agentv", 1)])
+def test_the_format_says_whether_the_judges_of_a_cell_are_asked_together_not_the_rule(tmp_path, judges, totals, width):
+    judged = suite(tmp_path, ["done"], evaluators=TWO, criteria=PassCriteria(rule="bands"))
+    run_suite(judged.model_copy(update={"totals": totals}))
+    assert judges.most_at_once == width
+
+
+@pytest.mark.parametrize(("totals", "number"), [("", 1), ("agentv", 0)])
+def test_the_format_says_whether_the_trace_of_an_error_is_judged_not_the_rule(tmp_path, totals, number):
+    judged = suite(tmp_path, [9], "agents:flaky", criteria=PassCriteria(rule="bands"))
+    outcome = run_suite(judged.model_copy(update={"totals": totals}))
+    assert (len(rows(outcome)), outcome.exit_code) == (number, 3)

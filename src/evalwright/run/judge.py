@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, Interrupted
 from evalwright.evaluators.build import build, calls_models
@@ -19,6 +19,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.registry import format_of_run
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import Clock, append, evaluator_failure, keep, no_evaluation, result_of
 from evalwright.run.steps import Pending, spoiling_of
@@ -27,25 +28,10 @@ from evalwright.scoring.verdict import cell_verdict
 if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
 
-__all__ = ["Judge", "Judging", "ask_models", "is_judge", "judging_of"]
+__all__ = ["Judge", "ask_models", "is_judge"]
 
 _GRACE = 10.0
 """Seconds beyond a time limit of its own that an evaluator has to say that it was reached."""
-
-
-class Judging(NamedTuple):
-    """How the cells of a plan are judged, beside its evaluators."""
-
-    concurrent: bool
-    """Whether the evaluators of one cell that wait, wait at the same time."""
-    on_errored_trace: Literal["evaluate", "skip"]
-
-
-def judging_of(plan: Plan) -> Judging:
-    """AgentV judges a cell by one evaluator after the other, and knows nothing of an errored cell but its error."""
-    if plan.pass_criteria.rule == "bands":
-        return Judging(concurrent=False, on_errored_trace="skip")
-    return Judging(concurrent=True, on_errored_trace="evaluate")
 
 
 class _Check(NamedTuple):
@@ -72,8 +58,9 @@ class Judge:
 
             # there evaluators bound themselves: the wait for their turn does not count
             self._thread, self._patience_of_last = JudgeThread(), math.inf
-        self._concurrent, on_errored_trace = judging_of(plan)
-        self._skips_errored = on_errored_trace == "skip"
+        judging = format_of_run(plan.totals, plan.dialect).judging
+        self._concurrent = judging.concurrent
+        self._skips_errored = judging.on_errored_trace == "skip"
         self._by_case = plan.evaluators_by_case
         self._specs = plan.evaluators
         self._built = self._build(plan.evaluators)
