@@ -273,7 +273,7 @@ def test_a_file_that_is_not_found_from_the_new_folder_is_the_one_loss_told(proje
 
 def test_native_to_native_is_refused(project):
     native = convert(made(project, "letta"), "native").files[0]
-    with pytest.raises(InputError, match="is of the format native already"):
+    with pytest.raises(InputError, match="is already in native format"):
         convert(native)
 
 

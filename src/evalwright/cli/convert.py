@@ -8,15 +8,18 @@ from typing import Any
 import click
 
 from evalwright.cli.options import SuiteCommand, dialect, suite_argument
+from evalwright.registry import formats
 
 __all__ = ["command"]
-
-_FORMATS = ("native", "agentv", "letta", "northstar", "pixie")
 
 
 @click.command("convert", cls=SuiteCommand, short_help="Write a suite anew in another format.")
 @suite_argument()
-@click.option("--to", type=click.Choice(_FORMATS), help="The format to write; native unless PATH is of agentv.")
+@click.option(
+    "--to",
+    type=click.Choice([one.name for one in formats() if one.write is not None]),
+    help="The format to write; without it native, or the other form of files that have two.",
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="PATH", help="The new file, or the folder for several.")
 @click.option("--allow-loss", is_flag=True, help="Write it even if it does not say all that PATH says.")
 @dialect

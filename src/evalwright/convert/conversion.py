@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -12,32 +13,17 @@ from evalwright.convert.losses import differences
 from evalwright.convert.original import Original, credential_notes, read_original
 from evalwright.convert.unread import unread_keys
 from evalwright.errors import InputError, Problem
-from evalwright.formats.agentv import forms as agentv_forms
-from evalwright.formats.agentv.writer import write_agentv
-from evalwright.formats.letta.writer import write_letta
-from evalwright.formats.loading import load_suite
-from evalwright.formats.native.writer import write_native
-from evalwright.formats.northstar.writer import write_northstar
-from evalwright.formats.pixie.writer import write_pixie
-from evalwright.formats.shared.output import Output
-from evalwright.formats.shared.written import Written
-from evalwright.model.suite import Suite
+from evalwright.formats.loading import fitting, load_suite
+from evalwright.formats.shared.output import Output, Written
+from evalwright.model.format import Format
+from evalwright.registry import NATIVE, format_of, formats, resolve
 
 __all__ = ["Conversion", "convert"]
 
-_NATIVE = "evalh"
+_YAML = (".yaml", ".yml")
+"""Formats of YAML are known by their keys."""
 _MOST_TOLD = 100
 _MOST_FOUND = 1000
-
-Write = Callable[[Suite, Path, Output], Written]
-"""Writes a suite into a folder."""
-_WRITERS: dict[str, Write] = {
-    "agentv": write_agentv,
-    "letta": write_letta,
-    "native": write_native,
-    "northstar": write_northstar,
-    "pixie": write_pixie,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,42 +52,42 @@ def convert(
     """Write the suite in `source` anew. Raises InputError, and then nothing is written; StorageError.
 
     Unless `allow_loss`, anything that the new files would not say is such an error, but for keys without effect.
-    Without `to`, files of agentv get their other form, and all others become native.
+    Without `to`, files of a format that has two forms get the other one, and all others become native.
     """
-    if dialect is None and agentv_forms.is_lines(source) and source.is_file() and not agentv_forms.holds_cases(source):
-        return _other_form(source, out, allow_loss, {})
-    original = read_original(source, dialect, options or {})
-    to = to or ("agentv" if original.suite.dialect == "agentv" else "native")
-    if (original.suite.dialect, to) == ("agentv", "agentv"):
-        return _other_form(source, out, allow_loss, options or {})
-    if to == original.suite.dialect or (original.suite.dialect, to) == (_NATIVE, "native"):
-        raise InputError(Problem(str(source), f"is of the format {to} already"))
+    given = options or {}
+    if dialect is None and source.suffix not in _YAML and os.path.isfile(source) and not fitting(source):  # noqa: PTH113
+        for one in formats():  # a file of results has another form, too, without being a suite
+            if to in (None, one.name) and (done := _other_form(one, source, out, allow_loss)) is not None:
+                return done
+    original = read_original(source, dialect, given)
+    own = format_of(original.suite.dialect)
+    into = format_of(to) if to is not None else own if own.other_form is not None else format_of(NATIVE)
+    if into is own:
+        if (done := _other_form(own, source, out, allow_loss, given)) is not None:
+            return done
+        raise InputError(Problem(str(source), f"is already in {own.title} format"))
     if not original.suite.variants and not any(True for _ in original.suite.cases):
         raise InputError(
             Problem(str(source), "has no cases and nothing that is evaluated: there is nothing to convert")
         )
-    return _written(original, to, out or Path(f"{source.stem}-{to}"), allow_loss)
+    return _written(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss)
 
 
-def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Conversion:
+def _written(original: Original, into: Format, folder: Path, allow_loss: bool) -> Conversion:
+    if into.write is None:
+        raise InputError(f"{into.title} suites can be read, but not written")
     losses = original.losses()
     with Output() as output:
-        written = _WRITERS[to](original.suite, folder, output)
+        written: Written = resolve(into.write)(original.suite, folder, output)
         output.finish()
         losses += written.losses
         try:
-            read = load_suite(
-                written.file,
-                _NATIVE if to == "native" else to,
-                original.references,
-                to_run=False,
-                options=written.options,
-            )
+            read = load_suite(written.file, into.name, original.references, to_run=False, options=written.options)
             losses += _first(differences(original.suite, read), allow_loss)
         except InputError as error:
             _refuse(losses, allow_loss)
             raise InputError(
-                [*losses[:_MOST_TOLD], *error.problems], f"the format {to} cannot hold this suite"
+                [*losses[:_MOST_TOLD], *error.problems], f"the format {into.name} cannot hold this suite"
             ) from error
         _refuse(losses, allow_loss)
     files = [written.file, *(path for path in output.files if path != written.file)]
@@ -109,22 +95,20 @@ def _written(original: Original, to: str, folder: Path, allow_loss: bool) -> Con
     return Conversion(files, left_out, [*original.notes(), *written.notes], losses)
 
 
-def _other_form(source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any]) -> Conversion:
-    """AgentEvals cases from JSON Lines to YAML, and back."""
-    lines = agentv_forms.is_lines(source)
-    target = out or agentv_forms.other_place(source)
-    if agentv_forms.is_lines(target) == lines:
-        expected = ".yaml" if lines else ".jsonl"
-        raise InputError(Problem(str(target), f"expected a file that ends in {expected}"))
+def _other_form(
+    one: Format, source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any] | None = None
+) -> Conversion | None:
+    """A file in the other form of its format, and with `options` the suite in both compared; None if it has none."""
+    if one.other_form is None:
+        return None
     losses, notes = list[Problem](), list[str]()
     with Output() as output:
-        if lines:
-            agentv_forms.to_yaml(source, target, output, losses.append)
-        else:
-            agentv_forms.to_lines(source, target, output, losses.append)
+        target: Path | None = resolve(one.other_form)(source, out, output, losses.append)
+        if target is None:
+            return None
         output.finish()
-        if not lines or agentv_forms.holds_cases(source):
-            original, written = (load_suite(path, "agentv", to_run=False, options=options) for path in (source, target))
+        if options is not None:
+            original, written = (load_suite(path, one.name, to_run=False, options=options) for path in (source, target))
             known = {(loss.file, loss.key) for loss in losses}
             found = _first(differences(original, written), allow_loss)
             losses += [loss for loss in found if (loss.file, loss.key) not in known]

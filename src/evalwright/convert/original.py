@@ -13,16 +13,16 @@ from msgspec import to_builtins
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.credentials import credentials
-from evalwright.formats.loading import load_suite
-from evalwright.formats.shared.references import NAMED, OWN_NAMES, marked, shown
+from evalwright.formats.loading import format_at, load_suite
+from evalwright.formats.shared.references import NAMED, OWN_NAMES, marked, references_in, shown
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
+from evalwright.registry import resolve
 
 __all__ = ["Original", "credential_notes", "read_original"]
 
 _NAME = re.compile(r"\$\{\{?\s*([A-Z_][A-Z0-9_]*)")
-_DEFAULT = re.compile(r"\$\{([A-Z_][A-Z0-9_]*):-[^}]*\}")
 
 
 class Original(NamedTuple):
@@ -37,14 +37,18 @@ class Original(NamedTuple):
 
     def notes(self) -> list[str]:
         """What is to be known before the new files are run."""
-        notes = [f"set {name} before a run: only agentv reads .env files" for name in self.brought]
+        notes = [
+            f"set {name} before a run: it comes from a .env file, which is not read for the new files"
+            for name in self.brought
+        ]
         document = self.suite.document
         notes += credential_notes(self.suite)
         unread: Iterable[Problem] = getattr(self.suite.cases, "problems", ())
         notes += [f"only the mistake is written of what cannot be read: {problem.message}" for problem in unread]
-        part = document.get("dataset") if self.suite.dialect == "evalh" else document
+        dataset = document.get("dataset")
+        part = dataset if isinstance(dataset, dict) else document
         keys = ("filter", "sample", "sample_tags", "max_samples")
-        chosen = [key for key in keys if isinstance(part, dict) and part.get(key)]
+        chosen = [key for key in keys if part.get(key)]
         return notes + ([f"only the cases that {' and '.join(chosen)} choose are written"] if chosen else [])
 
     def losses(self) -> list[Problem]:
@@ -67,25 +71,20 @@ def _authored(case: EvalCase | Case) -> list[Any]:
 
 def read_original(source: Path, dialect: str | None, options: Mapping[str, Any]) -> Original:
     """Raises InputError with every problem of the suite; variables need no values."""
-    text = _text_with_names(source, options)
-    having = {match[0]: match[1] for match in _DEFAULT.finditer(text) if match[1] not in OWN_NAMES}
-    references = marked(set(_NAME.findall(text)) - OWN_NAMES)
+    found = format_at(source, dialect)
+    written = dict.fromkeys(resolve(found.names_in or _names_in)(source, options))
+    named = {text: match[1] for text in written if (match := _NAME.match(text)) and match[1] not in OWN_NAMES}
+    references = marked(set(named.values()))
     before = set(os.environ)
     try:
-        suite = load_suite(source, dialect, references, to_run=False, options=options)
+        suite = load_suite(source, found.name, references, to_run=False, options=options)
     except InputError as error:
         problems = [Problem(p.file, shown(p.message), p.line, p.key) for p in error.problems]
         raise InputError(problems, shown(error.headline)) from error
     brought = sorted(references.keys() & (suite.environment.keys() - before))
-    return Original(suite, references, brought, sorted(having) if suite.dialect == "evalh" else [])
+    return Original(suite, references, brought, sorted(text for text in named if ":-" in text))
 
 
-def _text_with_names(source: Path, options: Mapping[str, Any]) -> str:
-    """The files of a suite in which variables are named: `eval.yaml`, or the targets of agentv."""
-    from evalwright.formats.agentv.messages import Files
-    from evalwright.formats.agentv.targets_file import targets_file
-
-    places = [targets_file(options.get("targets"), Files(source.resolve().parent).roots)]
-    if source.suffix in (".yaml", ".yml"):
-        places.append(source)
-    return "\n".join(place.read_text("utf-8", errors="replace") for place in places if place and place.is_file())
+def _names_in(source: Path, _options: Mapping[str, Any]) -> list[str]:
+    """The references in a YAML file."""
+    return references_in([source] if source.suffix in (".yaml", ".yml") else [])

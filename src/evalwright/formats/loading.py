@@ -14,7 +14,7 @@ from evalwright.registry import format_of, formats, names, resolve
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["detected", "fitting", "load_suite", "suite_beside"]
+__all__ = ["fitting", "format_at", "load_suite", "suite_beside"]
 
 _FOR_ALL = ("target", "trials")
 """Options that every format takes."""
@@ -36,13 +36,8 @@ def load_suite(
     """
     from evalwright.files.collector import collector_paused
 
-    takes_folders = dialect is not None and format_of(dialect).reads_folders
-    is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a name too long
-    if not is_file and not (takes_folders and os.path.isdir(path)):  # noqa: PTH112
-        what = "is a folder, expected a file" if os.path.isdir(path) else "does not exist"  # noqa: PTH112
-        raise InputError(Problem(str(path), what))
     with collector_paused():
-        found = format_of(dialect) if dialect is not None else detected(path)
+        found = format_at(path, dialect)
         given = _understood(found, options or {})
         suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
     return suite
@@ -67,8 +62,17 @@ def fitting(path: Path) -> list[Format]:
     return [one for one in asked if resolve(one.detects)(path, head)]
 
 
-def detected(path: Path) -> Format:
-    """The one format that a file is of. Raises InputError, in which the known formats are listed."""
+def format_at(path: Path, dialect: str | None = None) -> Format:
+    """The format by which a path is read: the given one, or the only one that fits. Raises InputError."""
+    given = None if dialect is None else format_of(dialect)
+    is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a name too long
+    if not is_file and not (given is not None and given.reads_folders and os.path.isdir(path)):  # noqa: PTH112
+        what = "is a folder, expected a file" if os.path.isdir(path) else "does not exist"  # noqa: PTH112
+        raise InputError(Problem(str(path), what))
+    return given or _detected(path)
+
+
+def _detected(path: Path) -> Format:
     found = fitting(path)
     if len(found) == 1:
         return found[0]

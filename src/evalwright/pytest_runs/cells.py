@@ -161,6 +161,8 @@ def _specs(note: Note) -> list[EvaluatorSpec]:
 
 def _kind(evaluator: Any) -> tuple[str, dict[str, Any]] | None:
     """The type and configuration of what makes the same evaluator; None for what cannot be made again from words."""
+    from evalwright.formats.pixie.evaluator import TYPE
+
     made = getattr(evaluator, "made_by", None)
     if made is not None:
         name, options = made
@@ -174,7 +176,7 @@ def _kind(evaluator: Any) -> tuple[str, dict[str, Any]] | None:
     file = getattr(sys.modules.get(evaluator.__module__), "__file__", None)
     if file is None or all(p.default is not p.empty for p in inspect.signature(evaluator).parameters.values()):
         return None
-    return "pixie", {"reference": f"{file}:{evaluator.__qualname__}", "folders": ["."]}
+    return TYPE, {"reference": f"{file}:{evaluator.__qualname__}", "folders": ["."]}
 
 
 def _results(note: Note, trace: Trace, specs: Sequence[EvaluatorSpec]) -> list[EvaluationResult]:

@@ -10,10 +10,11 @@ from typing import IO, Any
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
+from evalwright.formats.agentv.detection import first_line, is_case
 from evalwright.formats.agentv.file import read_file
 from evalwright.formats.shared.output import Output
 
-__all__ = ["holds_cases", "is_lines", "other_place", "to_lines", "to_yaml"]
+__all__ = ["other_form"]
 
 Tell = Callable[[Problem], None]
 """Tells what is lost: the case as `file`, the place in it as `key`, and why."""
@@ -21,28 +22,44 @@ Tell = Callable[[Problem], None]
 _MOST_PROBLEMS = 100
 
 
-def is_lines(path: Path) -> bool:
+def other_form(source: Path, target: Path | None, output: Output, tell: Tell) -> Path | None:
+    """Write cases in JSON Lines as YAML and the other way round, and results in JSON Lines as YAML.
+
+    Gives the new file; None for JSON Lines of something else. Raises InputError for a target of the wrong suffix.
+    """
+    lines = _is_lines(source)
+    if lines and _holds_cases(source) and not is_case(first_line(source)):
+        return None
+    target = target or _other_place(source)
+    if _is_lines(target) == lines:
+        expected = ".yaml" if lines else ".jsonl"
+        raise InputError(Problem(str(target), f"expected a file that ends in {expected}"))
+    (_to_yaml if lines else _to_lines)(source, target, output, tell)
+    return target
+
+
+def _is_lines(path: Path) -> bool:
     return path.suffix.lower() == ".jsonl"
 
 
-def holds_cases(path: Path) -> bool:
+def _holds_cases(path: Path) -> bool:
     """Whether the lines of a file are cases; those of a file of results have no `id`."""
     first = next(_rows(path), None)
     return first is None or "id" in first[1]
 
 
-def other_place(path: Path) -> Path:
+def _other_place(path: Path) -> Path:
     """Where the other form goes when nobody says it: beside the file, and never where its sidecar is looked for."""
-    if not is_lines(path):
+    if not _is_lines(path):
         return path.with_suffix(".cases.jsonl")
     plain = path.with_suffix(".yaml")
     return path.with_suffix(".eval.yaml") if plain.exists() else plain
 
 
-def to_yaml(source: Path, target: Path, output: Output, tell: Tell) -> None:
+def _to_yaml(source: Path, target: Path, output: Output, tell: Tell) -> None:
     """One YAML file with the cases of `source` and what its sidecar says; results become one document each."""
     file = output.text(target)
-    if not holds_cases(source):
+    if not _holds_cases(source):
         for number, row in _rows(source):
             file.write("---\n" + _faithful(row, row, f"line {number}", tell))
         return
@@ -61,7 +78,7 @@ def to_yaml(source: Path, target: Path, output: Output, tell: Tell) -> None:
         file.write("[]\n")
 
 
-def to_lines(source: Path, target: Path, output: Output, tell: Tell) -> None:
+def _to_lines(source: Path, target: Path, output: Output, tell: Tell) -> None:
     """JSON Lines with the cases of `source`, and a sidecar with all else that it says."""
     read = read_file(source)
     if strange := [i for i, case in enumerate(read.cases) if not isinstance(case, dict)]:

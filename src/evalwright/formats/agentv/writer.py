@@ -11,10 +11,9 @@ import msgspec
 from evalwright.errors import Problem
 from evalwright.files import yaml
 from evalwright.formats.agentv.suite import TIMEOUT
-from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.output import Output, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.formats.shared.references import NAMED
-from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite

@@ -115,6 +115,9 @@ FORMAT = Format(
     extractors={"python_extractor": "evalwright.formats.letta.functions:PythonExtractor"},
     exports={"letta_results": "evalwright.formats.letta.layout:LettaResults"},
     mirrors={"letta_progress": "evalwright.formats.letta.surface.progress:ProgressMirror"},
+    normalize="evalwright.formats.letta.conversion:normalize",
+    unread="evalwright.formats.letta.conversion:unread",
+    write="evalwright.formats.letta.writer:write_letta",
     totals="evalwright.formats.letta.totals:LettaTotals",
     shims=_SHIMS,
 )

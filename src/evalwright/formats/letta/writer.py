@@ -12,9 +12,8 @@ from evalwright.files import yaml
 from evalwright.formats.letta.graders import TOOL_GRADERS
 from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.gate_writer import written_gate
-from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.output import Output, Written
 from evalwright.formats.shared.portable_paths import Places
-from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite

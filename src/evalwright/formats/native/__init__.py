@@ -12,5 +12,8 @@ FORMAT = Format(
     suffixes=(".yaml", ".yml", ".json"),
     detects="evalwright.formats.native.detection:detects",
     load="evalwright.formats.native.suite:load",
+    names_in="evalwright.formats.native.conversion:names_in",
+    unread="evalwright.formats.native.conversion:unread",
+    write="evalwright.formats.native.writer:write_native",
     totals="evalwright.formats.native.totals:totals_of_gate",
 )

@@ -11,11 +11,10 @@ import msgspec
 from evalwright.files import yaml
 from evalwright.formats.shared.environment import SUITE_FOLDER
 from evalwright.formats.shared.gate_writer import written_gate
-from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.output import Output, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.formats.shared.references import written
 from evalwright.formats.shared.without_defaults import brief
-from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite

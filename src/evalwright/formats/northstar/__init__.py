@@ -18,6 +18,7 @@ FORMAT = Format(
         Option(("--judge-model",), metavar="MODEL", help="Default model for judges."),
         Option(("--strict",), "flag", help="Reject repeated ids."),
     ),
+    write="evalwright.formats.northstar.writer:write_northstar",
     totals="evalwright.formats.northstar.totals:NorthstarTotals",
     shims={"northstar.evals": "evalwright.northstar"},
     replaces=("northstar.evals",),

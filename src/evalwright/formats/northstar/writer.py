@@ -12,8 +12,7 @@ from evalwright.errors import Problem
 from evalwright.evaluators.conversation.messages import RECORDING
 from evalwright.evaluators.steps.steps import steps_of
 from evalwright.formats.northstar.plans import PLANS, TRACE, plan_of
-from evalwright.formats.shared.output import Output
-from evalwright.formats.shared.written import Written
+from evalwright.formats.shared.output import Output, Written
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.steps import Steps

@@ -152,6 +152,9 @@ FORMAT = Format(
             "The entry had every input that the application asked for; skipped if it had.",
         ),
     },
+    normalize="evalwright.formats.pixie.conversion:normalize",
+    unread="evalwright.formats.pixie.conversion:unread",
+    write="evalwright.formats.pixie.writer:write_pixie",
     totals="evalwright.formats.pixie.totals:PixieTotals",
     shims={
         "pixie": "evalwright.pixie",

@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright import registry
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.formats.pixie.evaluator import TYPE
 from evalwright.model.case import ForeignCase
 from evalwright.model.plan import Variant
 
@@ -288,7 +289,7 @@ class _Reading:
     def _kind(self, name: str) -> dict[str, Any]:
         if name in registry.PREMADE:
             return {"type": name, "config": {}}
-        return {"type": "pixie", "config": {"reference": name, "folders": self._folders}}
+        return {"type": TYPE, "config": {"reference": name, "folders": self._folders}}
 
     def _specs(self, names: list[str]) -> list[dict[str, Any]]:
         seen: dict[str, int] = {}

@@ -15,7 +15,10 @@ from evalwright.model.trace import Trace
 if TYPE_CHECKING:
     from evalwright.formats.pixie.surface import evaluation
 
-__all__ = ["PixieEvaluator", "WrapCheck", "judged", "judgement"]
+__all__ = ["TYPE", "PixieEvaluator", "WrapCheck", "judged", "judgement"]
+
+TYPE = "pixie"
+"""The type of evaluators in users' files."""
 
 
 class PixieEvaluator:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import Problem
-from evalwright.formats.shared.output import Output
+from evalwright.formats.pixie.evaluator import TYPE
+from evalwright.formats.shared.output import Output, Written
 from evalwright.formats.shared.portable_paths import Places
-from evalwright.formats.shared.written import Written
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
@@ -68,7 +68,7 @@ def _entry(case: Case, shared: list[EvaluatorSpec], places: Places, losses: list
 def _evaluator(spec: EvaluatorSpec, case: Case, places: Places, losses: list[Problem]) -> str | None:
     if spec.type in PREMADE and not spec.config:
         return spec.type
-    if spec.type == "pixie":
+    if spec.type == TYPE:
         return _named(spec.config["reference"], spec.config, places)
     told = Problem(f"case {case.id}", f"pixie has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
     losses.append(told)

@@ -1,18 +1,30 @@
-"""New files of a conversion: never over one that is there, and gone again when it fails."""
+"""New files of a conversion, never over one that is there and gone again when it fails; what a writer says of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import storage_error
 
-__all__ = ["Output"]
+__all__ = ["Output", "Written"]
 
 F = TypeVar("F", bound=IO[Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The file to run, and with which options of its format."""
+
+    file: Path
+    options: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    losses: list[Problem] = field(default_factory=list)
+    """What the format has no words for."""
 
 
 class Output(AbstractContextManager["Output"]):

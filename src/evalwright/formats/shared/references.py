@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from evalwright.formats.shared.environment import SUITE_FOLDER
 
-__all__ = ["NAMED", "OWN_NAMES", "marked", "shown", "written"]
+__all__ = ["NAMED", "OWN_NAMES", "marked", "references_in", "shown", "written"]
 
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
 NAMED = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
@@ -18,6 +19,17 @@ _DOLLAR = "${__:-$}"
 """Reads as a dollar sign, so that what follows in braces is text and no reference."""
 OWN_NAMES = frozenset({"__", SUITE_FOLDER.strip("${}")})
 """Names in converted files that are no variables of the user's."""
+
+
+_REFERENCE = re.compile(r"\$\{\{?\s*[A-Z_][A-Z0-9_]*")
+_WITH_DEFAULT = re.compile(r"\$\{[A-Z_][A-Z0-9_]*:-[^}]*\}")
+
+
+def references_in(paths: Iterable[Path], *, defaults: bool = False) -> list[str]:
+    """The references in files, each up to its name; with `defaults` also the whole of those that have one."""
+    texts = [path.read_text("utf-8", errors="replace") for path in paths]
+    patterns = (_REFERENCE, _WITH_DEFAULT) if defaults else (_REFERENCE,)
+    return [found for text in texts for pattern in patterns for found in pattern.findall(text)]
 
 
 def marked(names: Iterable[str]) -> dict[str, str]:

@@ -1,0 +1,70 @@
+"""What `convert` must know of AgentV."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.formats.agentv import FORMAT
+from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.targets_file import targets_file
+from evalwright.formats.shared.references import references_in
+from evalwright.formats.shared.unknown_keys import unknown_keys
+
+__all__ = ["names_in", "normalize", "unread"]
+
+_KNOWN = {
+    "": {
+        "name", "dataset", "description", "evalcases", "eval_cases", "cases", "tests", "execution", "target",
+        "metadata", "tags", "assert", "assertions",
+    },
+    "execution": {"target", "timeout_seconds", "evaluators"},
+    "case.execution": {"target", "timeout_seconds", "evaluators", "skip_defaults"},
+}  # fmt: skip
+
+
+def names_in(source: Path, options: Mapping[str, Any]) -> list[str]:
+    """The references in the targets, and in an eval of YAML."""
+    places = [targets_file(options.get("targets"), Files(source.resolve().parent).roots)]
+    if source.suffix in (".yaml", ".yml"):
+        places.append(source)
+    return references_in(place for place in places if place is not None and place.is_file())
+
+
+def normalize(data: dict[str, Any]) -> dict[str, Any]:
+    """Targets, of a variant and of judges, with the folder of each command absolute."""
+    config = dict(data["config"])
+    if data.get("adapter") in FORMAT.targets:
+        return data | {"config": _targets(config)}
+    for owner in (config, dict(config.get("aggregator") or {})):
+        if "judges" in owner:
+            owner["judges"] = _targets(owner["judges"])
+            if owner is not config:
+                config["aggregator"] = owner
+    return data | {"config": config}
+
+
+def _targets(config: Mapping[str, Any]) -> dict[str, Any]:
+    if not config.get("targets"):
+        return dict(config)
+    folder = config.get("folder", ".")
+    targets = {
+        name: {**target, "cwd": os.path.normpath(Path(folder) / target.get("cwd", ""))}
+        if target.get("provider") == "cli"
+        else target
+        for name, target in config["targets"].items()
+    }
+    return {key: value for key, value in config.items() if key != "folder"} | {"targets": targets}
+
+
+def unread(document: dict[str, Any]) -> Iterator[str]:
+    """Paths of keys without effect."""
+    yield from unknown_keys(document, _KNOWN[""], "")
+    yield from unknown_keys(document.get("execution"), _KNOWN["execution"], "execution.")
+    for name in ("evalcases", "eval_cases", "cases", "tests"):
+        cases = document.get(name)
+        for i, case in enumerate(cases if isinstance(cases, list) else ()):
+            execution = case.get("execution") if isinstance(case, dict) else None
+            yield from unknown_keys(execution, _KNOWN["case.execution"], f"{name}[{i}].execution.")
