@@ -1,1 +1,1 @@
-"""What an application shows of itself while it runs: values at marked points, and spans."""
+"""Observes an application while it runs: spans of its steps and model calls, and values at marked points."""

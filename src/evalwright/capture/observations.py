@@ -1,7 +1,7 @@
-"""Recording spans: of observed functions and blocks, and of model calls that OpenTelemetry knows of.
+"""Records spans: of observed functions and blocks, and of model calls that OpenTelemetry reports.
 
-A span goes to the listeners of the context in which it began, so that runs at the same moment never see each other's,
-and to the handlers of the whole process.
+A span goes to the listeners of the context in which it began, so that concurrent runs never see each other's spans, and
+to the handlers of the whole process.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Listener(Protocol):
-    """Takes the spans of a context while it listens."""
+    """Collects the spans of a context while it listens."""
 
     @property
     def listens(self) -> bool: ...
@@ -60,24 +60,24 @@ _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("evalwright_listeners"
 
 
 class InstrumentationHandler:
-    """Is told of every finished span; what it raises is logged and harms nobody."""
+    """Receives every finished span; exceptions that it raises are logged."""
 
     async def on_llm(self, span: LLMSpan) -> None:
-        """A model was called."""
+        """Called with each finished model call."""
 
     async def on_observe(self, span: ObserveSpan) -> None:
-        """A step is over."""
+        """Called with each finished step."""
 
 
 class Collector:
-    """Keeps the spans that it is told of."""
+    """Keeps the spans that it receives."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
         self.steps: list[StepSpan] = []
-        """Spans of the application's own tracer beside; no tree shows them."""
+        """Spans of the application's own tracer that are not model calls; trees do not contain them."""
         self.listens = True
-        """Until what it listens to is over."""
+        """False once the block in which it listens has ended."""
 
     def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         """Take one finished span."""
@@ -88,7 +88,11 @@ class Collector:
 
 
 class _Process:
-    """What is recorded in this process, and who is told of it."""
+    """The recording of this process and its handlers.
+
+    Handlers are asynchronous and belong to the application, so they run in a thread of their own: the application must
+    not wait for them, and its event loop may be blocked or closed.
+    """
 
     def __init__(self) -> None:
         self.begun = False
@@ -107,11 +111,12 @@ class _Process:
         self.handlers.append(handler)
         if not self._delivering:
             self._delivering = True
+            # A daemon, so that a handler which hangs cannot keep the process from ending; `flush` waits for it in time.
             threading.Thread(target=self._deliver, name="evalwright-spans", daemon=True).start()
 
     def tell(self, span: Any) -> None:
-        for handler in list(self.handlers):
-            if hasattr(handler, "collect"):
+        for handler in list(self.handlers):  # a copy: another thread may add or remove one
+            if hasattr(handler, "collect"):  # ours, which only keeps the span: it needs no thread
                 handler.collect(span)
                 continue
             try:
@@ -134,12 +139,12 @@ class _Process:
         while self._waiting.unfinished_tasks:
             if time.monotonic() > until:
                 return False
-            time.sleep(0.002)
+            time.sleep(0.002)  # `queue.join` would wait without a limit
         return True
 
 
 def tell(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[Listener, ...]) -> None:
-    """Hand a finished span to the listeners of its context and, unless it is a mere step, to all handlers."""
+    """Hand a finished span to the listeners of its context and to all handlers, which do not receive mere steps."""
     for listener in listeners:
         listener.collect(span)
     if not isinstance(span, StepSpan):
@@ -150,42 +155,43 @@ _process = _Process()
 
 
 def init(capture_content: bool = True, queue_size: int = 1000) -> None:
-    """Begin to record; a second call changes nothing.
+    """Start recording; a second call changes nothing.
 
-    Attaches to the application's tracer provider if it has one, and sets one where it has none.
+    Attaches to the application's tracer provider if it has one, and sets one if it has none.
     """
     _process.begin(queue_size)
     _process.telemetry.provide()
 
 
 def add_handler(handler: Any) -> None:
-    """Tell this handler of every span from now on. Raises RuntimeError before `init`."""
+    """Send every span from now on to this handler. Raises RuntimeError before `init`."""
     if not _process.begun:
         raise RuntimeError("call init() before add_handler()")
     _process.add(handler)
 
 
 def remove_handler(handler: Any) -> None:
-    """Tell it nothing any more. Raises ValueError for one that is not there."""
+    """Send no more spans to this handler. Raises ValueError if it was not added."""
     if handler not in _process.handlers:
         raise ValueError("this handler was not added")
     _process.handlers.remove(handler)
 
 
 def flush(timeout_seconds: float = 5.0) -> bool:
-    """Wait until all handlers have been told everything; False when that took too long."""
+    """Wait until all handlers have received all spans; False if that took longer than `timeout_seconds`."""
     return _process.flush(timeout_seconds)
 
 
 @contextmanager
 def listening() -> Iterator[Collector]:
-    """Collect the spans that begin in this context and nowhere else. Sets no tracer provider, as `init` does.
+    """Collect the spans that begin in this context. Unlike `init`, it sets no tracer provider.
 
-    Those of a thread that begins in it too, when the thread is over: one that outlives the block may work for others.
+    Spans of a thread that is started in it are collected when the thread ends. Those of a thread that outlives the
+    block are not, as it may work for other cells by then.
     """
-    if not _process.begun or "opentelemetry.trace" in sys.modules:  # where the application may have a provider by now
+    if not _process.begun or "opentelemetry.trace" in sys.modules:  # else there is no provider to attach to
         _process.begin(1000)
-    follow_into_threads(_taken_along, _listened_by_nobody)
+    follow_into_threads(_carried_over, _without_listeners)
     handler = Collector()
     token = _listeners.set((*_listeners.get(), handler))
     try:
@@ -196,7 +202,7 @@ def listening() -> Iterator[Collector]:
 
 
 @contextmanager
-def _listened_by_nobody() -> Iterator[None]:
+def _without_listeners() -> Iterator[None]:
     token = _listeners.set(())
     try:
         yield
@@ -204,14 +210,14 @@ def _listened_by_nobody() -> Iterator[None]:
         _listeners.reset(token)
 
 
-def _taken_along() -> AbstractContextManager[None] | None:
+def _carried_over() -> AbstractContextManager[None] | None:
     listeners = _listeners.get()
-    return _elsewhere(_Held(listeners), _parent.get(), _process.telemetry.carried()) if listeners else None
+    return _in_thread(_Held(listeners), _parent.get(), _process.telemetry.carried()) if listeners else None
 
 
 @contextmanager
-def _elsewhere(held: _Held, above: tuple[str, str] | None, telemetry: AbstractContextManager[object]) -> Iterator[None]:
-    """In another thread: spans lie below what went on where it was started, and are handed over at its end."""
+def _in_thread(held: _Held, above: tuple[str, str] | None, telemetry: AbstractContextManager[object]) -> Iterator[None]:
+    """In another thread: place its spans below the step in which it was started, and hand them over at its end."""
     tokens = _listeners.set((held,)), _parent.set(above)
     try:
         with telemetry:
@@ -223,7 +229,10 @@ def _elsewhere(held: _Held, above: tuple[str, str] | None, telemetry: AbstractCo
 
 
 class _Held:
-    """The spans of a thread until it is over; those that come later are handed over at once."""
+    """Holds the spans of a thread until it ends; spans that come later are handed over at once.
+
+    The listener belongs to the thread that waits, and must not change under its hands.
+    """
 
     def __init__(self, listeners: tuple[Listener, ...]) -> None:
         self._listeners = listeners
@@ -251,7 +260,7 @@ class _Held:
 
 
 def current_span() -> tuple[str, str] | None:
-    """The ids of the trace and of the step that is going on, None outside of any."""
+    """The ids of the trace and of the current step, None outside of any step."""
     if _process.telemetry.tracer() is None:
         return _parent.get()
     from opentelemetry.trace import get_current_span
@@ -261,7 +270,7 @@ def current_span() -> tuple[str, str] | None:
 
 
 class Observation:
-    """A step that is going on."""
+    """A step under way."""
 
     def __init__(self, input: Any) -> None:
         self.input = input
@@ -269,11 +278,11 @@ class Observation:
         self.metadata: dict[str, Any] = {}
 
     def set_output(self, value: Any) -> None:
-        """What the step gave."""
+        """Set the result of the step."""
         self.output = value
 
     def set_metadata(self, key: str, value: Any) -> None:
-        """A word about the step."""
+        """Set an attribute of the step."""
         self.metadata[key] = value
 
 
@@ -330,7 +339,7 @@ def _recorded(observation: Observation, name: str, ids: tuple[str, str], parent:
 
 
 class JsonText(str):
-    """A value as JSON text: that is how the decorator keeps arguments and results."""
+    """A value as JSON text, which is how the decorator keeps arguments and results: the application may change them."""
 
     __slots__ = ()
 
@@ -341,7 +350,7 @@ class JsonText(str):
 
 
 def observe(name: str | None = None) -> Callable[[F], F]:
-    """Record each call of a function as a step: its arguments by name, and what it returns."""
+    """Record each call of a function as a step, with its arguments by name and its result."""
 
     def decorated(function: F) -> F:
         title = name or function.__name__
@@ -382,7 +391,7 @@ def _bound(signature: inspect.Signature, arguments: tuple[Any, ...], keywords: d
     """Arguments by name with their defaults, without `self` and `cls`."""
     try:
         bound = signature.bind(*arguments, **keywords)
-    except TypeError:
+    except TypeError:  # the call itself will raise it, where the application expects it
         return {"args": list(arguments), "kwargs": keywords}
     bound.apply_defaults()
     return {key: value for key, value in bound.arguments.items() if key not in ("self", "cls")}

@@ -1,4 +1,4 @@
-"""Model calls out of OpenTelemetry spans with the attributes of OpenInference, and steps out of all others."""
+"""Reads model calls from OpenTelemetry spans with attributes of OpenInference, and steps from all others."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def llm_span_of(span: Any) -> LLMSpan | None:
 
 
 def step_of(span: Any) -> StepSpan:
-    """Any other finished span of the application, with its attributes as they are."""
+    """A finished span of the application that is not a model call, with its attributes unchanged."""
     given: Mapping[str, Any] = span.attributes or {}
     kind = given.get("openinference.span.kind") or given.get("gen_ai.operation.name")
     failed = span.status.status_code.name == "ERROR"
@@ -82,7 +82,7 @@ def step_of(span: Any) -> StepSpan:
 
 
 def _placed(span: Any) -> dict[str, Any]:
-    """Which span it is, below which, and when it was."""
+    """Ids, parent and times of a span."""
     return {
         "span_id": f"{span.context.span_id:016x}",
         "trace_id": f"{span.context.trace_id:032x}",

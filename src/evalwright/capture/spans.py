@@ -1,4 +1,4 @@
-"""What is captured of a running application: observed steps and model calls."""
+"""The spans that are captured from a running application: observed steps and model calls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ImageContent:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A model's wish that a tool be called."""
+    """A tool call that a model requested."""
 
     name: str
     arguments: dict[str, Any]
@@ -50,7 +50,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class ToolDefinition:
-    """A tool on offer."""
+    """A tool that was offered to a model."""
 
     name: str
     description: str | None = None
@@ -67,7 +67,7 @@ class SystemMessage:
 
 @dataclass(frozen=True)
 class UserMessage:
-    """What the model was asked."""
+    """A message to the model."""
 
     content: tuple[TextContent | ImageContent, ...]
     role: str = "user"
@@ -80,7 +80,7 @@ class UserMessage:
 
 @dataclass(frozen=True)
 class AssistantMessage:
-    """What the model said."""
+    """A reply of the model."""
 
     content: tuple[TextContent | ImageContent, ...]
     tool_calls: tuple[ToolCall, ...]
@@ -90,7 +90,7 @@ class AssistantMessage:
 
 @dataclass(frozen=True)
 class ToolResultMessage:
-    """What a tool gave."""
+    """The result of a tool call."""
 
     content: str
     tool_call_id: str | None = None
@@ -150,7 +150,7 @@ class LLMSpan:
 
 @dataclass(frozen=True)
 class StepSpan:
-    """A span of the application's own that is neither: what its instrumentation says, attributes as they are.
+    """Any other span of the application, with the attributes that its instrumentation set.
 
     `kind` is that of a trace's span: agent, chain, tool, retriever, llm, embedding or span.
     """

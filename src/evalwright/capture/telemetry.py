@@ -1,7 +1,8 @@
-"""Hearing OpenTelemetry: the application's own tracer provider if it has one, and a private one where it has none.
+"""Receives OpenTelemetry spans: from the application's own tracer provider if it has one, else from a private one.
 
-The application's provider stays what it is: it gets one more listener, and no other takes its place. Nothing is
-imported before the application itself uses OpenTelemetry, or a library whose OpenInference instrumentor is installed.
+The application's provider stays in place and gets one more processor. Nothing is imported before the application itself
+uses OpenTelemetry, or a library whose OpenInference instrumentor is installed: the SDK takes long to import, and most
+applications need none of it.
 """
 
 from __future__ import annotations
@@ -30,31 +31,31 @@ _INSTRUMENTORS = {
     "dspy": "DSPyInstrumentor",
 }
 _LIBRARIES = {"langchain": "langchain_core", "google_genai": "google.genai"}
-"""What an instrumentor is for, where it has another name."""
+"""The library that an instrumentor is for, if their names differ."""
 
 _log = logging.getLogger(__name__)
 
 
 class Telemetry:
-    """`tell` takes each finished span with the listeners that `listeners` gave when it began."""
+    """Calls `tell` with each finished span and the listeners that `listeners` returned when the span began."""
 
     def __init__(self, tell: Callable[..., None], listeners: Callable[[], Any]) -> None:
         self._tell, self._listeners = tell, listeners
         self._private: Any = None
-        self._heard: list[Any] = []
+        self._attached: list[Any] = []
         self._watching = False
 
     def attach(self) -> None:
-        """Hear what there is by now. Costs nothing when nothing is new."""
+        """Attach to what the application has set up by now. Called for each cell, so it is cheap if nothing is new."""
         if not self._watching:
             self._watching = True
             for name in _installed():
                 _when_imported(_LIBRARIES.get(name, name), partial(self._instrument, name))
         if "opentelemetry.trace" in sys.modules:
-            self._hear(_of_application())
+            self._attach_to(_of_application())
 
     def provide(self) -> None:
-        """Be the application's provider where it has none: then spans of any tracer are heard, not only of ours."""
+        """Become the application's provider if it has none, so that spans of any tracer are received, not only ours."""
         try:
             from opentelemetry import trace
         except ImportError:
@@ -64,13 +65,13 @@ class Telemetry:
             trace.set_tracer_provider(provider)
 
     def tracer(self) -> Any:
-        """A tracer for our own spans; None where nobody uses OpenTelemetry."""
-        if not self._heard:
+        """A tracer for our own spans; None if the application does not use OpenTelemetry."""
+        if not self._attached:
             return None
         return (_of_application() or self._private).get_tracer(SCOPE)
 
     def carried(self) -> AbstractContextManager[object]:
-        """What OpenTelemetry has as current here, to be made current in another thread."""
+        """A context manager that makes OpenTelemetry's present context current in another thread."""
         if "opentelemetry.context" not in sys.modules:
             return nullcontext()
         from opentelemetry.context import get_current
@@ -78,7 +79,7 @@ class Telemetry:
         return _made_current(get_current())
 
     def _provider(self) -> Any:
-        """The application's, else the private one; None where the SDK is not installed."""
+        """The application's provider, else the private one; None if the SDK is not installed."""
         found = _of_application()
         if found is None and self._private is None:
             try:
@@ -86,12 +87,12 @@ class Telemetry:
             except ImportError:
                 return None
             self._private = TracerProvider(shutdown_on_exit=False)
-        self._hear(found or self._private)
+        self._attach_to(found or self._private)
         return found or self._private
 
-    def _hear(self, provider: Any) -> None:
-        if provider is not None and not any(provider is one for one in self._heard):
-            self._heard.append(provider)
+    def _attach_to(self, provider: Any) -> None:
+        if provider is not None and not any(provider is one for one in self._attached):
+            self._attached.append(provider)
             provider.add_span_processor(_processor(self._tell, self._listeners))
 
     def _instrument(self, name: str, _library: Any) -> None:
@@ -100,8 +101,8 @@ class Telemetry:
             provider = self._provider()
             if provider is not None and not instrumentor.is_instrumented_by_opentelemetry:
                 instrumentor.instrument(tracer_provider=provider)
-        except Exception:  # it must not keep the application from importing its library
-            _log.warning("model calls of %s are not seen", name, exc_info=True)
+        except Exception:  # raised inside the application's import of its library, which must not fail for it
+            _log.warning("model calls of %s are not traced", name, exc_info=True)
 
 
 @contextmanager
@@ -116,7 +117,7 @@ def _made_current(context: Any) -> Iterator[None]:
 
 
 def _of_application() -> Any:
-    """The provider that the application has set, if it can be listened to."""
+    """The provider that the application has set; None if it accepts no span processors."""
     from opentelemetry import trace
 
     provider = trace.get_tracer_provider()
@@ -124,7 +125,7 @@ def _of_application() -> Any:
 
 
 def _installed() -> Iterator[str]:
-    """The instrumentors that are there; found without importing any, which takes most of a second."""
+    """The names of the installed instrumentors. They are found as folders: importing one takes most of a second."""
     spec = find_spec("openinference")
     folders = [Path(folder) / "instrumentation" for folder in (spec and spec.submodule_search_locations) or ()]
     yield from (name for name in _INSTRUMENTORS if any((folder / name).is_dir() for folder in folders))
@@ -147,6 +148,7 @@ def _processor(tell: Callable[..., None], listeners: Callable[[], Any]) -> Any:
             self._begun: dict[tuple[int, int], Any] = {}
 
         def on_start(self, span: Any, parent_context: Any = None) -> None:
+            # The end of a span may be reported from a context that is not the one in which it began.
             self._begun[span.context.trace_id, span.context.span_id] = listeners()
 
         def on_end(self, span: Any) -> None:

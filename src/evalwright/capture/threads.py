@@ -1,7 +1,7 @@
-"""Threads that Python starts without the context of what started them, in which nobody would be heard.
+"""Carries a context into threads, which Python starts without the context variables of the code that starts them.
 
-While somebody listens, a new thread, and a task that is given to a pool, take with them what `take` gives. The threads
-of a pool take nothing themselves, because they serve many.
+While something listens, a new thread, and a task that is submitted to a pool, carry along what `take` returns. The
+threads of a pool carry nothing themselves, because they serve many tasks.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ Around = AbstractContextManager[object]
 
 @functools.cache
 def follow_into_threads(take: Callable[[], Around | None], taking_nothing: Callable[[], Around]) -> None:
-    """From now on, ask `take` where a thread is started or a task given to a pool; None changes nothing there.
+    """From now on, call `take` whenever a thread is started or a task submitted to a pool; None changes nothing there.
 
-    In a block of `taking_nothing` it gives None. A second call changes nothing.
+    Within `taking_nothing` it returns None. A second call has no effect: the methods are replaced once per process, and
+    cost a look at one context variable while nothing listens.
     """
     start: Callable[[Thread], None] = Thread.start
     submit: Callable[..., Future[Any]] = ThreadPoolExecutor.submit
@@ -42,7 +43,7 @@ def follow_into_threads(take: Callable[[], Around | None], taking_nothing: Calla
         around = take()
         if around is None:
             return submit(pool, task, *arguments, **keywords)
-        with taking_nothing():
+        with taking_nothing():  # `submit` may start a thread of the pool, which must not belong to this caller
             return submit(pool, _inside(around, task), *arguments, **keywords)
 
     Thread.start = started  # type: ignore[assignment, method-assign]

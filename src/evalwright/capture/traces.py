@@ -1,4 +1,4 @@
-"""Captured spans as the spans, the tool calls and the numbers of a trace."""
+"""Turns captured spans into the spans, tool calls and metrics of a trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEPT = (
 
 
 def complete(answer: Answer, captured: Sequence[Captured]) -> None:
-    """Add what was captured to an answer; what the application itself said of tools and tokens stays."""
+    """Add what was captured to an answer. Tool calls and tokens that the application itself returns take precedence."""
     if not captured:
         return
     answer.spans = answer.spans or spans_of(captured)
@@ -36,7 +36,7 @@ def complete(answer: Answer, captured: Sequence[Captured]) -> None:
 
 
 def spans_of(captured: Sequence[Captured]) -> list[Span]:
-    """The spans in the order in which they began."""
+    """The captured spans in the order in which they began."""
     return [_span(one) for one in sorted(captured, key=lambda one: one.started_at)]
 
 
@@ -78,7 +78,7 @@ def _value(kept: Any) -> Any:
 
 
 def tool_calls_of(captured: Sequence[Captured]) -> list[ToolCall]:
-    """The calls that models asked for, in order; those that only tools' own spans tell of, where no model did."""
+    """The tool calls that models requested, in order; if there are none, those for which there are spans of tools."""
     calls = [
         ToolCall(call.name, call.id, stored(call.arguments), one.ended_at)
         for one in sorted(_innermost(captured), key=lambda one: one.ended_at)
@@ -106,7 +106,7 @@ def _arguments(one: StepSpan) -> dict[str, Any]:
 
 
 def _innermost(captured: Sequence[Captured]) -> list[LLMSpan]:
-    """Model calls without another one inside: a framework's span around a library's tells the same once more."""
+    """Model calls that contain no other model call: a framework's span around a library's is the same call again."""
     parents = {one.span_id: one.parent_span_id for one in captured}
     calls = [one for one in captured if isinstance(one, LLMSpan)]
     around: set[str] = set()
@@ -119,7 +119,7 @@ def _innermost(captured: Sequence[Captured]) -> list[LLMSpan]:
 
 
 def metrics_of(captured: Sequence[Captured]) -> Metrics:
-    """Tokens of all model calls; nothing where none was reported, as every call has some."""
+    """Tokens of all model calls; None if no call reported any, as 0 would pass every limit unseen."""
     calls = _innermost(captured)
-    given, said = sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
-    return Metrics(given, said) if given or said else Metrics()
+    tokens_in, tokens_out = sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
+    return Metrics(tokens_in, tokens_out) if tokens_in or tokens_out else Metrics()

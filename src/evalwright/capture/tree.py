@@ -1,4 +1,4 @@
-"""Captured spans as a tree, and as an outline for people and judges."""
+"""Captured spans as a tree, and as an outline for readers and judges."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ObservationNode:
 
     @property
     def name(self) -> str:
-        """The model of a model call, else the step's name."""
+        """The model of a model call, or the name of a step."""
         if isinstance(self.span, LLMSpan):
             return self.span.request_model
         return self.span.name or "(unnamed)"
@@ -57,11 +57,11 @@ class ObservationNode:
             yield from child.nodes()
 
     def find(self, name: str) -> list[ObservationNode]:
-        """Nodes of that name, this one included."""
+        """The nodes with that name, including this one."""
         return [node for node in self.nodes() if node.name == name]
 
     def find_by_type(self, kind: type) -> list[ObservationNode]:
-        """Nodes with a span of that type, this one included."""
+        """The nodes whose span is of that type, including this one."""
         return [node for node in self.nodes() if isinstance(node.span, kind)]
 
     def to_text(self) -> str:
@@ -120,7 +120,7 @@ def _shown(value: Any) -> str:
 
 
 def tree_of(spans: Iterable[ObserveSpan | LLMSpan]) -> list[ObservationNode]:
-    """The roots; a span whose parent is not among them is one. Siblings come in the order in which they began."""
+    """The roots: spans whose parent is not among the spans. Siblings are in the order in which they began."""
     nodes = {span.span_id: ObservationNode(span) for span in sorted(spans, key=lambda span: span.started_at)}
     roots: list[ObservationNode] = []
     for node in nodes.values():
@@ -130,7 +130,7 @@ def tree_of(spans: Iterable[ObserveSpan | LLMSpan]) -> list[ObservationNode]:
 
 
 class MemoryTraceHandler(Collector):
-    """Keeps the spans that it is told of, and shows them as trees."""
+    """Keeps the spans that it receives, and shows them as trees."""
 
     def get_trace(self, trace_id: str) -> list[ObservationNode]:
         """The roots of one trace."""

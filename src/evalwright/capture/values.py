@@ -1,4 +1,4 @@
-"""Values of an application as JSON and back: tuples, sets and objects carry type tags (specification pixie, 2.1)."""
+"""Values of an application as JSON and back. Tuples, sets and objects carry the type tags of pixie's files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TUPLE, _SET = "py/tuple", "py/set"
 
 
 def stored(value: Any, depth: int = 0) -> Any:
-    """A value as JSON. What nests deeper than 100 levels or has no fields becomes text."""
+    """A value as JSON. What is nested deeper than 100 levels (cycles included), or has no fields, becomes text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -28,6 +28,7 @@ def stored(value: Any, depth: int = 0) -> Any:
     if isinstance(value, tuple):
         return {_TUPLE: [stored(one, depth + 1) for one in value]}
     if isinstance(value, (set, frozenset)):
+        # Sorted, so that equal sets are stored alike in every process; by `repr`, as members may not be comparable.
         return {_SET: [stored(one, depth + 1) for one in sorted(value, key=repr)]}
     fields = _fields(value)
     if fields is None:
@@ -45,7 +46,7 @@ def _fields(value: Any) -> dict[str, Any] | None:
 
 
 def served(value: Any) -> Any:
-    """What the application is given for a JSON value: tuples and sets rebuilt, objects as plain mappings."""
+    """The value that the application gets for a stored one: tuples and sets restored, objects as plain mappings."""
     if isinstance(value, list):
         return [served(one) for one in value]
     if not isinstance(value, dict):
@@ -62,5 +63,5 @@ def served(value: Any) -> Any:
 def _set_of(items: list[Any]) -> Any:
     try:
         return {served(one) for one in items}
-    except TypeError:  # what cannot be in a set stays a list
+    except TypeError:  # objects come back as mappings, which cannot be in a set: they stay a list
         return [served(one) for one in items]

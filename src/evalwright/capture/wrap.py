@@ -1,7 +1,8 @@
-"""Marked points of an application: inputs are served while a test runs, outputs and states are captured.
+"""Marked points of an application: during a test, inputs are replaced by those of the case, outputs and states
+captured.
 
-What is served and what is captured follow the context, so that they reach child tasks and `asyncio.to_thread`, and
-never another entry that runs at the same moment.
+Both follow the context, so that they reach child tasks and `asyncio.to_thread`, and never another entry that runs at
+the same time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _outputs: ContextVar[list[dict[str, Any]] | None] = ContextVar("evalwright_outpu
 
 @dataclass(frozen=True)
 class Wrapped:
-    """What passed a marked point, as JSON."""
+    """A value that passed a marked point, as JSON."""
 
     name: str
     purpose: str
@@ -53,18 +54,18 @@ _watcher_of_all: Watcher | None = None
 
 
 def watch_wraps(watcher: Watcher) -> None:
-    """Tell `watcher` of what passes the marked points in this context, inputs that are not served included."""
+    """Send `watcher` the values that pass the marked points in this context, including inputs that are not replaced."""
     _watcher.set(watcher)
 
 
 def watch_all_wraps(watcher: Watcher) -> None:
-    """Tell `watcher` of what passes the marked points of the process, but where a context has a watcher of its own."""
+    """Send `watcher` the values that pass marked points of the process, except in contexts with their own watcher."""
     global _watcher_of_all
     _watcher_of_all = watcher
 
 
 class WrapRegistryMissError(KeyError):
-    """The application asked for an input that the entry does not have."""
+    """The application needs an input that the entry does not have."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -75,47 +76,47 @@ class WrapRegistryMissError(KeyError):
 
 
 class WrapTypeMismatchError(TypeError):
-    """A served value is not of the type that the application needs."""
+    """A value of the entry does not have the type that the application needs."""
 
 
 def set_eval_input(values: Mapping[str, Any]) -> None:
-    """Serve these values to `wrap(purpose="input")` in this context."""
+    """Make `wrap(purpose="input")` return these values in this context."""
     _inputs.set(values)
 
 
 def get_eval_input() -> Mapping[str, Any] | None:
-    """What is served in this context; None outside of a test."""
+    """The inputs of this context; None outside a test."""
     return _inputs.get()
 
 
 def clear_eval_input() -> None:
-    """Serve nothing any more."""
+    """Make `wrap(purpose="input")` return the application's own values again."""
     _inputs.set(None)
 
 
 def init_eval_output() -> list[dict[str, Any]]:
-    """Begin to capture in this context; the list grows with each output and state."""
+    """Start capturing in this context; the returned list grows with each output and state."""
     captured: list[dict[str, Any]] = []
     _outputs.set(captured)
     return captured
 
 
 def get_eval_output() -> list[dict[str, Any]] | None:
-    """What was captured in this context, each {name, value, purpose}; None where nobody captures."""
+    """The values captured in this context, each {name, value, purpose}; None if nothing is being captured."""
     return _outputs.get()
 
 
 def clear_eval_output() -> None:
-    """Capture nothing any more."""
+    """Stop capturing in this context."""
     _outputs.set(None)
 
 
 def wrap(data: T, *, purpose: str, name: str, description: str | None = None) -> T:
     """Mark a point of the application; `purpose` is `input`, `output` or `state`.
 
-    In a test an input is replaced by the entry's value, a callable by one that returns it. Outputs and states are
-    captured and returned unchanged; of a callable each result is. Raises WrapRegistryMissError for an input without
-    a value, ValueError for an unknown purpose.
+    In a test, an input is replaced by the entry's value, and a callable by one that returns it. Outputs and states are
+    captured and returned unchanged; of a callable, each result is captured. Raises WrapRegistryMissError for an input
+    without a value, ValueError for an unknown purpose.
     """
     if purpose not in _PURPOSES:
         raise ValueError(f"unknown purpose {purpose!r}, expected input, output or state")

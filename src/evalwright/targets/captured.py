@@ -1,4 +1,4 @@
-"""Targets that run an application's Python in this process: what it shows of itself belongs to the answer."""
+"""For targets that run an application's Python in this process: its spans and model calls go into the answer."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.targets.failures import target_failure
 
-__all__ = ["heard"]
+__all__ = ["traced"]
 
 T = TypeVar("T")
 
 Run = Callable[[T, Case, int], Awaitable[Answer]]
 
 
-def heard(run: Run[T]) -> Run[T]:
-    """Decorate a target's `run`: steps, model calls and tool calls are captured and complete its answer.
+def traced(run: Run[T]) -> Run[T]:
+    """Decorate a target's `run`: steps, model calls and tool calls are traced and complete its answer.
 
-    What an application showed before it raised is kept beside its error.
+    If the application raises, what was traced until then is kept beside the error.
     """
 
     @wraps(run)
     async def running(target: T, case: Case, trial: int) -> Answer:
-        with listening() as ear:
+        with listening() as collected:
             try:
                 answer = await run(target, case, trial)
             except Exception as error:
-                if not (ear.spans or ear.steps):
+                if not (collected.spans or collected.steps):
                     raise
                 answer = Answer(error=target_failure(error))
-        if ear.spans or ear.steps:
-            complete(answer, [*ear.spans, *ear.steps])
+        if collected.spans or collected.steps:
+            complete(answer, [*collected.spans, *collected.steps])
         return answer
 
     return running

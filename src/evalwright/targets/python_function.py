@@ -16,7 +16,7 @@ from evalwright.model.trace import Answer
 from evalwright.session.objects import named_object
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.answers import answer_of
-from evalwright.targets.captured import heard
+from evalwright.targets.captured import traced
 from evalwright.targets.failures import target_failure, user_place
 from evalwright.targets.signatures import Arguments, arguments_for
 from evalwright.targets.streams import collected, collected_async
@@ -51,7 +51,7 @@ class PythonFunction:
             self._arguments = arguments_for(self._found)
         self._asynchronous = _runs_in_loop(self._found)
 
-    @heard
+    @traced
     async def run(self, case: Case, trial: int) -> Answer:
         try:
             return await self._answer(case, trial)

@@ -15,7 +15,7 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, TraceMessage
-from evalwright.targets.captured import heard
+from evalwright.targets.captured import traced
 
 __all__ = ["AgentvTarget"]
 
@@ -58,7 +58,7 @@ class AgentvTarget:
         if self._missing:
             raise InputError(self._missing)
 
-    @heard
+    @traced
     async def run(self, case: Case, trial: int) -> Answer:
         if (wrong := case.extra.get("load_error")) is not None:
             raise TargetError(wrong, "load_error")

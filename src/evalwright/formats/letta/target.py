@@ -19,7 +19,7 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
-from evalwright.targets.captured import heard
+from evalwright.targets.captured import traced
 from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class LettaAgent:
         if asks is not None and self._cached is None:
             yield asks(self._model)
 
-    @heard
+    @traced
     async def run(self, case: Case, trial: int) -> Answer:
         tell = told(case, trial, self._model)
         tell("sample_started")

@@ -21,7 +21,7 @@ from evalwright.formats.pixie.user_code import runnable_at
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output, TraceError
-from evalwright.targets.captured import heard
+from evalwright.targets.captured import traced
 from evalwright.targets.threads import Threads
 
 __all__ = ["Application", "PixieApp", "observed_answer"]
@@ -51,7 +51,7 @@ class PixieApp:
         init()  # not before: the application may set a tracer provider of its own when it is set up
         return await self._drive(case, trial)
 
-    @heard
+    @traced
     async def _drive(self, case: Case, trial: int) -> Answer:
         app, context = self._apps[case.extra["dataset"]], contextvars.copy_context()
         context.run(set_eval_input, self._registry(case.extra))
