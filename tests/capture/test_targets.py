@@ -205,7 +205,7 @@ def test_calls_are_priced_by_their_models(found):
 
 def test_what_was_seen_before_an_error_is_kept_beside_it(tmp_path):
     found = evalh(tmp_path, "agent:failing")[0]
-    assert (found["error"]["message"], len(found["spans"])) == ("ValueError: after the call", 3)
+    assert (found["error"]["message"], len(found["spans"])) == ("ValueError: after the call in agent.py:35", 3)
 
 
 def test_a_process_of_its_own_is_listened_to(tmp_path):

@@ -24,7 +24,7 @@ _KEPT = (
 
 
 def complete(answer: Answer, captured: Sequence[Captured]) -> None:
-    """Add what was captured to an answer. Tool calls and tokens that the application itself returns take precedence."""
+    """Add what was captured to an answer. Tool calls and tokens that the application returns itself take precedence."""
     if not captured:
         return
     answer.spans = answer.spans or spans_of(captured)
