@@ -118,7 +118,7 @@ def use(name: str, **arguments) -> ToolResult:
         (("find", {"number": "7"}), {"found": {"number": "7"}}),
         (("fail", {}), {"error": "LookupError: no such order"}),
         (("delete", {}), {"error": "there is no tool 'delete', tools are: add, find, fail"}),
-        (("add", {"_raw": "{a:"}), {"error": "the arguments are no JSON object"}),
+        (("add", {"_raw": "{a:"}), {"error": "the arguments are not a JSON object"}),
     ],
     ids=["value", "async", "raises", "unknown", "no-json"],
 )

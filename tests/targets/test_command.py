@@ -159,7 +159,7 @@ def test_a_file_that_is_no_program_is_told(tmp_path):
     program = tmp_path / "no-program"
     program.write_bytes(b"\x00\x01")
     program.chmod(0o755)
-    assert "cannot be started" in start([str(program)])
+    assert "cannot start command" in start([str(program)])
 
 
 def test_a_missing_interpreter_is_told(tmp_path):

@@ -1,4 +1,4 @@
-"""A command as the system under test: adapters `cli` and `subprocess` (specification evalh, d.1)."""
+"""A command as the system under test: targets `cli` and `subprocess`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalwright.targets.templates import Template
 __all__ = ["WORKSPACE", "Command"]
 
 WORKSPACE = "EVALWRIGHT_WORKSPACE"
-"""The variable that tells a command the folder of its cell."""
+"""The environment variable with the folder of the cell."""
 
 _STDERR_TAIL = 2_000
 """Characters of stderr in the error of a command that failed."""
@@ -29,10 +29,10 @@ _STDERR_TAIL = 2_000
 class Command:
     """`command: [program, argument, ...]`, run once per cell without a shell; its stdout is the answer.
 
-    `env` is the whole environment: nothing is inherited, not even PATH. `cwd` is relative to the working directory.
-    In a run with workspaces the workspace is the folder to run in, unless there is a `cwd`, and EVALWRIGHT_WORKSPACE
-    names it. `stdin_template` is filled in from the case. With `parse_stdout_as: json` an object is the structured
-    answer, and its `final_answer` and `thinking` are taken when they are texts.
+    `env` is the complete environment: nothing is inherited, not even PATH. `cwd` is relative to the working directory.
+    In a run with workspaces, the command runs in the workspace unless there is a `cwd`, and EVALWRIGHT_WORKSPACE names
+    it. `stdin_template` is filled in from the case. With `parse_stdout_as: json`, an object is the structured answer,
+    and its `final_answer` and `thinking` are used if they are strings.
     """
 
     def __init__(self, variant: Variant) -> None:
@@ -58,7 +58,7 @@ class Command:
         return self._answer(finished)
 
     def _surroundings(self) -> tuple[str | None, dict[str, str]]:
-        """Folder and environment of one call: those of the configuration, and the workspace if there is one."""
+        """Folder and environment of one call: those of the configuration, and the cell's workspace if there is one."""
         path = workspace_path()
         if path is None:
             return self._cwd, self._env
@@ -67,14 +67,14 @@ class Command:
     def _not_started(self, error: OSError) -> str:
         program = self._command[0]
         if self._cwd is not None and error.filename == self._cwd:
-            return f"the folder {self._cwd!r} in 'cwd' cannot be entered: {error.strerror}"
+            return f"cannot enter the folder {self._cwd!r} of 'cwd': {error.strerror}"
         if error.errno == errno.ENOENT:
             if "/" in program:
                 return f"command not found: {program!r} (or the interpreter that its first line names)"
             return f"command not found: {program!r} in {os.pathsep.join(os.get_exec_path(self._env))}"
         if error.errno == errno.EACCES:
             return f"command {program!r} is not executable"
-        return f"command {program!r} cannot be started: {error.strerror or error}"
+        return f"cannot start command {program!r}: {error.strerror or error}"
 
     def _answer(self, finished: Finished) -> Answer:
         notes: list[str] = []
@@ -93,15 +93,15 @@ class Command:
 
 
 def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every mistake in the configuration as its key and what was expected."""
+    """Each mistake in the configuration, as its key and what was expected."""
     command = config.get("command")
     if not isinstance(command, list) or not command or not all(map(_is_text, command)) or not command[0]:
-        yield "command", f"'command' must be a list of texts, the program first, found {_shown(command)}"
+        yield "command", f"'command' must be a list of strings, the program first, found {_shown(command)}"
     if not _is_text(config.get("cwd") or ""):
         yield "cwd", f"'cwd' must be the path of a folder, found {_shown(config['cwd'])}"
     yield from _environment_mistakes(config.get("env"))
     if not isinstance(config.get("stdin_template") or "", str):
-        yield "stdin_template", f"'stdin_template' must be a text, found {_shown(config['stdin_template'])}"
+        yield "stdin_template", f"'stdin_template' must be a string, found {_shown(config['stdin_template'])}"
     if config.get("parse_stdout_as", "text") not in ("text", "json"):
         yield "parse_stdout_as", f"'parse_stdout_as' must be text or json, found {_shown(config['parse_stdout_as'])}"
 
@@ -110,17 +110,17 @@ def _environment_mistakes(env: Any) -> Iterator[tuple[str, str]]:
     if env is None:
         return
     if not isinstance(env, dict):
-        yield "env", f"'env' must be a mapping of names to texts, found {_shown(env)}"
+        yield "env", f"'env' must be a mapping of names to strings, found {_shown(env)}"
         return
     for name, value in env.items():
         if not _is_text(name) or not name or "=" in name:
-            yield "env", f"'env' has the name {name!r}: expected a text that is not empty and has no '='"
+            yield "env", f"'env' has the name {name!r}: expected a string that is not empty and has no '='"
         elif not _is_text(value):
-            yield f"env.{name}", f"'env' must give {name} as a text, in quotes, found {type(value).__name__}"
+            yield f"env.{name}", f"'env': {name} must be a string (quote it), found {type(value).__name__}"
 
 
 def _is_text(value: Any) -> bool:
-    """Whether the operating system takes it as an argument; NUL ends a text there."""
+    """Whether the operating system accepts it as an argument: there, NUL ends a string."""
     return isinstance(value, str) and "\0" not in value
 
 
@@ -129,8 +129,8 @@ def _shown(value: Any) -> str:
 
 
 def _failure(finished: Finished) -> str:
-    words = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
-    return f"the command ended with {finished.how()}" + (f"; stderr: {words}" if words else " and an empty stderr")
+    stderr = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
+    return f"the command ended with {finished.how()}" + (f"; stderr: {stderr}" if stderr else " and an empty stderr")
 
 
 def _text(stream: Captured, name: str, notes: list[str]) -> str:
@@ -138,6 +138,7 @@ def _text(stream: Captured, name: str, notes: list[str]) -> str:
     try:
         return kept.decode()
     except UnicodeDecodeError as error:
+        # Where the output was cut, half a character at its end is our doing.
         if not (stream.cut and error.reason == "unexpected end of data"):
             notes.append(f"{name}: bytes that are not UTF-8 replaced by U+FFFD")
         return kept.decode(errors="replace")
@@ -145,7 +146,7 @@ def _text(stream: Captured, name: str, notes: list[str]) -> str:
 
 def _structured(stream: Captured, notes: list[str]) -> Output:
     if stream.cut:
-        raise TargetError(f"stdout has {stream.size} bytes, too many to be read as JSON (limit {len(stream.kept)})")
+        raise TargetError(f"stdout has {stream.size} bytes, too many to read as JSON (limit {len(stream.kept)})")
     try:
         parsed = json.loads(_text(stream, "stdout", notes))
     except (ValueError, RecursionError) as error:

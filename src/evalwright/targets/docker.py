@@ -1,4 +1,4 @@
-"""A container as the system under test (specification evalh, d.1)."""
+"""A container as the system under test: target `docker`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from evalwright.workspaces.docker import docker
 __all__ = ["container"]
 
 _SECONDS = 60.0
+"""Seconds to become healthy, unless the configuration says otherwise."""
 _PULLING = 600.0
-"""Seconds for fetching an image; the time limit of the variant may be shorter."""
+"""Seconds for pulling an image; the time limit of the variant may be shorter."""
 _ALIVE = ("created", "running", "restarting", "paused")
 
 
@@ -31,10 +32,10 @@ class _Config(ServedConfig, kw_only=True):
 
 
 def container(variant: Variant) -> Served:
-    """A container of `image` whose `container_port` is `{port}` on this machine. Raises InputError.
+    """A container of `image` whose `container_port` is published as `{port}` on this machine. Raises InputError.
 
-    `env` is given to it, and `volumes` (`host:container` or `host:container:mode`). Without a `container_port` the
-    container has to listen on `{port}` itself.
+    It gets the environment `env` and the `volumes` (`host:container` or `host:container:mode`). Without a
+    `container_port`, the container itself has to listen on `{port}`.
     """
     return Served(variant, _Config, _SECONDS, _service)
 
@@ -57,14 +58,14 @@ class _Container:
 
     async def start(self, port: int) -> None:
         await docker("version", "--format", "{{.Server.Version}}")
-        self._started = True
+        self._started = True  # before the start: a container of which it is not known whether it runs is removed, too
         known = environment()
         words = self._words(port, known)
         await docker("run", *words, env={**self._config.env, **known}, patience=_PULLING)
 
     def _words(self, port: int, known: Mapping[str, str]) -> Sequence[str]:
         config = self._config
-        publish = f"127.0.0.1:{port}:{config.container_port or port}"
+        publish = f"127.0.0.1:{port}:{config.container_port or port}"  # docker's default is every network interface
         words = ["--detach", "--name", self._name, "--label", "evalwright", "--publish", publish]
         for name, value in config.env.items():
             words += ["--env", _assigned(name, value, known)]
@@ -78,8 +79,8 @@ class _Container:
         if status in _ALIVE:
             return None
         with suppress(InputError):
-            said = await docker("logs", "--tail", "20", self._name)
-            return f"the container ended with exit code {code}: {said[-1000:]}"
+            log = await docker("logs", "--tail", "20", self._name)
+            return f"the container ended with exit code {code}: {log[-1000:]}"
         return f"the container ended with exit code {code}"
 
     async def stop(self) -> None:
@@ -90,5 +91,5 @@ class _Container:
 
 
 def _assigned(name: str, value: str, environ: Mapping[str, str]) -> str:
-    """The name alone where docker can find the value in its environment: arguments can be seen by everybody."""
+    """The name alone if docker finds the value in its environment: every user can see the arguments of a process."""
     return name if environ.get(name, value) == value else f"{name}={value}"

@@ -1,4 +1,4 @@
-"""Exceptions of a system as records: type, text and stack, whatever the exception itself does."""
+"""Exceptions of a system as records: type, text and stack, even if the exception's own methods raise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A branch of a repository as the system under test, started as a service (specification evalh, d.1)."""
+"""A branch of a repository as the system under test, started as a service: target `git_branch`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from evalwright.workspaces.git import check_out, commit_of
 __all__ = ["git_branch"]
 
 _SECONDS = 30.0
+"""Seconds to become healthy, unless the configuration says otherwise."""
 _KEPT = 64 * 2**10
 _LAST = 1_000
 
@@ -37,7 +38,8 @@ class _Config(ServedConfig, kw_only=True):
 def git_branch(variant: Variant) -> Served:
     """`repo_path` at `branch` (or a tag, a commit), where `start_command` is run with `{port}` filled in.
 
-    Then `inner_adapter` with `inner_config` is asked, where `{port}` is filled in too. Raises InputError.
+    The service is then called through `inner_adapter` with `inner_config`, in which `{port}` is filled in too. Raises
+    InputError.
     """
     return Served(variant, _Config, _SECONDS, _service)
 
@@ -45,12 +47,12 @@ def git_branch(variant: Variant) -> Served:
 def _service(config: _Config) -> _Branch:
     repo = Path(config.repo_path).expanduser()
     if not repo.is_dir():
-        raise InputError(Problem("", f"'repo_path': there is no folder {config.repo_path!r}", key="repo_path"))
+        raise InputError(Problem("", f"'repo_path': folder {config.repo_path!r} not found", key="repo_path"))
     return _Branch(repo.resolve(), commit_of(repo, config.branch), config.start_command)
 
 
 class _Branch:
-    """A command in a copy of a repository; both are gone when it is stopped."""
+    """A command in a copy of a repository; stopping it removes both."""
 
     def __init__(self, repo: Path, commit: str, command: Sequence[str]) -> None:
         self._repo, self._commit, self._command = repo, commit, command
@@ -64,6 +66,7 @@ class _Branch:
         await self._threads.call(check_out, self._repo, self._commit, place)
         command = [with_port(word, port) for word in self._command]
         variables = {**environment(), "PORT": str(port)}
+        # Tied: a service that outlived a killed run would keep its port and its files.
         running = run_command(command, env=variables, cwd=str(place), output_limit=_KEPT, tied=True)
         self._running = asyncio.create_task(running)
 
@@ -73,9 +76,9 @@ class _Branch:
         try:
             finished = self._running.result()
         except OSError as error:
-            return f"{self._command[0]!r} cannot be started: {error.strerror or error}"
-        said = (finished.stderr.last or finished.stdout.last).decode(errors="replace").strip()[-_LAST:]
-        return f"{self._command[0]!r} ended with {finished.how()}" + (f": {said}" if said else "")
+            return f"cannot start {self._command[0]!r}: {error.strerror or error}"
+        output = (finished.stderr.last or finished.stdout.last).decode(errors="replace").strip()[-_LAST:]
+        return f"{self._command[0]!r} ended with {finished.how()}" + (f": {output}" if output else "")
 
     async def stop(self) -> None:
         running, folder = self._running, self._folder

@@ -1,4 +1,4 @@
-"""A recorded trace as the answer: judge what already happened, call nothing (specification evalh, d.1)."""
+"""A recorded trace as the answer: evaluates what has already happened and calls nothing. Target `replay`."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ class Replay:
 def _recordings(case: Case) -> list[Trace]:
     raw = bytes(case.recorded)
     if raw == b"null":
-        raise TargetError(f"case {case.id!r} has no recorded trace to replay: give it one (embed_full_trace: true)")
+        raise TargetError(f"case {case.id!r} has no recorded trace to replay: import it with embed_full_trace: true")
     return _decode_many(raw) if raw.startswith(b"[") else [_decode_one(raw)]

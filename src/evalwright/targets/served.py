@@ -1,4 +1,4 @@
-"""A target behind something that has to be started first: a service that is up for a whole run."""
+"""A target behind a service that has to be started first, and then runs for the whole run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ C = TypeVar("C", bound="ServedConfig")
 T = TypeVar("T")
 
 _ANY_PORT = 80
+"""Stands for the port, which is not known yet, while the configuration is checked."""
 _PAUSE = 0.1
 _ONE_REQUEST = 2.0
+"""Seconds for one health check: a service that is starting may accept a connection and not answer."""
 _HEALTH = re.compile(r"\s*(?:([A-Za-z]+)\s+)?(/?\S*)\s*")
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 
 
 class ServedConfig(msgspec.Struct, kw_only=True):
-    """What services have in common in their configuration."""
+    """The keys that all services have in common."""
 
     inner_adapter: Annotated[str, msgspec.Meta(min_length=1)]
     inner_config: dict[str, Any]
@@ -43,20 +45,20 @@ class Service(Protocol):
     """Something that listens on a port of this machine once it is started."""
 
     async def start(self, port: int) -> None:
-        """Start it on a port that is free. Raises InputError."""
+        """Start it on a free port. Raises InputError."""
 
     async def ended(self) -> str | None:
-        """How it ended, None while it runs."""
+        """How it ended; None while it runs."""
 
     async def stop(self) -> None:
-        """Leave nothing of it, started or not."""
+        """End it and remove everything of it, whether it was started or not."""
 
 
 class Served:
-    """Starts a service once for a run, waits until it is healthy, and asks `inner_adapter` with its port."""
+    """Starts a service once for a run, waits until it is healthy, and calls it through `inner_adapter`."""
 
     def __init__(self, variant: Variant, kind: type[C], seconds: float, service_of: Callable[[C], Service]) -> None:
-        """`kind` is the shape of the configuration, `seconds` the patience unless it says another."""
+        """`kind` is the shape of the configuration; `seconds` to become healthy, unless the configuration says more."""
         problems: list[Problem] = []
         if variant.isolation == "process":
             why = f"'isolation: process' has no meaning for {variant.adapter}: the service is a process of its own"
@@ -107,7 +109,7 @@ class Served:
 
 
 def _noted(problems: list[Problem], build: Callable[[], T]) -> T | None:
-    """What `build` gives; None when it is refused, and why goes to `problems`."""
+    """What `build` returns, or None if it raises InputError, whose problems are added to `problems`."""
     try:
         return build()
     except InputError as error:
@@ -116,7 +118,7 @@ def _noted(problems: list[Problem], build: Callable[[], T]) -> T | None:
 
 
 class Health:
-    """Asks a service whether it is up: `GET /health` until it says 2xx; without one, until the port is open."""
+    """Checks whether a service is up: `GET /health` until it answers 2xx; without a check, until the port is open."""
 
     def __init__(self, check: str | None, seconds: float) -> None:
         self._seconds = seconds
@@ -129,7 +131,7 @@ class Health:
         self._path = None if check is None else "/" + path.removeprefix("/")
 
     async def wait(self, port: int, service: Service) -> None:
-        """Raises InputError when the service ends, or is not up in time."""
+        """Wait until the service is up. Raises InputError if it ends, or is not up in time."""
         until = asyncio.get_running_loop().time() + self._seconds
         while True:
             if (how := await service.ended()) is not None:
@@ -143,7 +145,7 @@ class Health:
             await asyncio.sleep(_PAUSE)
 
     async def _ask(self, port: int) -> str | None:
-        """None when it is up, else what is the matter."""
+        """None if the service is up, else what is wrong."""
         if self._path is None:
             try:
                 _, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), _ONE_REQUEST)
@@ -155,7 +157,7 @@ class Health:
 
         try:
             async with (
-                httpx.AsyncClient(timeout=_ONE_REQUEST, trust_env=False) as client,
+                httpx.AsyncClient(timeout=_ONE_REQUEST, trust_env=False) as client,  # no proxy for this machine
                 client.stream(self._method, f"http://127.0.0.1:{port}{self._path}") as response,
             ):
                 return None if response.is_success else f"status {response.status_code}"
@@ -164,7 +166,7 @@ class Health:
 
 
 def free_port() -> int:
-    """A port that nobody listens on at this moment."""
+    """A port that is free at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

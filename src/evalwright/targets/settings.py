@@ -1,4 +1,4 @@
-"""Configuration of a target as a msgspec struct, every mistake in it at once."""
+"""The configuration of a target as a msgspec struct; all mistakes in it are reported together."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 
 def settings(kind: type[T], config: Mapping[str, Any]) -> T:
-    """The fields of `kind` in `config`; other keys belong to somebody else. Raises InputError.
+    """The fields of `kind` in `config`; other keys are ignored here. Raises InputError.
 
-    A static method `problems(values)` of `kind` looks across fields: at the values of those that are sound.
+    A static method `problems(values)` of `kind` checks fields against each other; it gets those that are valid alone.
     """
     values: dict[str, Any] = {}
     found: list[Problem] = []
@@ -36,7 +36,7 @@ def settings(kind: type[T], config: Mapping[str, Any]) -> T:
     return kind(**values)
 
 
-def _mismatch(key: str, said: str) -> Problem:
-    what, _, place = said.partition(" - at `$")
+def _mismatch(key: str, message: str) -> Problem:
+    what, _, place = message.partition(" - at `$")
     what = what.replace("`", "").replace(", got ", ", found ")
     return Problem("", f"{key!r}: {what[:1].lower()}{what[1:]}", key=key + place.rstrip("`"))

@@ -1,4 +1,4 @@
-"""When a simulated conversation is over (specification evalh, d.1)."""
+"""When a simulated conversation ends: the kinds of `stopping_criterion`."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 class StopRule(Protocol):
     async def reason(self, turns: int, messages: Sequence[TraceMessage], repeat: int) -> str | None:
-        """Why the conversation is over after so many turns, None while it is not."""
+        """Why the conversation ends after this many turns; None if it goes on."""
 
 
 class TurnCount(msgspec.Struct):
-    """Over after `n` turns."""
+    """Ends it after `n` turns."""
 
     n: Annotated[int, msgspec.Meta(gt=0)]
 
@@ -43,7 +43,7 @@ class TurnCount(msgspec.Struct):
 
 
 class ContentMatch(msgspec.Struct):
-    """Over when the last answer contains one of `patterns`."""
+    """Ends it when the last answer contains one of `patterns`."""
 
     patterns: Annotated[list[_Text], msgspec.Meta(min_length=1)]
     case_sensitive: bool = False
@@ -57,7 +57,7 @@ class ContentMatch(msgspec.Struct):
 
 
 class Judge(msgspec.Struct):
-    """Over when a model says so: one word of assent anywhere in its reply."""
+    """Ends it when a model says so: by one word of assent anywhere in its reply."""
 
     model: _Text
     question: _Text
@@ -66,10 +66,11 @@ class Judge(msgspec.Struct):
         yield ChatRequest(self.model, [])
 
     async def reason(self, turns: int, messages: Sequence[TraceMessage], repeat: int) -> str | None:
-        said = [
+        spoken = [
             {"role": m.role, "content": m.content} for m in messages if m.role in ("user", "assistant") and m.content
         ]
-        text = json.dumps(said, ensure_ascii=False).replace("<", "\\u003c")
+        # No text of the conversation can close the tag around it and address the judge.
+        text = json.dumps(spoken, ensure_ascii=False).replace("<", "\\u003c")
         prompt = f"<conversation>\n{text}\n</conversation>\n\nQuestion: {self.question}"
         request = ChatRequest(
             self.model, [ChatMessage("user", prompt)], _JUDGE_SYSTEM, max_tokens=_JUDGE_TOKENS, repeat=repeat
@@ -86,7 +87,7 @@ _RULES: Mapping[str, type[TurnCount | ContentMatch | Judge]] = {
 
 
 def stop_rule(criterion: Any) -> StopRule:
-    """The rule that a `stopping_criterion` states. Raises InputError with keys relative to it."""
+    """The rule of a `stopping_criterion`. Raises InputError with keys relative to it."""
     kind = criterion.get("type") if isinstance(criterion, dict) else None
     if not isinstance(kind, str) or kind not in _RULES:
         near = did_you_mean(kind, _RULES) if isinstance(kind, str) else ""

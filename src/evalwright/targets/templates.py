@@ -1,6 +1,7 @@
-"""`{{ path }}` and `{{ path | json }}` in what is sent to a system (specification evalh, d.1).
+"""`{{ path }}` and `{{ path | json }}` in what is sent to a system.
 
-Roots are `input`, `case_id` and `case.{id,input,metadata}`. What the case expects cannot be reached from here.
+Roots are `input`, `case_id` and `case.{id,input,metadata}`. The expected behaviour of a case cannot be reached: a
+system must not see what it is tested for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _FIELD = re.compile(r"\{\{([^{}|]+)(\|\s*json\s*)?\}\}")
 
 
 class Template:
-    """A text with places for values of the case; braces around anything but a path stay as they are."""
+    """A text with places for values of the case; braces around anything else stay as they are."""
 
     def __init__(self, text: str) -> None:
         pieces = _FIELD.split(text)
@@ -28,7 +29,7 @@ class Template:
         ]
 
     def render(self, case: Case) -> str:
-        """Texts go in as they are, other values as JSON, what is missing as nothing; `| json` makes JSON of all."""
+        """Fill in the values: strings as they are, others as JSON, missing ones as nothing; `| json` makes all JSON."""
         roots = {
             "input": case.input,
             "case_id": case.id,

@@ -1,7 +1,7 @@
-"""Blocking user code in threads of its own.
+"""Runs blocking user code in threads.
 
-A thread that never comes back must not keep the process from ending, so these are daemon threads, and
-one that is stuck is left behind and replaced; the standard library's pool waits for all of its threads.
+A thread that never comes back must not keep the process from ending, so these are daemon threads, and one that is stuck
+is left behind and replaced. The pool of the standard library waits for all of its threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Job = tuple[Callable[[], Any], asyncio.Future[tuple[Any, BaseException | None]]
 
 
 class Threads:
-    """As many threads as there are calls at the same time; idle ones are used again."""
+    """As many threads as there are concurrent calls; idle ones are reused."""
 
     def __init__(self) -> None:
         self._idle: list[SimpleQueue[_Job | None]] = []
@@ -52,12 +52,12 @@ class Threads:
             value, error = None, None
             try:
                 value = function()
-            except BaseException as raised:
+            except BaseException as raised:  # SystemExit, too, is raised in the caller: here it would end the thread
                 error = raised
             try:
                 loop.call_soon_threadsafe(self._deliver, inbox, done, value, error)
             except RuntimeError:
-                return  # the run is over and its loop closed: nobody waits for this answer
+                return  # the run is over and its loop is closed: nobody waits for this result
             job = function = done = value = error = None  # type: ignore[assignment]  # keep no cell's data alive
 
     def _deliver(
@@ -68,5 +68,5 @@ class Threads:
         error: BaseException | None,
     ) -> None:
         self._idle.append(inbox)
-        if not done.done():
+        if not done.done():  # it is, if the call was cancelled at its time limit
             done.set_result((value, error))

@@ -1,4 +1,4 @@
-"""Sums over the calls and turns of one answer: what nobody said stays unknown."""
+"""Sums over the calls and turns of one answer: a number that no call reports stays None."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N = TypeVar("N", int, float)
 
 
 def add_usage(total: Metrics, usage: Usage, cost_usd: float | None) -> None:
-    """Count one call of a model."""
+    """Add one model call."""
     total.token_input = _sum(total.token_input, usage.token_input)
     total.token_output = _sum(total.token_output, usage.token_output)
     total.token_thinking = _sum(total.token_thinking, usage.token_thinking)
@@ -22,13 +22,13 @@ def add_usage(total: Metrics, usage: Usage, cost_usd: float | None) -> None:
 
 
 def add_metrics(total: Metrics, turn: Metrics) -> None:
-    """Count one turn of a system."""
+    """Add one turn of a system."""
     add_usage(total, Usage(turn.token_input, turn.token_output, turn.token_thinking), turn.cost_usd)
     total.cost_thinking_usd = _sum(total.cost_thinking_usd, turn.cost_thinking_usd)
 
 
 def joined(texts: Iterable[str | None]) -> str | None:
-    """Texts with a blank line between, None where there is none."""
+    """The texts joined by blank lines; None if there are none."""
     return "\n\n".join(filter(None, texts)) or None
 
 

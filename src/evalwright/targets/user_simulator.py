@@ -1,4 +1,4 @@
-"""A model that plays the user, in conversation with another system (specification evalh, d.1)."""
+"""A model that plays the user in a conversation with another system: target `user_simulator`."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _ROLE = (
 _BEGIN = "(The conversation begins. Write your first message.)"
 _LONGEST_MESSAGE, _LONGEST_STACK = 4_000, 8_000
 _SAID_NOTHING = "(no words)"
-_NOBODYS_FAULT = (
+_ENVIRONMENT = (
     *("timeout", "http_5xx", "connection", "rate_limited", "quota", "authentication"),
     *("cost_limit", "no_price", "not_recorded", "network_refused"),
 )
-"""Errors that neither party of the conversation made."""
+"""Error types that are neither party's fault."""
 
 
 class _Settings(msgspec.Struct):
@@ -55,7 +55,7 @@ class _Settings(msgspec.Struct):
 
 
 class _Broken(Exception):
-    """The conversation cannot go on."""
+    """Raised when the conversation cannot go on."""
 
     def __init__(self, by: Party, error_type: str, message: str, stack: str | None = None) -> None:
         super().__init__(message)
@@ -64,10 +64,10 @@ class _Broken(Exception):
 
 
 class UserSimulator:
-    """Starts with `input.user_message`, then a model with a persona answers the inner system until a rule stops it.
+    """Starts with `input.user_message`; then a model with a persona answers the inner system until a rule stops it.
 
-    Of a conversation that breaks off, what was said is kept, with who broke it: the agent (it failed or said
-    nothing), the user (its model refused or said nothing), or the environment (network, quota, budget).
+    Of a conversation that breaks off, the messages so far are kept, and who broke it off: the agent (it failed or gave
+    no answer), the user (its model refused or gave none), or the environment (network, quota, budget).
     """
 
     def __init__(self, variant: Variant) -> None:
@@ -103,7 +103,7 @@ class UserSimulator:
     async def run(self, case: Case, trial: int) -> Answer:
         message = case.input.get("user_message") if isinstance(case.input, dict) else None
         if not isinstance(message, str) or not message.strip():
-            raise TargetError("a simulated conversation starts with input.user_message, which must be a text")
+            raise TargetError("a simulated conversation starts with input.user_message, which must be a string")
         talk = _Talk()
         state: dict[str, Any] = {"turns": 0, "stop_reason": None}
         error = None
@@ -116,7 +116,7 @@ class UserSimulator:
         return talk.answer(error, {"user_simulator": state})
 
     async def _converse(self, talk: _Talk, case: Case, trial: int, message: str) -> str:
-        """Turn by turn; why it stopped."""
+        """Talk turn by turn; returns why the conversation ended."""
         while True:
             talk.hear_user(message)
             await self._ask_agent(talk, case, trial, message)
@@ -129,7 +129,7 @@ class UserSimulator:
             if talk.turns >= self._settings.max_turns:
                 return "max_turns_reached"
             if not (talk.last_answer or "").strip() and not talk.acted:
-                raise _Broken("agent", "adapter_error", f"the system said nothing in turn {talk.turns}")
+                raise _Broken("agent", "adapter_error", f"the system gave no answer in turn {talk.turns}")
             message = await self._ask_user(talk, trial)
 
     async def _ask_agent(self, talk: _Talk, case: Case, trial: int, message: str) -> None:
@@ -142,9 +142,11 @@ class UserSimulator:
         except Exception as error:
             why, stack = f"turn {talk.turns + 1}: {type(error).__name__}: {error}", "".join(format_exception(error))
             raise _Broken("agent", "adapter_error", why, stack[-_LONGEST_STACK:]) from error
+        number = talk.turns + 1
         talk.hear_agent(answer)
         if answer.error is not None:
-            raise _Broken(_by(answer.error.type), answer.error.type, f"turn {talk.turns}: {answer.error.message}")
+            why, stack = f"turn {number}: {answer.error.message}", answer.error.stack
+            raise _Broken(_by(answer.error.type), answer.error.type, why, stack)
 
     async def _ask_user(self, talk: _Talk, trial: int) -> str:
         request = ChatRequest(
@@ -162,19 +164,19 @@ class UserSimulator:
         talk.count_user(reply.usage, reply.cost_usd)
         message = clean_text(reply.text.strip(), "text", [])
         if reply.refusal or not message:
-            why = "refused to play" if reply.refusal else "said nothing"
+            why = "refused" if reply.refusal else "gave no answer"
             raise _Broken("user", "adapter_error", f"the simulated user {why} after turn {talk.turns}")
         return message
 
 
 def _by(error_type: str) -> Party:
-    return "environment" if error_type in _NOBODYS_FAULT else "agent"
+    return "environment" if error_type in _ENVIRONMENT else "agent"
 
 
 def _inner_target(variant: Variant, system: Mapping[str, Any]) -> Target:
     adapter = system.get("adapter")
     if not isinstance(adapter, str) or not adapter:
-        raise InputError(Problem("", "'adapter' is missing: the type of the system to talk with", key="adapter"))
+        raise InputError(Problem("", "'adapter' is missing: the target that calls the inner system", key="adapter"))
     metadata = system.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise InputError(Problem("", "'metadata' must be a mapping", key="metadata"))
@@ -185,7 +187,7 @@ def _inner_target(variant: Variant, system: Mapping[str, Any]) -> Target:
 
 
 def _collected(problems: list[Problem], place: str, make: Callable[[], T]) -> T | None:
-    """What `make` gives; the problems that it raises instead go to `problems`, with keys from `place` on."""
+    """What `make` returns, or None if it raises InputError, whose problems are added with keys below `place`."""
     try:
         return make()
     except InputError as error:
@@ -203,7 +205,7 @@ class _Talk:
         self.messages: list[TraceMessage] = []
         self.last_answer: str | None = None
         self.acted = False
-        """Whether the last turn called a tool."""
+        """Whether the system called a tool in the last turn."""
         self._spoken: list[TraceMessage] = []
         self._thinking: list[str | None] = []
         self._calls: list[ToolCall] = []
@@ -215,8 +217,10 @@ class _Talk:
         self._speak(TraceMessage("user", message))
 
     def hear_agent(self, answer: Answer) -> None:
-        self.turns += 1
         output = answer.output
+        # A call that failed and left nothing is no turn: it is as if the system had never answered.
+        if answer.error is None or output.final_answer or answer.messages or answer.tool_calls or answer.spans:
+            self.turns += 1
         steps = _of_this_turn(answer.messages)
         if steps and steps[-1].role == "assistant" and steps[-1].tool_call is None:
             steps.pop()  # the answer itself
@@ -238,21 +242,21 @@ class _Talk:
         self._spoken.append(message)
 
     def count_user(self, usage: Usage, cost_usd: float | None) -> None:
-        """Tokens of the user's model count, its cost stands apart: it is none of the system's."""
+        """Add the tokens of the user's model. Its cost is kept apart: it is not the system's."""
         add_usage(self._metrics, usage, None)
         if cost_usd is not None:
             spent = self._metrics.custom.get("user_cost_usd", 0.0) + cost_usd
             self._metrics.custom = {**self._metrics.custom, "user_cost_usd": spent}
 
     def conversation(self) -> list[dict[str, Any]]:
-        """What was said, as systems are given it."""
+        """The messages so far, in the form that systems get."""
         return [{"role": message.role, "content": message.content} for message in self._spoken]
 
     def from_the_other_side(self) -> list[ChatMessage]:
-        """What was said as the user's model sees it: its own words as the assistant's."""
+        """The messages as the user's model sees them: it is the assistant there, and the system is its user."""
         roles = {"user": "assistant", "assistant": "user"}
-        said = [ChatMessage(roles[m.role], str(m.content or _SAID_NOTHING)) for m in self._spoken]
-        return [ChatMessage("user", _BEGIN), *said]
+        spoken = [ChatMessage(roles[m.role], str(m.content or _SAID_NOTHING)) for m in self._spoken]
+        return [ChatMessage("user", _BEGIN), *spoken]  # APIs want the first message to be the user's
 
     def answer(self, error: TraceError | None, extra: dict[str, Any]) -> Answer:
         output = Output(self.last_answer, joined(self._thinking), self._structured)
@@ -260,6 +264,6 @@ class _Talk:
 
 
 def _of_this_turn(messages: list[TraceMessage]) -> list[TraceMessage]:
-    """What came after the last word of the user: a system may repeat the whole conversation."""
+    """The messages after the last one of the user: a system may return the whole conversation."""
     start = max((n for n, message in enumerate(messages, 1) if message.role in ("user", "system")), default=0)
     return messages[start:]

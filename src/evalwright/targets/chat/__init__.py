@@ -39,16 +39,16 @@ class _Settings(msgspec.Struct):
 
 
 class _Chat:
-    """Asks the model until it answers without calling a tool, at most `max_turns` times.
+    """Calls the model until it answers without calling a tool, at most `max_turns` times.
 
-    What was said before a failure is kept with the error.
+    Messages before a failure are kept with the error.
     """
 
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:
         if "api_key" in variant.config:
-            message = "name the environment variable that holds the key instead, as api_key_env"
+            message = "put the key in an environment variable and give its name as api_key_env"
             raise InputError(Problem("", message, key="api_key"))
         self._settings = settings(_Settings, variant.config)
         self._system = Template(self._settings.system_prompt)
@@ -82,7 +82,7 @@ class _Chat:
             for call in calls:
                 talk.add_result(await self._tools.use(call))
         raise TargetError(
-            f"the model still calls tools after {self._settings.max_turns} turns (max_turns)", "max_turns"
+            f"the model is still calling tools after {self._settings.max_turns} turns (max_turns)", "max_turns"
         )
 
     def _request(self, talk: _Talk, trial: int) -> ChatRequest:
@@ -103,19 +103,19 @@ class _Chat:
 
 
 class OpenAIChat(_Chat):
-    """A model behind the chat API of OpenAI, or any that is compatible with it (`base_url`)."""
+    """A model behind OpenAI's chat completions API, or a compatible one (`base_url`)."""
 
     _provider = "openai"
 
 
 class Anthropic(_Chat):
-    """A model behind the Messages API of Anthropic."""
+    """A model behind Anthropic's Messages API."""
 
     _provider = "anthropic"
 
 
 class _Talk:
-    """One conversation: what is asked next, and what the trace will say of it."""
+    """One conversation: the messages for the next call, and the parts of the trace."""
 
     def __init__(self, system: str | None, messages: list[ChatMessage]) -> None:
         self.system, self.messages = system, messages
@@ -130,7 +130,7 @@ class _Talk:
         self._last: ChatReply
 
     def add(self, reply: ChatReply) -> list[ToolCall]:
-        """Take in what the model said; the calls in it, each with an id."""
+        """Add a reply of the model; returns its tool calls, each with an id."""
         self.turns, self._last = self.turns + 1, reply
         calls = [_recorded(call, f"call_{len(self._calls) + n}") for n, call in enumerate(reply.tool_calls, 1)]
         self.messages.append(ChatMessage("assistant", reply.text, tool_calls=calls))

@@ -1,4 +1,4 @@
-"""What a chat model is asked for a case: the messages in its input, or a conversation that goes on."""
+"""The messages that a chat model gets for a case: those of its input, or a conversation so far."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GOING_ON = "evalwright.conversation"
 
 
 def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
-    """The messages that the model is to answer. Raises TargetError where the case has none."""
+    """The messages that the model is to answer. Raises TargetError if the case has none."""
     if GOING_ON in case.extra:
         messages = as_chat(case.extra[GOING_ON])
         if user_template is not None:
@@ -37,7 +37,9 @@ def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
             return _listed(given[key], f"input.{key}")
     message = given.get("user_message") if isinstance(given, dict) else None
     if not isinstance(message, str) or not message.strip():
-        raise TargetError("the case has no text in input.user_message and no input.messages; or say user_template")
+        raise TargetError(
+            "the case has no text in input.user_message and no input.messages; add one, or a user_template"
+        )
     return [ChatMessage("user", message)]
 
 
@@ -67,14 +69,14 @@ def _call(item: Any, place: str) -> ToolCall:
         try:
             arguments = msgspec.json.decode(arguments)
         except (ValueError, RecursionError) as error:
-            raise TargetError(f"{place}.arguments is no JSON: {error}") from None
+            raise TargetError(f"{place}.arguments is not valid JSON: {error}") from None
     if not isinstance(arguments, dict):
         raise TargetError(f"{place}.arguments must be a mapping")
     return ToolCall(inner["name"], item.get("id"), arguments)
 
 
 def as_trace(messages: Iterable[ChatMessage]) -> list[TraceMessage]:
-    """As traces have them: one call a message, further calls of a message in messages that follow it."""
+    """The messages as traces have them: one call per message, further calls in messages that follow it."""
     found: list[TraceMessage] = []
     for message in messages:
         calls: list[ToolCall | None] = [*message.tool_calls] or [None]
@@ -85,7 +87,7 @@ def as_trace(messages: Iterable[ChatMessage]) -> list[TraceMessage]:
 
 
 def as_chat(messages: Sequence[TraceMessage]) -> list[ChatMessage]:
-    """As models are asked: calls of one turn together, and each result by the id of its call, in their order."""
+    """The messages as models get them: the calls of a turn together, each result with the id of its call, in order."""
     found: list[ChatMessage] = []
     waiting: list[ToolCall] = []
     follows_a_call = False

@@ -1,4 +1,4 @@
-"""Python functions that a chat model may call: offered with their schemas, run one after the other."""
+"""Python functions that a chat model may call: offered with their schemas, called one after the other."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class ToolSettings(msgspec.Struct, forbid_unknown_fields=True):
 
     function: str
     name: str | None = None
-    """Of the function, if none is given."""
+    """None for the function's own name."""
     description: str | None = None
-    """The function's docstring, if none is given."""
+    """None for the function's docstring."""
     parameters: dict[str, Any] = {}
-    """JSON Schema of the arguments; a tool without any takes none."""
+    """JSON Schema of the arguments; empty for a tool that takes none."""
 
 
 class Tools:
@@ -57,12 +57,12 @@ class Tools:
         self.offers.append({"name": name, "description": description, "parameters": parameters})
 
     async def use(self, call: ToolCall) -> ToolResult:
-        """What the tool gave; whatever it raises, and a call that cannot be made, is told to the model as an error."""
+        """The result of a tool. An exception, or a call that cannot be made, becomes a result that says so."""
         function = self._functions.get(call.name)
         if function is None:
             return _failed(call, f"there is no tool {call.name!r}, tools are: {', '.join(self._functions) or 'none'}")
         if "_raw" in call.arguments:
-            return _failed(call, "the arguments are no JSON object")
+            return _failed(call, "the arguments are not a JSON object")
         try:
             given = await self._threads.call(_call_with(function, call.arguments))
             while isinstance(given, Awaitable):
@@ -78,7 +78,7 @@ class Tools:
 
 
 def _call_with(function: Callable[..., Any], arguments: dict[str, Any]) -> Callable[[], Any]:
-    fresh = msgspec.to_builtins(arguments)
+    fresh = msgspec.to_builtins(arguments)  # a copy: the trace must show what the model sent, whatever the tool does
     return lambda: function(**fresh)
 
 

@@ -1,4 +1,4 @@
-"""An HTTP endpoint as the system under test (specification evalh, d.1)."""
+"""An HTTP endpoint as the system under test: target `http`."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ __all__ = ["Http"]
 _HEADERS = {"Accept-Encoding": "gzip", "Content-Type": "application/json", "User-Agent": "evalwright"}
 _CAP = 10 * 2**20
 _ERROR_SECONDS = 2.0
-"""How long the body of an error is waited for."""
+"""Seconds to wait for the body of an error response: the status alone is an answer."""
 _IDLE_SECONDS = 2.0
-"""Servers close idle connections after 5 seconds or more; using one just then would fail a cell for nothing."""
+"""Servers close idle connections after 5 seconds or more; a request on one just then would fail a cell for nothing."""
 
 
 class Http:
     """`endpoint`, called once per cell with JSON; `response_mapping` or `provider` says where its answer is.
 
-    No redirect is followed, nothing is retried, no cookie is kept from cell to cell, and proxies and `.netrc` of the
-    environment are not used. A response may have `max_response_bytes` (10 MiB), counted after decompression.
-    The runner bounds the time of a call as a whole.
+    Redirects are not followed, calls are not retried here, cookies are not kept from cell to cell, and proxies and
+    `.netrc` of the environment are not used. A response may have `max_response_bytes` (10 MiB), counted after
+    decompression. The runner limits the time of the whole call.
     """
 
     def __init__(self, variant: Variant) -> None:
@@ -65,7 +65,7 @@ class Http:
         self._client: httpx.AsyncClient | None = None
 
     async def open(self) -> None:
-        """Connections are opened as calls need them and shared by calls that follow: never more than calls at once."""
+        """Make the client. It opens connections as needed and reuses them, so there are never more than calls."""
         self._client = httpx.AsyncClient(
             timeout=None,
             trust_env=False,
@@ -115,11 +115,11 @@ class Http:
             self._refuse_error(error_in(document), response)
         return self._mapping.answer(document)
 
-    def _refuse_error(self, said: str | None, response: httpx.Response) -> None:
-        """Raise TargetError with what a service says that fails with the status of a success."""
-        if said is not None:
-            reason = shortened(self._masker.mask_text(said[:EXCERPT_BYTES]))
-            raise TargetError(f"HTTP {response.status_code} with an error for its body: {reason}")
+    def _refuse_error(self, message: str | None, response: httpx.Response) -> None:
+        """Raise TargetError for a service that reports an error with the status of a success."""
+        if message is not None:
+            reason = shortened(self._masker.mask_text(message[:EXCERPT_BYTES]))
+            raise TargetError(f"HTTP {response.status_code}, but the body is an error: {reason}")
 
     async def _streamed(self, form: str, response: httpx.Response, started: float) -> Answer:
         reader, whole, interruption = EventReader(form, self._event_paths), StreamedAnswer(), None
@@ -143,13 +143,13 @@ class Http:
 
 
 async def _refuse_redirect(response: httpx.Response) -> None:
-    """Called before httpx looks at where a redirect leads."""
+    """Reject redirects: one could send keys in headers to another host. Called before httpx reads the location."""
     if response.has_redirect_location:
-        raise TargetError(f"HTTP {response.status_code}, a redirect to {_location(response)}, which is not followed")
+        raise TargetError(f"HTTP {response.status_code}: redirect to {_location(response)} not followed")
 
 
 async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
-    """What a response that is no success says, as far as it says it soon."""
+    """The error for a response that is not a success, with as much of its body as arrives soon."""
     status = response.status_code
     received = bytearray()
     with suppress(TargetError, TimeoutError):
@@ -158,8 +158,8 @@ async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
                 received += piece[:EXCERPT_BYTES]
                 if len(received) >= EXCERPT_BYTES:
                     break
-    said = shortened(masker.mask_text(received.decode(errors="replace")))
-    message = f"HTTP {status}: {said}" if said else f"HTTP {status} with an empty body"
+    excerpt = shortened(masker.mask_text(received.decode(errors="replace")))
+    message = f"HTTP {status}: {excerpt}" if excerpt else f"HTTP {status} with an empty body"
     return TargetError(message, "http_5xx" if status >= 500 else "adapter_error")
 
 
@@ -167,11 +167,11 @@ def _location(response: httpx.Response) -> str:
     try:
         return shortened(place_of(response.url.join(response.headers["location"])))
     except (httpx.InvalidURL, ValueError):
-        return "what is not a URL"
+        return "an invalid URL"
 
 
 def _secrets(headers: Mapping[str, str], url: httpx.URL) -> Iterator[tuple[str, Any]]:
-    """What a server may repeat in its errors and no record may show."""
+    """Values that a server may repeat in its errors and that no record may contain."""
     for name, value in headers.items():
         if looks_secret(name):
             yield f"{name} (whole)", value

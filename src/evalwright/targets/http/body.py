@@ -1,4 +1,4 @@
-"""The body of a response, decompressed piece by piece and bounded while it is read."""
+"""The body of a response, decompressed piece by piece and limited in size while it is read."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from evalwright.errors import TargetError
 __all__ = ["EXCERPT_BYTES", "Interrupted", "error_in", "json_of", "pieces", "shortened"]
 
 _PIECE = 65_536
-"""Bytes that are decompressed at a time: what a bomb can take beyond the cap."""
+"""Bytes that are decompressed at a time: no more than this can a decompression bomb take beyond the cap."""
 EXCERPT_BYTES = 4_000
-"""How much of a foreign text is looked at to show its start; more than is shown, so that secrets are seen whole."""
+"""Bytes of a foreign text that are masked to show its start: more than is shown, so that no secret is cut in half."""
 _EXCERPT = 300
 _CUT_WORD = re.compile(r"""[^\s"'<>,;:&?(){}\[\]]+\Z""")
 
@@ -29,13 +29,13 @@ class Interrupted(TargetError):
 
 
 async def pieces(response: httpx.Response, cap: int) -> AsyncGenerator[bytes, None]:
-    """The decompressed body in pieces. Raises TargetError beyond `cap` bytes, Interrupted when it breaks off."""
+    """The decompressed body in pieces. Raises TargetError beyond `cap` bytes, Interrupted if it breaks off."""
     inflation = _inflation(response)
     received = size = 0
     try:
         async with aclosing(_raw(response)) as raw:
             async for data in raw:
-                received += len(data)
+                received += len(data)  # counted too: a stream of empty gzip members has no decompressed bytes at all
                 for piece in (data,) if inflation is None else inflation.pieces(data):
                     size += len(piece)
                     if max(size, received) > cap:
@@ -54,12 +54,12 @@ async def pieces(response: httpx.Response, cap: int) -> AsyncGenerator[bytes, No
 
 
 def _raw(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """The bytes as they come. httpx calls the type an iterator; it is a generator, and must be closed when left."""
+    """The bytes as they arrive. httpx declares an iterator; it is a generator, and must be closed when left early."""
     return cast("AsyncGenerator[bytes, None]", response.aiter_raw())
 
 
 def json_of(body: bytes, response: httpx.Response, masked: Callable[[str], str]) -> Any:
-    """The document in a body. Raises TargetError with the start of what is there instead, `masked`."""
+    """The document in a body. Raises TargetError if it is not JSON, with the start of the body, `masked`."""
     if not body.strip():
         raise TargetError(f"expected JSON, found an empty body (HTTP {response.status_code})")
     try:
@@ -74,7 +74,7 @@ def json_of(body: bytes, response: httpx.Response, masked: Callable[[str], str])
 
 
 def error_in(document: Any) -> str | None:
-    """What services that fail with status 200 say: the text of a top-level `error` (or `errors`), if there is one."""
+    """The text of a top-level `error` (or `errors`), with which some services fail at status 200; None without one."""
     found = (document.get("error") or document.get("errors")) if isinstance(document, dict) else None
     if not found or isinstance(found, bool):
         return None
@@ -83,7 +83,7 @@ def error_in(document: Any) -> str | None:
 
 
 def _text(body: bytes, response: httpx.Response) -> str:
-    """JSON is UTF-8; another declared encoding counts only where the body is not that."""
+    """The text of a body: JSON is UTF-8, and another declared encoding counts only if the body is not valid UTF-8."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -101,7 +101,7 @@ def _is_text_encoding(name: str) -> bool:
 
 
 def shortened(text: str) -> str:
-    """The start of foreign text in one printable line, no word cut: half a secret would not be known as one."""
+    """The start of foreign text in one printable line, without a cut word: half a secret would not be recognised."""
     line = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _EXCERPT]).split())
     return line if len(line) <= _EXCERPT else _CUT_WORD.sub("", line[:_EXCERPT]) + "..."
 
@@ -120,7 +120,7 @@ def _inflation(response: httpx.Response) -> _Inflation | None:
 
 
 class _Inflation:
-    """gzip or zlib, several members too, never more than a piece at a time."""
+    """Decompresses gzip or zlib, also of several members, never more than a piece at a time."""
 
     def __init__(self) -> None:
         self._member = _new_member()
@@ -128,7 +128,7 @@ class _Inflation:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing or everything has come."""
+        """Whether nothing has arrived, or everything."""
         return self._member.eof or not self._begun
 
     def pieces(self, data: bytes) -> Iterator[bytes]:

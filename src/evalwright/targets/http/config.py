@@ -1,4 +1,4 @@
-"""The configuration of an http system: every mistake in it, and what needs a warning only."""
+"""Checks the configuration of the target `http`: mistakes, and what only needs a warning."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _MAPPINGS = ("body", "headers", "query_params", "response_mapping", "stream_even
 
 
 def place_of(url: httpx.URL) -> str:
-    """A URL as messages show it: without its user, password and query, where secrets are."""
+    """A URL as messages show it: without its user, password and query, which may contain secrets."""
     port = "" if url.port is None else f":{url.port}"
     host = f"[{url.host}]" if ":" in url.host else url.host
     return f"{url.scheme}://{host}{port}{url.path}"
 
 
 def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Every mistake as its key and what was found and expected. Values of headers are never shown."""
+    """Each mistake as its key, and what was found and expected. Values of headers are never shown: they are keys."""
     yield from endpoint_mistakes(config.get("endpoint"))
     yield from _type_mistakes(config)
     method = config.get("method", "POST")
@@ -48,7 +48,7 @@ def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def unknown_mapping_keys(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Entries of `response_mapping` that nothing reads: allowed by the format, but most likely mistyped."""
+    """Entries of `response_mapping` that have no effect: evalh accepts them, but they are most likely mistyped."""
     for name in config.get("response_mapping") or {}:
         if name not in MAPPING_KEYS:
             near = did_you_mean(str(name), MAPPING_KEYS)
@@ -80,7 +80,7 @@ def _is_local(host: str) -> bool:
 def _type_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key in _TEXTS:
         if not isinstance(config.get(key) or "", str):
-            yield key, f"{key!r} must be a text, found {_shown(config[key])}"
+            yield key, f"{key!r} must be a string, found {_shown(config[key])}"
     for key in _SWITCHES:
         if not isinstance(config.get(key, False), bool):
             yield key, f"{key!r} must be true or false, found {_shown(config[key])}"
@@ -92,24 +92,24 @@ def _type_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
     for name, value in _pairs(headers):
         if not _WORD.fullmatch(str(name)):
-            yield f"headers.{name}", f"{name!r} cannot be the name of a header"
+            yield f"headers.{name}", f"{name!r} is not a valid header name"
         elif not isinstance(value, str):
-            yield f"headers.{name}", f"the header {name} must be a text, in quotes, found {type(value).__name__}"
+            yield f"headers.{name}", f"the header {name} must be a string (quote it), found {type(value).__name__}"
         elif not _VALUE.fullmatch(value):
-            yield f"headers.{name}", f"the header {name} has characters that no header may have, such as line ends"
+            yield f"headers.{name}", f"the header {name} contains characters that are not allowed, such as line breaks"
 
 
 def _query_mistakes(params: Any) -> Iterator[tuple[str, str]]:
     for name, value in _pairs(params):
         if not isinstance(value, str | int | float):
-            yield f"query_params.{name}", f"{name!r} must be a text or a number, found {type(value).__name__}"
+            yield f"query_params.{name}", f"{name!r} must be a string or a number, found {type(value).__name__}"
 
 
 def _mapping_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     provider = config.get("provider")
     if provider is not None and (not isinstance(provider, str) or provider not in PRESETS):
         near = did_you_mean(str(provider), PRESETS)
-        yield "provider", f"'provider' is unknown: {_shown(provider)}{near} (there are: {', '.join(PRESETS)})"
+        yield "provider", f"unknown 'provider': {_shown(provider)}{near} (known: {', '.join(PRESETS)})"
     mapping = config.get("response_mapping")
     if not mapping and provider is None and not config.get("stream"):
         yield "response_mapping", "'response_mapping' is missing: say where the answer is, or name a 'provider'"

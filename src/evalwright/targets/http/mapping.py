@@ -1,4 +1,4 @@
-"""From the JSON of a response to an Answer, by the paths of `response_mapping` (specification evalh, d.1)."""
+"""Turns the JSON of a response into an Answer, by the paths of `response_mapping`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _THINK = re.compile(r"<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 
 
 class ResponseMapping:
-    """Paths by what they find. Entries that are not in MAPPING_KEYS are left out."""
+    """The paths of a mapping by the names of what they find. Entries that are not in MAPPING_KEYS are ignored."""
 
     def __init__(self, paths: Mapping[str, str | None], strip_think: bool) -> None:
         self._paths = {
@@ -45,11 +45,11 @@ class ResponseMapping:
         self.problems = [path.problem for path in self._paths.values() if path.problem]
 
     def finds_in(self, document: Any) -> bool:
-        """Whether any path leads to anything."""
+        """Whether any path finds something."""
         return any(path.find(document) not in (None, "", []) for path in self._paths.values())
 
     def answer(self, document: Any) -> Answer:
-        """The Answer in a response; what has no match is null. Raises TargetError for a wrong shape."""
+        """The Answer in a response; parts without a match are None. Raises TargetError for a wrong shape."""
         found = {name: path.find(document) for name, path in self._paths.items()}
         structured = found.get("structured")
         trace_id = text_of(found.get("trace_id"))
@@ -69,7 +69,7 @@ class ResponseMapping:
 
 
 def answer_of_parts(answer: str | None, thinking: str | None, strip_think: bool, rest: dict[str, Any]) -> Answer:
-    """An Answer whose inline thinking has been moved to where thinking belongs."""
+    """An Answer whose inline thinking (`<think>`) is moved to `thinking`."""
     if strip_think and answer is not None and "<think>" in answer:
         inline = [block.strip() for block in _THINK.findall(answer)]
         thinking = "\n\n".join(filter(None, [thinking, *inline])) or None
@@ -78,7 +78,7 @@ def answer_of_parts(answer: str | None, thinking: str | None, strip_think: bool,
 
 
 def text_of(value: Any) -> str | None:
-    """What was found as text: several texts as lines, anything else as Python writes it."""
+    """A found value as text: several strings as lines, anything else as Python prints it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -87,7 +87,7 @@ def text_of(value: Any) -> str | None:
 
 
 def tool_call_items(value: Any) -> Iterator[dict[str, Any]]:
-    """Tool calls in any of the known shapes as `{id, name, arguments}`; a single one needs no list."""
+    """Tool calls in any of the known shapes, as `{id, name, arguments}`; a single one need not be in a list."""
     for item in _items(value):
         if not isinstance(item, dict):
             continue
@@ -104,7 +104,7 @@ def tool_call_items(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _items(value: Any) -> list[Any]:
-    """Matches as a list. A wildcard may match whole lists: those are taken apart."""
+    """Matches as a list. A wildcard may match whole lists, whose items are then the matches."""
     if value is None:
         return []
     if not isinstance(value, list):

@@ -11,10 +11,10 @@ __all__ = ["JsonPath"]
 
 
 class JsonPath:
-    """A path and the configuration key it stands under.
+    """A path and the configuration key that it belongs to.
 
-    A malformed path is the error of each call and not of the whole file (specification evalh: the other systems of the
-    suite still run), so it is kept in `problem` until the path is needed.
+    A malformed path is an error of each call and not of the whole file, so that the other systems of the suite still
+    run, as with evalh; it is kept in `problem` until the path is needed.
     """
 
     def __init__(self, key: str, path: str) -> None:
@@ -24,13 +24,13 @@ class JsonPath:
         self._parsed = parsed
 
     def find(self, document: Any) -> Any:
-        """None without a match, the value of a single one, a list of several."""
+        """None without a match, the value of a single match, a list of several."""
         try:
             values = [match.value for match in self._parsed.find(document)]
         except EvaluatorError as error:
             raise TargetError(f"{self._key}: {error}", error.type) from None
-        except (Exception, RecursionError) as error:
-            raise TargetError(f"{self._key} cannot be followed: {type(error).__name__}: {error}") from None
+        except Exception as error:  # of the path library, which has no class of its own for them
+            raise TargetError(f"{self._key} cannot be evaluated: {type(error).__name__}: {error}") from None
         return values if len(values) > 1 else next(iter(values), None)
 
 

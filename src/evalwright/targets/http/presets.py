@@ -1,4 +1,4 @@
-"""What known providers expect and return (specification evalh, d.1 and f)."""
+"""What known providers expect and return: the values of the key `provider`, with the names that evalh has for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The body of a request: what is configured, overlaid by the case (specification evalh, d.1)."""
+"""The body of a request: the configured `body`, overlaid by the case."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["RequestBody"]
 
 
 class RequestBody:
-    """`body` overlaid by what `request_template` gives, or by the case's input where there is no template."""
+    """`body` overlaid by the rendered `request_template`, or by the case's input if there is no template."""
 
     def __init__(self, body: dict[str, Any], template: str | None) -> None:
         self._body = body
@@ -26,17 +26,17 @@ class RequestBody:
                 {**self._body, **self._overlay(case)}, separators=(",", ":"), allow_nan=False, default=str
             ).encode()
         except (TypeError, ValueError, RecursionError) as error:
-            raise TargetError(f"the request cannot be written as JSON: {error}") from None
+            raise TargetError(f"cannot write the request as JSON: {error}") from None
 
     def _overlay(self, case: Case) -> dict[str, Any]:
         if self._template is None:
             return _object(case.input, "the input of a case without 'request_template'")
         text = self._template.render(case)
         try:
-            return _object(json.loads(text), "what 'request_template' gives")
+            return _object(json.loads(text), "the rendered 'request_template'")
         except (ValueError, RecursionError) as error:
             raise TargetError(
-                f"request_template does not give JSON: {error}; texts need quotes, or write {{{{ path | json }}}}"
+                f"the rendered 'request_template' is not JSON: {error}; quote strings, or write {{{{ path | json }}}}"
             ) from None
 
 

@@ -1,4 +1,4 @@
-"""Streamed answers in three formats, and what their tokens and times tell (specification evalh, d.1)."""
+"""Streamed answers in three formats, and the metrics of their tokens and times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalwright.targets.http.paths import JsonPath
 __all__ = ["FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
 
 _STARTS_OF_OTHERS = tuple("tfn-0123456789")
-"""How JSON begins that is neither an object, nor a list, nor a text."""
+"""First characters of JSON that is neither an object, nor a list, nor a string."""
 _FIELDS = {"token": "stream_event_field", "done": "stream_done_field", "tool_call": "stream_tool_call_field"}
 
 
@@ -28,9 +28,9 @@ class Event:
     token: str | None = None
     done: bool = False
     tool_calls: Any = None
-    """What `tool_call` found: an item, a list of them, or None."""
+    """What the path `tool_call` found: an item, a list of them, or None."""
     error: str | None = None
-    """What the service says went wrong."""
+    """The error that the service reports, None without one."""
 
 
 def event_paths(config: Mapping[str, Any]) -> dict[str, JsonPath]:
@@ -46,7 +46,7 @@ def event_paths(config: Mapping[str, Any]) -> dict[str, JsonPath]:
 
 
 class EventReader:
-    """Events in the bytes of a stream, however they are cut into pieces."""
+    """Reads events from the bytes of a stream, however these are cut into pieces."""
 
     def __init__(self, form: str, paths: Mapping[str, JsonPath]) -> None:
         self._form, self._paths = form, paths
@@ -69,7 +69,7 @@ class EventReader:
         self._rest += rest
 
     def end(self) -> Iterator[Event]:
-        """The event in a last line without its end, unless that was cut off in its middle."""
+        """The event in a last line without a line end, unless the line itself is incomplete."""
         line = _utf8(bytes(self._rest), whole=False)
         if self._by_line is None or self._is_cut(line.removeprefix("data:").strip()):
             return
@@ -77,7 +77,7 @@ class EventReader:
             yield event
 
     def _is_cut(self, text: str) -> bool:
-        """Whether JSON began here and did not end; of text that need not be JSON only its start tells."""
+        """Whether this is the beginning of JSON. In a format that allows other text, only its start can tell."""
         if text == "[DONE]":
             return False
         try:
@@ -88,7 +88,7 @@ class EventReader:
         except RecursionError:
             return True
         except ValueError:
-            pass  # too large a number
+            pass  # a number that is too large: complete, in any case
         return False
 
     def _decoded(self, piece: bytes) -> str:
@@ -98,7 +98,7 @@ class EventReader:
             raise TargetError("the stream is not valid UTF-8") from None
 
     def sse(self, line: str) -> Event | None:
-        """`data:` lines count, one event each; what is not JSON is text."""
+        """The event of a `data:` line; other lines have none. Data that is not JSON is text."""
         if not line.startswith("data:"):
             return None
         data = line[5:].removeprefix(" ")
@@ -116,7 +116,7 @@ class EventReader:
         return event
 
     def json_line(self, line: str) -> Event | None:
-        """One document a line."""
+        """The event of a line that is a JSON document."""
         if not line.strip():
             return None
         try:
@@ -140,11 +140,11 @@ FORMATS: dict[str, Callable[[EventReader, str], Event | None] | None] = {
     "raw_chunks": None,
     "sse": EventReader.sse,
 }
-"""How a line becomes an event; None where each piece is one, as it arrives."""
+"""How a line becomes an event; None if each piece is one as it arrives."""
 
 
 def _utf8(line: bytes, *, whole: bool = True) -> str:
-    """The text of a line; one that is not `whole` may end inside a character."""
+    """The text of a line; if it is not `whole`, it may end inside a character."""
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(line, final=whole)
     except UnicodeDecodeError:
@@ -152,7 +152,7 @@ def _utf8(line: bytes, *, whole: bool = True) -> str:
 
 
 class StreamedAnswer:
-    """Adds up events; times are seconds since the request was sent."""
+    """Collects the events of one answer; times are seconds since the request was sent."""
 
     def __init__(self) -> None:
         self.chunks = 0
@@ -164,7 +164,7 @@ class StreamedAnswer:
         self._completed = False
 
     def add(self, event: Event, seconds: float) -> bool:
-        """Take one event; whether it was the last one."""
+        """Add an event; returns whether it is the last one."""
         self.chunks += 1
         self.error = self.error or event.error
         self._ended = seconds
@@ -179,11 +179,11 @@ class StreamedAnswer:
 
     @property
     def empty(self) -> bool:
-        """Whether neither text nor tool calls have come."""
+        """Whether neither text nor tool calls have arrived."""
         return not self._tokens and not self._calls
 
     def _add_calls(self, found: Any) -> None:
-        """Tool calls; those with an `index` come in fragments whose argument texts follow each other."""
+        """Add tool calls. Those with an `index` arrive in fragments, whose argument texts are joined."""
         for item in found if isinstance(found, list) else [found]:
             index = item.get("index") if isinstance(item, dict) else None
             fragment = _argument_text(item)
@@ -198,7 +198,7 @@ class StreamedAnswer:
                 self._indexed[index] = calls[0]
 
     def answer(self, strip_think: bool, interruption: str | None) -> Answer:
-        """The whole; `interruption` says why the connection failed before its end."""
+        """The whole answer; `interruption` says why the connection failed before its end."""
         tokens = len(self._tokens)
         return answer_of_parts(
             "".join(self._tokens) if tokens else None,
