@@ -145,8 +145,8 @@ class UserSimulator:
         number = talk.turns + 1
         talk.hear_agent(answer)
         if answer.error is not None:
-            why, stack = f"turn {number}: {answer.error.message}", answer.error.stack
-            raise _Broken(_by(answer.error.type), answer.error.type, why, stack)
+            failure = answer.error
+            raise _Broken(_by(failure.type), failure.type, f"turn {number}: {failure.message}", failure.stack)
 
     async def _ask_user(self, talk: _Talk, trial: int) -> str:
         request = ChatRequest(

@@ -38,7 +38,7 @@ def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
     message = given.get("user_message") if isinstance(given, dict) else None
     if not isinstance(message, str) or not message.strip():
         raise TargetError(
-            "the case has no text in input.user_message and no input.messages; add one, or a user_template"
+            "the case has no text in input.user_message and no input.messages; add one or a user_template"
         )
     return [ChatMessage("user", message)]
 
