@@ -18,7 +18,7 @@ from evalwright.session.process import ExitRefused, Process
 if TYPE_CHECKING:
     from evalwright.model.chat import Models
 
-__all__ = ["ExitRefused", "Session", "environment", "learn", "session"]
+__all__ = ["ExitRefused", "Session", "environment", "import_from", "learn", "session"]
 
 
 class Session:
@@ -52,6 +52,8 @@ class Session:
         self._variables = environment
         self._stdout = stdout
         self._outer: Session | None = None
+        self.folders: set[str] = set()
+        """Where its code is imported from."""
         self._is_open = False
 
     def __enter__(self) -> Session:
@@ -102,8 +104,16 @@ class Session:
             _process.share(self, self._variables)
 
     def import_paths(self, folders: Sequence[str]) -> None:
-        """Put folders at the front of the import path, the first one first, without repeating any."""
-        make_importable(folders)
+        """Put folders at the front of the import path, the first one first, for as long as the process lives.
+
+        Raises InputError if another session that is open has imported a module that one of these has, too.
+        """
+        make_importable(folders, {folder for one in _process.others(self._chain()) for folder in one.folders})
+        self.folders.update(folders)
+
+    def _chain(self) -> list[Session]:
+        """This session and those round it, which are one piece of work."""
+        return [self, *(self._outer._chain() if self._outer is not None else ())]
 
     async def aclose(self) -> None:
         """Close what the models hold open, in the event loop in which they were asked; they are made anew if asked."""
@@ -147,3 +157,12 @@ def learn(variables: Mapping[str, str]) -> bool:
     if found is not None:
         found.learn(variables)
     return found is not None
+
+
+def import_from(folders: Sequence[str]) -> None:
+    """`Session.import_paths` of the current session; outside of any, for code that is only looked at."""
+    found = _innermost()
+    if found is not None:
+        found.import_paths(folders)
+    else:
+        make_importable(folders, {folder for one in _process.others(()) for folder in one.folders})

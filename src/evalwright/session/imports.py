@@ -1,20 +1,122 @@
-"""The import path of the process, which user code is found on."""
+"""User code, found in folders and files of suites: the only writer of `sys.path`, and of `sys.modules` for their files.
+
+Both are the process's, so that two runs share them. A file that a suite names is a module under a private name of its
+own. What is imported by name is found on the path: a module that a run imported makes way for that of a later run, and
+two runs at the same time that mean different files by one name cannot be told apart, so that the second is refused.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import importlib.util
+import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
 
-__all__ = ["make_importable"]
+from evalwright.errors import InputError
+
+__all__ = ["import_by_name", "make_importable", "module_at"]
 
 _lock = threading.Lock()
+_folders: set[str] = set()
+"""All that were made importable."""
+_ours: set[str] = set()
+"""The modules that were imported from them here. Others are the program's own, and stay."""
+_executing: dict[Path, threading.RLock] = {}
+"""A lock for each file: threads that want it at the same time execute it once, and none sees half of it."""
 
 
-def make_importable(folders: Sequence[str]) -> None:
-    """Put folders at the front of the import path, the first one first, without repeating any."""
+def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
+    """Put folders at the front of the import path, the first one first, without repeating any.
+
+    `held` are the folders of other runs that go on. Raises InputError if one of their modules hides one of these.
+    """
     with _lock:
+        for name, found, meant in list(_hidden(folders, held)):
+            if _folder_of(found) in held:
+                raise InputError(
+                    f"the module {name!r} is {meant} here and {found} in another run of this process: run one after "
+                    f"the other, or each in a process of its own (as `evalwright run` does with several suites)"
+                )
+            _forget(name)
+        _folders.update(folders)
         for folder in reversed(folders):
             if folder in sys.path:
                 sys.path.remove(folder)
             sys.path.insert(0, folder)
+
+
+def import_by_name(name: str) -> ModuleType:
+    """The module of that name on the import path. Raises whatever importing it raises."""
+    with _noted():
+        return importlib.import_module(name)
+
+
+def module_at(path: Path) -> ModuleType:
+    """The module in a user's file, executed once in a process.
+
+    Raises InputError for a file that holds no Python, and whatever executing it raises.
+    """
+    path = path.resolve()
+    name = f"evalwright_user_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    with _executing.setdefault(path, threading.RLock()):
+        if name in sys.modules:
+            return sys.modules[name]
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise InputError(f"{path.name}: expected a .py file")
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        try:
+            with _noted():
+                spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+
+
+@contextmanager
+def _noted() -> Iterator[None]:
+    """What is imported in the block is ours, with all that it imports itself."""
+    before = set(sys.modules)
+    try:
+        yield
+    finally:
+        _ours.update(new for new in sys.modules.keys() - before if "." not in new and _home_of(new) in _folders)
+
+
+def _hidden(folders: Sequence[str], held: Collection[str]) -> Iterator[tuple[str, str, str]]:
+    """Modules of other runs that an import would find although a file in `folders` is meant: name, file, that file."""
+    for name in list(sys.modules) if held else list(_ours):
+        home = _home_of(name) if "." not in name else None
+        if home is None or (name not in _ours and home not in held):
+            continue
+        for folder in folders:
+            if folder == home:
+                break
+            meant = next(filter(os.path.isfile, (f"{folder}/{name}/__init__.py", f"{folder}/{name}.py")), None)
+            if meant is not None:
+                yield name, str(sys.modules[name].__file__), meant
+                break
+
+
+def _home_of(name: str) -> str | None:
+    """The folder on the import path in which a module was found; None for one that has no file."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return _folder_of(file) if isinstance(file, str) else None
+
+
+def _folder_of(file: str) -> str:
+    folder, name = os.path.split(file)  # many times faster than Path, and asked of each module that is loaded
+    return os.path.dirname(folder) if name == "__init__.py" else folder  # noqa: PTH120
+
+
+def _forget(name: str) -> None:
+    _ours.discard(name)
+    for loaded in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+        del sys.modules[loaded]

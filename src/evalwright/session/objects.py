@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
 from evalwright.errors import InputError, Problem
+from evalwright.session.imports import import_by_name
 
 __all__ = ["named_object", "with_objects"]
 
@@ -41,7 +41,7 @@ def named_object(place: Any, key: str = "target") -> Any:
         why = f"{place!r} is a function without a name to import it by: call evaluate(..., resume=True) with it again"
         raise InputError(Problem(file="", key=key, message=why, absent=True))
     try:
-        found: Any = import_module(module)
+        found: Any = import_by_name(module)
         for part in name.split("."):
             found = getattr(found, part)
     except (KeyboardInterrupt, asyncio.CancelledError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
 from evalwright.session.stdout import Router
@@ -33,6 +33,9 @@ class Holder(Protocol):
 
     @property
     def pid(self) -> int: ...
+
+    @property
+    def folders(self) -> set[str]: ...
 
 
 class Process:
@@ -71,6 +74,11 @@ class Process:
                 sys.stdout = self._router.before
                 self._router.end()
                 self._router = None
+
+    def others(self, sessions: Collection[Holder]) -> list[Holder]:
+        """The open sessions but for these."""
+        with self._lock:
+            return [one for one in self._open if one not in sessions]
 
     def share(self, session: Holder, variables: Mapping[str, str]) -> None:
         """Put variables into `os.environ` until the session closes; what others have set there wins."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.registry import load
-from evalwright.session.imports import make_importable
+from evalwright.session import import_from
 
 __all__ = ["build_target"]
 
@@ -17,6 +17,6 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
 
     Raises InputError whose keys are relative to the variant (`target`, `init_kwargs`).
     """
-    make_importable(import_paths)
+    import_from(import_paths)
     target: Target = load("targets", variant.adapter)(variant)
     return target

@@ -7,13 +7,13 @@ import importlib.util
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from evalwright.errors import InputError
 from evalwright.model.chat import Embedding
 from evalwright.registry import load, names
 from evalwright.session import session
+from evalwright.session.imports import import_by_name
 
 __all__ = ["Embed", "embedder", "minilm", "openai_small"]
 
@@ -24,11 +24,15 @@ _MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 _lock = threading.Lock()
 
 
-@cache
 def embedder(name: str) -> Embed:
     """The embedder of that name, or the function at `module:attribute`. Raises InputError."""
     if ":" in name and name not in names("embedders"):
-        return _function_at(name)
+        return _function_at(name)  # each time: another run may mean another file by that name
+    return _registered(name)
+
+
+@cache
+def _registered(name: str) -> Embed:
     try:
         found = load("embedders", name)
     except InputError as error:
@@ -39,7 +43,7 @@ def embedder(name: str) -> Embed:
 def _function_at(place: str) -> Embed:
     module, _, attribute = place.partition(":")
     try:
-        found: Any = import_module(module)
+        found: Any = import_by_name(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except (KeyboardInterrupt, asyncio.CancelledError):

@@ -65,12 +65,12 @@ class _Python:
     """`callable: module:function`, given the question, the messages and the id of the case."""
 
     def __init__(self, target: Mapping[str, Any]) -> None:
-        from importlib import import_module
+        from evalwright.session.imports import import_by_name
 
         place = str(target.get("callable"))
         module, _, name = place.partition(":")
         try:
-            self._function: Callable[..., Any] = getattr(import_module(module), name)
+            self._function: Callable[..., Any] = getattr(import_by_name(module), name)
         except Exception as error:
             raise refused("callable", f"{place!r} cannot be imported: {type(error).__name__}: {error}") from error
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -24,6 +21,8 @@ from evalwright.formats.shared.expectation import expectation
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.session import import_from
+from evalwright.session.imports import module_at
 
 __all__ = ["PythonExtractor", "PythonGrader", "PythonReward", "function_at"]
 
@@ -52,26 +51,15 @@ def _module_at(path: Path, key: str) -> ModuleType:
         raise _refused(key, f"expected a .py file, found {str(path)!r}")
     if not path.is_file():
         raise _refused(key, f"there is no file {str(path)!r}")
-    name = f"evalwright_user_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
     shims.serve(FORMAT)
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    import_from([str(path.resolve().parent)])
     try:
-        spec.loader.exec_module(module)
+        return module_at(path)
+    except (KeyboardInterrupt, InputError):
+        raise
     except BaseException as error:
-        del sys.modules[name]
-        if isinstance(error, KeyboardInterrupt):
-            raise
         hint = shims.known_names(error) if isinstance(error, ImportError) else ""
         raise _refused(key, f"{path.name} cannot be imported: {type(error).__name__}: {error}{hint}") from error
-    return module
 
 
 def _refused(key: str, message: str) -> InputError:

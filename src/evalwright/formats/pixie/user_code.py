@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +12,8 @@ from evalwright.errors import InputError, did_you_mean
 from evalwright.formats import shims
 from evalwright.formats.pixie import FORMAT
 from evalwright.registry import PREMADE
+from evalwright.session import import_from
+from evalwright.session.imports import module_at
 
 __all__ = ["attribute_at", "evaluator_at", "runnable_at"]
 
@@ -68,11 +66,9 @@ def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
     file = next((one for folder in folders if (one := folder / path).is_file()), None)
     if file is None:
         raise InputError(f"Invalid {role} {place!r}: there is no file {path!r}")
-    for folder in (file.parent, folders[0]):
-        if str(folder.resolve()) not in sys.path:
-            sys.path.insert(0, str(folder.resolve()))
+    import_from([str(folders[0].resolve()), str(file.parent.resolve())])
     try:
-        found: Any = _module(file.resolve())
+        found: Any = _module(file)
         for part in name.split("."):
             found = getattr(found, part)
     except AttributeError as error:
@@ -86,20 +82,9 @@ def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
     return found
 
 
-@cache
 def _module(file: Path) -> ModuleType:
     shims.serve(FORMAT)
-    name = f"evalwright_user_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise InputError(f"{file.name}: expected a .py file")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        return module_at(file)
     except AttributeError as error:  # of the user's own code, not of the name that is looked for
-        del sys.modules[name]
         raise InputError(f"{file.name} cannot be imported: AttributeError: {error}") from error
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
