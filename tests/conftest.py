@@ -1,7 +1,15 @@
-"""Property tests try the same examples in every run; `HYPOTHESIS_PROFILE=explore` looks for new ones."""
+"""What all tests share: processes that start warm, slow tests told apart, and the processor time of each.
+
+Property tests try the same examples in every run: 100, or 20 with `HYPOTHESIS_PROFILE=quick`; `explore` looks for new
+ones.
+"""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import resource
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -9,8 +17,14 @@ from hypothesis import settings
 import warm
 
 settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=20)
 settings.register_profile("explore", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+LEFT_OUT = "slow_left_out"
+CPU_SECONDS = "cpu_seconds"
+_begun = pytest.StashKey[float]()
+_left_out = pytest.StashKey[int]()
 
 
 @pytest.fixture(autouse=True)
@@ -33,3 +47,76 @@ def untouched_environment():
 
 def _variables():
     return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cpu-limit", type=float, metavar="SECONDS", help="fail when a test that is not slow uses more than this"
+    )
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    item.stash[_begun] = _cpu_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    if call.when == "teardown" and item.get_closest_marker("slow") is None:
+        item.user_properties.append((CPU_SECONDS, _cpu_seconds() - item.stash[_begun]))
+    return (yield)
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of its children that ended."""
+    own, others = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    forked = warm.parent().cpu_seconds if warm.parent.cache_info().currsize else 0
+    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime + forked
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of PostgreSQL are run by one worker, which starts the only server."""
+    for item in items:
+        if "postgres" in item.name.lower():
+            item.add_marker(pytest.mark.xdist_group("postgres"))
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    if items:
+        stash = items[0].config.stash
+        slow = sum(item.get_closest_marker("slow") is not None for item in items)
+        stash[_left_out] = stash.get(_left_out, 0) + slow
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[LEFT_OUT] = session.config.stash.get(_left_out, 0)
+    elif _over_the_limit(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """A worker of xdist has ended: all of them leave out the same."""
+    node.config.stash[_left_out] = getattr(node, "workeroutput", {}).get(LEFT_OUT, 0)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    for seconds, name in _over_the_limit(config):
+        terminalreporter.write_line(f"{seconds:.1f} CPU seconds (limit {config.option.cpu_limit:g}): {name}", red=True)
+    if slow := config.stash.get(_left_out, 0):
+        terminalreporter.write_line(f"{slow} slow tests left out: make test-all")
+
+
+def _over_the_limit(config: pytest.Config) -> list[tuple[float, str]]:
+    limit = config.option.cpu_limit
+    if limit is None:
+        return []
+    stats = config.pluginmanager.get_plugin("terminalreporter").stats
+    reports = [report for group in stats.values() for report in group if isinstance(report, pytest.TestReport)]
+    used = [(dict(report.user_properties).get(CPU_SECONDS, 0.0), report.nodeid) for report in reports]
+    return sorted({pair for pair in used if pair[0] > limit}, reverse=True)

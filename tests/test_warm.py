@@ -16,6 +16,8 @@ import warm
 from acceptance.projects import project
 from evalwright.cli import COMMANDS
 
+pytestmark = pytest.mark.xdist_group("warm")  # its fixture is costly
+
 WORDS = {
     "run": "run eval.yaml",
     "resume": "resume run",

@@ -25,6 +25,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from pydantic import BaseModel
 from evalwright.pixie import Runnable, observe, start_observation
 
+pytestmark = pytest.mark.xdist_group("capture")  # its fixture is costly
+
 @observe()
 def retrieve(question):
     return [question]
@@ -116,6 +118,8 @@ def evalh(folder: Path, function: str, isolation: str = "none") -> list[dict[str
     cases = [{"schema_version": "1.0", "id": str(n), "input": {"user_message": f"number {n}"}} for n in NUMBERS]
     lines = "\n".join(json.dumps({**case, "expected": {"facts": {}}}) for case in cases)
     suite = EVALH.replace("FUNCTION", function).replace("ISOLATION", isolation)
+    if isolation == "process":  # each process imports the clients
+        suite = suite.replace("max_concurrency: 8", "max_concurrency: 2")
     files(folder, eval_yaml=suite, prices_yaml=PRICES, cases_jsonl=lines)
     return traces(folder, "eval.yaml")
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from evalwright.decisions.comparison import RunComparison, compare
 from evalwright.decisions.drift import drift
@@ -97,7 +97,6 @@ def test_variants_of_one_run_only_are_named() -> None:
     assert (found.variants, found.variants_a_only, found.variants_b_only) == ([], ["v0"], ["other"])
 
 
-@settings(deadline=None)
 @given(histories(), histories())
 def test_a_comparison_turns_round_with_its_sides(one: list[Record], other: list[Record]) -> None:
     runs = [(stored(records, plan()), plan()) for records in (one, other)]

@@ -10,6 +10,8 @@ import warm
 from evalwright import demo
 from evalwright.errors import InputError
 
+pytestmark = pytest.mark.xdist_group("demo")  # its fixture is costly
+
 
 def evalwright(folder, *arguments):
     environment = {**os.environ, "COLUMNS": "120"}

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+import warm
 from evalwright.model.protocols import RunReader
 from evalwright.run.locations import run_places
 from evalwright.run.start import open_run
@@ -76,16 +77,7 @@ class Project:
         )
 
     def command(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, *arguments],
-            cwd=self.folder,
-            env=self.environ(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        return warm.run(["-m", "evalwright", *arguments], cwd=self.folder, env=self.environ(), timeout=timeout)
 
     def run(self) -> Path | None:
         """The newest run, as commands take it, in whatever store it is."""

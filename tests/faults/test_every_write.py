@@ -9,6 +9,7 @@ from faults.harness import check_complete, make_project
 from faults.victim import STORAGE_EXIT, Fault, in_child
 
 CELLS = 4
+ANOTHER_WAY = pytest.mark.slow("two runs for each write of a run")
 
 
 def session(project, fault):
@@ -36,7 +37,7 @@ def count(tmp_path, operation):
     return outcome.calls
 
 
-@pytest.mark.parametrize("how", ["die", "die_half"])
+@pytest.mark.parametrize("how", ["die", pytest.param("die_half", marks=ANOTHER_WAY)])
 def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
     writes = count(tmp_path, "write")
     assert writes >= 3 * CELLS
@@ -49,7 +50,7 @@ def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
         assert project.ledger.total() <= CELLS + 2
 
 
-@pytest.mark.parametrize("operation", ["write", "fsync", "rename", "replace"])
+@pytest.mark.parametrize("operation", [pytest.param("write", marks=ANOTHER_WAY), "fsync", "rename", "replace"])
 def test_a_failing_operation_ends_in_a_storage_error_and_can_be_resumed(tmp_path, operation):
     for at in range(1, count(tmp_path, operation) + 1):
         project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2)

@@ -16,6 +16,7 @@ MOST_TRIES = 5
 """Of one call of a model."""
 HTTP = {"adapter": "http", "provider": "simple", "max_response_bytes": CAP}
 STREAMED = {"stream": True, "stream_format": "json_lines", "stream_event_field": "$.output"}
+AGAIN = pytest.mark.slow("waits for each late reply again")
 NO_ERRORS_OF_A_STREAM = {"cut JSON", "deep JSON", "empty body", "no content", "fine"}
 """A stream that ends early is no error, says the format."""
 
@@ -42,7 +43,7 @@ def test_there_are_forty_kinds_of_misbehaviour_and_more():
     assert len(KINDS) > 50
 
 
-@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("streamed", [False, pytest.param(True, marks=AGAIN)])
 def test_every_kind_of_misbehaviour_is_one_clear_error(tmp_path, streamed):
     with hostile_service() as service:
         system = {**HTTP, "endpoint": f"http://127.0.0.1:{service.port}/ask", **(STREAMED if streamed else {})}
@@ -75,7 +76,7 @@ IN_TIME = [
 ]
 
 
-@pytest.mark.parametrize("adapter", ["openai_chat", "anthropic"])
+@pytest.mark.parametrize("adapter", ["openai_chat", pytest.param("anthropic", marks=AGAIN)])
 def test_models_that_misbehave_are_clear_errors_too(tmp_path, adapter):
     kinds = [*AT_ONCE, *IN_TIME]
     with hostile_service() as service:

@@ -11,6 +11,7 @@ from faults.harness import LOCAL_FILES, POSTGRES, SQLITE, check_complete, kill_a
 from postgres_server import restart
 
 CELLS = 300
+MORE_KILLS = pytest.mark.slow("starts a run five times and kills it four times")
 
 
 HELD_BACK = {"local_files": 0, "sqlite": 20, "postgres": CELLS}
@@ -19,7 +20,10 @@ HELD_BACK = {"local_files": 0, "sqlite": 20, "postgres": CELLS}
 
 @pytest.mark.parametrize(
     ("output", "seed"),
-    [(LOCAL_FILES, 1), (LOCAL_FILES, 2), (SQLITE, 1), (POSTGRES, 1)],
+    [
+        (LOCAL_FILES, 1),
+        *(pytest.param(*given, marks=MORE_KILLS) for given in ((LOCAL_FILES, 2), (SQLITE, 1), (POSTGRES, 1))),
+    ],
     ids=lambda value: value["type"] if isinstance(value, dict) else str(value),
 )
 def test_every_cell_exactly_once_after_random_kills(tmp_path, output, seed):
@@ -33,6 +37,8 @@ def test_every_cell_exactly_once_after_random_kills(tmp_path, output, seed):
     assert wasted <= kills * (4 + HELD_BACK[output["type"]])
 
 
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.slow("stops the database server and starts it again")
 def test_a_restart_of_the_database_in_mid_run_loses_and_doubles_nothing(tmp_path):
     project = make_project(tmp_path, ["fine"] * CELLS, output=POSTGRES)
     project.environment["CALL_SECONDS"] = "0.06"

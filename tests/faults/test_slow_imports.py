@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import yaml
 
 from faults.harness import Project, lines
@@ -21,6 +22,7 @@ async def acompletion(**asked):
 """
 
 
+@pytest.mark.cold
 def test_the_first_cells_have_their_whole_time_for_the_model(tmp_path):
     (tmp_path / "litellm.py").write_text(SLOW_PACKAGE)
     (tmp_path / "cases.jsonl").write_text(

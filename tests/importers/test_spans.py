@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError
@@ -357,14 +357,12 @@ def read(folder: Path, text: str) -> str:
     return "read or refused"
 
 
-@settings(max_examples=50)
 @given(documents=st.lists(_JSON | st.text(), max_size=4))
 def test_no_json_makes_it_raise(tmp_path_factory, documents):
     text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in documents)
     assert read(tmp_path_factory.mktemp("any"), text.encode(errors="replace").decode()) == "read or refused"
 
 
-@settings(max_examples=50)
 @given(
     spans=st.lists(
         st.tuples(

@@ -108,6 +108,7 @@ def told_of(session):
 
 
 @pytest.mark.cold
+@pytest.mark.slow("three processes of pytest")
 def test_several_processes_make_one_run(session):
     body = "@pytest.mark.parametrize('n', range(6))\ndef test_many(n): passing('hi', 'oh')\n"
     session.run("-n", "2", a=body).assert_outcomes(failed=6)

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.model.plan import Plan, RunSettings
@@ -101,21 +101,18 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-@settings(deadline=None)
 @given(histories(), plans)
 def test_summary_of_any_history_is_that_of_its_newest_records(records: list[Record], of: Plan) -> None:
     summary = fold(stored(records, of), of).summary(_of_four_cases(of), MOMENT)
     assert told(summary) == by_hand(summary, cells_by_hand(records, of), of)
 
 
-@settings(deadline=None)
 @given(tidy_runs(), plans)
 def test_summary_of_a_run_without_retries(records: list[Record], of: Plan) -> None:
     summary = fold(stored(records, of), of).summary(_of_four_cases(of), MOMENT)
     assert told(summary) == by_hand(summary, cells_by_hand(records, of), of)
 
 
-@settings(deadline=None)
 @given(tidy_runs())
 def test_a_run_without_retries_is_streamed(records: list[Record]) -> None:
     run = stored(records, plan())

@@ -4,7 +4,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.model.plan import Plan, RunSettings, Variant
@@ -32,7 +32,6 @@ def repeated(case: str, *statuses: Status, variant: str = "v0") -> list[tuple[st
     return [(case, variant, status) for status in statuses]
 
 
-@settings(deadline=None)
 @given(histories(), plans, st.data())
 def test_shares_of_a_run_add_up_in_any_order(records: list[Record], of: Plan, data: st.DataObject) -> None:
     cells = list(newest_cells(stored(records, of)))

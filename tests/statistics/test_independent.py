@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.statistics import two_proportions
@@ -22,7 +22,6 @@ def test_two_proportions_have_the_reference_numbers() -> None:
     assert found.prob_b_better_uniform_priors == pytest.approx(0.9915515902236)
 
 
-@settings(deadline=None, max_examples=40)
 @given(shares, shares)
 def test_score_interval_ends_where_the_score_test_begins_to_refuse(a: tuple[int, int], b: tuple[int, int]) -> None:
     ends = two_proportions(a, b).ci_miettinen_nurminen_score

@@ -21,6 +21,8 @@ from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from postgres_server import restart, server_dsn
 from stores.stores import Kept
 
+pytestmark = pytest.mark.xdist_group("postgres")
+
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
@@ -125,6 +127,7 @@ def test_a_writer_outlives_its_connection(store: Store, lose: Any) -> None:
     reader.close()
 
 
+@pytest.mark.slow("loses the connection at each of its statements")
 def test_a_connection_lost_at_any_moment_loses_and_doubles_nothing(store: Store) -> None:
     writer = store.create(a_plan(), [a_case()], {})
     done = threading.Event()

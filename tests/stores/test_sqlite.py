@@ -179,7 +179,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @given(lost=st.integers(0, 150_000))
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_a_torn_log_costs_the_last_cells_whole(killed: Path, lost: int) -> None:
     folder = Path(tempfile.mkdtemp())
     for ending in ("", "-wal"):
@@ -199,7 +199,7 @@ def test_a_torn_log_costs_the_last_cells_whole(killed: Path, lost: int) -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.9999), st.integers(0, 255)), min_size=1, max_size=40))
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 def test_a_damaged_file_ends_in_a_named_error_or_is_read(intact: bytes, flips: list[tuple[float, int]]) -> None:
     data = bytearray(intact)
     for place, byte in flips:

@@ -163,7 +163,7 @@ def keys_of(path: Path, ids: list[str]) -> list[str]:
     return [case.key for case in cases if isinstance(case, Case)]
 
 
-@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["", "a", "a#1", "a#2", "#1", "b", "a#2#1"])))
 def test_no_two_rows_share_a_key(tmp_path: Path, ids: list[str]) -> None:
     keys = keys_of(tmp_path / "ids.jsonl", ids)
