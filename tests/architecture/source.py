@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,18 +27,25 @@ def modules() -> Iterator[tuple[Path, str]]:
             yield path, ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path) -> list[Import]:
     """What a module imports of ours, inside functions and for type checkers too, each with its line."""
-    known = _names()
-    for node in ast.walk(ast.parse(path.read_text())):
+    known, found = _names(), []
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
-                if (found := inner if inner in known else str(node.module)).startswith("evalwright"):
-                    yield Import(found, node.lineno)
+                name = inner if inner in known else str(node.module)
+                found.append(Import(name, node.lineno))
         elif isinstance(node, ast.Import):
-            yield from (Import(a.name, node.lineno) for a in node.names if a.name.startswith("evalwright"))
+            found += [Import(alias.name, node.lineno) for alias in node.names]
+    return [one for one in found if one.module.startswith("evalwright")]
 
 
 def room(module: str) -> str:
@@ -46,11 +54,6 @@ def room(module: str) -> str:
     return ".".join(parts[: 2 if parts[:1] == ["formats"] else 1])
 
 
-_known: frozenset[str] | None = None
-
-
+@cache
 def _names() -> frozenset[str]:
-    global _known
-    if _known is None:
-        _known = frozenset(name for _, name in modules())
-    return _known
+    return frozenset(name for _, name in modules())
