@@ -4,13 +4,31 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint types check format faults bench clean
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadgroup
+# Compiled tests and source save each worker and each process that a test starts from compiling them again.
+
+.PHONY: demo test test-rest test-all test-quick lint types check format faults bench clean
 
 demo: $(READY)
 	$(BIN)/evalwright demo
 
-test: $(READY)
-	$(BIN)/pytest -n 2
+test: $(READY) compiled
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -m "not slow" $(OPTIONS)
+
+# What `make test` leaves out: slow tests, and property tests with all their examples.
+test-rest: $(READY) compiled
+	$(PYTEST) -m "slow or hypothesis" $(OPTIONS)
+
+test-all: test test-rest
+
+# While editing: without the rooms whose tests start processes.
+WITH_PROCESSES := acceptance capture docs examples faults pytest_plugin workspaces
+test-quick: $(READY) compiled
+	HYPOTHESIS_PROFILE=quick $(PYTEST) -q -m "not slow and not cold" $(WITH_PROCESSES:%=--ignore=tests/%) $(OPTIONS)
+
+.PHONY: compiled
+compiled: $(READY)
+	$(BIN)/python -m compileall -q src tests
 
 lint: $(READY)
 	$(BIN)/ruff check
@@ -20,7 +38,7 @@ types: $(READY)
 	$(BIN)/mypy
 	MYPYPATH=src/evalwright/demo/suite $(BIN)/mypy --explicit-package-bases src/evalwright/demo/suite/agent.py
 
-check: lint types test
+check: lint types test-all
 
 format: $(READY)
 	$(BIN)/ruff check --fix
