@@ -1,4 +1,4 @@
-"""A judge as a measured instrument: people's labels against its verdicts, and pass rates corrected for its errors."""
+"""Agreement of an evaluator with human labels, and pass rates corrected for its errors."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = ["calibrate"]
 
 _MOST_GRADES = 100
 _FEW = 30
-"""Labels of a kind below which an error rate is hardly known: its interval is then some 30 points wide or more."""
+"""Below this many labels of a kind the interval of an error rate is 30 points wide or more."""
 
 
 class _Pair(NamedTuple):
-    """One answer that both a person and the judge judged."""
+    """One answer with a human label and a verdict of the judge."""
 
     key: CellKey
     human: bool | None
@@ -43,7 +43,7 @@ class _Pair(NamedTuple):
 def calibrate(
     evaluator: str, labels: Iterable[Label], found: JudgedAnswers, threshold: float | None = None
 ) -> JudgeCalibration:
-    """How far `evaluator` agrees with people, and what its pass rates are worth.
+    """Agreement of `evaluator` with the labels, and its corrected pass rates.
 
     A person's score becomes a verdict by the threshold that the judgement itself names, else by `threshold`.
     """
@@ -119,7 +119,7 @@ def _scores(pairs: Sequence[_Pair]) -> ScoreAgreement | None:
 
 
 def _flips(judgements: Mapping[CellKey, Judgement], found: JudgedAnswers) -> Flips | None:
-    """Over answers that are the same word for word, so that a flip is the judge's own."""
+    """Flips between identical answers only: those are the judge's own, not the system's."""
     said: dict[bytes, list[bool]] = {}
     for key, judgement in judgements.items():
         if judgement.passed is not None:

@@ -1,4 +1,4 @@
-"""Two runs of the same cases: what got worse, what got better, and how sure that is."""
+"""Comparison of two runs of the same cases: regressions, improvements, intervals."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class RunComparison(msgspec.Struct):
 
 
 def compare(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan) -> RunComparison:
-    """Run B against run A, variant by variant (specification evalh, d.6)."""
+    """Compare run B with run A, variant by variant; every difference is B − A."""
     mine, theirs = _variants(a, plan_a), _variants(b, plan_b)
     both = [name for name in mine if name in theirs]
     return RunComparison(
@@ -90,7 +90,7 @@ def _compared(name: str, a: VariantCount, b: VariantCount) -> VariantComparison:
         name,
         _side(a),
         _side(b),
-        # Of the cases of both, as interval and p are: other cases would make it a difference of datasets.
+        # Over the cases of both runs, like interval and p: other cases would make it a difference of datasets.
         delta(name, a.trials(), b.trials(), a.grouped | b.grouped, a.latency.change(b.latency)),
         sorted(cases_a - cases_b),
         sorted(cases_b - cases_a),

@@ -1,8 +1,8 @@
-"""A run against its baseline run: what the system, or the world round it, has come to do otherwise.
+"""Drift: changes of behaviour since the baseline run.
 
-A case passes when every result of all its variants, trials and evaluators passed without error, and no system had
-an error. Rates are over the cases of both runs together: a case that passed and is gone is a regression, a new one that
-passes an improvement (specification evalh, d.5).
+This is the rule of evalh's `drift`: a case passes if every result of all its variants, trials and evaluators passed
+without error and no system had an error. Rates are over the cases of both runs together, so that a case that passed and
+is gone is a regression, and a new one that passes an improvement.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MeasureChange(msgspec.Struct):
 
 
 class Drift(msgspec.Struct):
-    """The report for `drift.yaml`, and what a person wants to see beside it."""
+    """The report for `drift.yaml`, and the numbers that people read beside it."""
 
     report: ComparisonReport
     evaluators: list[MeasureChange]
@@ -49,7 +49,7 @@ class Drift(msgspec.Struct):
 
 
 class _Side:
-    """What is counted of one run."""
+    """Counts of one run."""
 
     def __init__(self, reader: RunReader) -> None:
         self.passed: dict[str, bool] = {}

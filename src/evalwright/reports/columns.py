@@ -46,7 +46,7 @@ class Unit(Enum):
     NAME = auto()
     """A name or id from data: every report makes it harmless in its own way."""
     TEXT = auto()
-    """A word of our own."""
+    """A word that evalwright chose: needs no escaping."""
     RATE = auto()
     """A share from 0 to 1."""
     POINTS = auto()

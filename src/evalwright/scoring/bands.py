@@ -1,4 +1,4 @@
-"""Verdicts by the weighted mean of scores, in three bands (AgentEvals 1.0; specification agentv, 3.1 and 5)."""
+"""Verdicts by the weighted mean of scores in three bands, the rule of AgentEvals 1.0."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def banded_verdict(
     results: Sequence[EvaluationResult],
     threshold: float | None = None,
 ) -> CaseVerdict:
-    """The verdict of a cell. An evaluator that could not judge counts 0 in the score, and the cell has no verdict.
+    """The verdict of a cell. An evaluator with an error counts as 0 in the score, and the cell as an error.
 
-    A gated result (`detail.gated`) makes it fail; one below its `required` score makes it fail with a score of 0.
-    With a `threshold` the mean passes from there on, and there is no borderline.
+    A gated result (`detail.gated`) makes the cell fail; one below its `required` score makes it fail with score 0.
+    With a `threshold` a mean of at least that passes, and there is no borderline.
     """
     named = {spec.name: spec for spec in specs}
     weights = [named[row.evaluator].weight if row.evaluator in named else 1.0 for row in results]
@@ -61,7 +61,7 @@ def _status(
         return "fail"
     if threshold is None:
         return band(mean)
-    return "pass" if round(mean, 9) >= threshold else "fail"
+    return "pass" if round(mean, 9) >= threshold else "fail"  # so that 0.1 + 0.2 reaches 0.3
 
 
 def _reasons(trace: Trace, results: Sequence[EvaluationResult]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is counted of one variant of a run. Counts of shares of a run add up to those of the whole."""
+"""Counts of one variant of a run. Counts of parts of a run add up to those of the whole."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["CaseCounts", "EvaluatorCount", "Mean", "VariantCount"]
 
 _STATUSES: tuple[Status, ...] = ("pass", "borderline", "fail", "skip", "error")
 
-# A case is one number of four 16-bit counters, which add up without carrying over: 32 bytes instead of a list's 90.
+# Four 16-bit counters per case in one int: 32 bytes instead of the 90 of a list. A plan is rejected if it has so many
+# trials that a counter could overflow into the next.
 _BITS = 16
 _TRIAL, _PASSED, _SKIPPED, _ERRORED = (1 << _BITS * place for place in range(4))
 _MASK = (1 << _BITS) - 1
@@ -86,7 +87,7 @@ class EvaluatorCount:
 
     @property
     def cost_usd(self) -> float | None:
-        """What judging cost, where any result says so."""
+        """Cost of this evaluator's model calls; None if no result reports one."""
         return self.spent if self.costed else None
 
 

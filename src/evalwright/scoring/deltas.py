@@ -1,4 +1,4 @@
-"""One side of the same cases against another: what got worse, what got better, and how sure that is."""
+"""The change of a pass rate between two sides of the same cases: regressions, improvements, interval and p."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def delta(
     latency: float | None,
     rate: float | None = None,
 ) -> VariantDelta:
-    """`after` against `before`; a case got worse when its share of passed trials is lower (specification evalh, d.5).
+    """`after` minus `before`. A case is a regression if a smaller share of its trials passes.
 
-    The difference of rates is `rate` where given, else the mean over the cases that both sides judged.
+    The difference of rates is `rate` if given, else the mean over the cases that both sides judged.
 
-    Interval and p look at the cases that both sides judged: Newcombe's paired interval and McNemar's exact test
-    where each ran once, else the paired t-test on the cases' shares (repeats of a case are not independent). Where
-    cases have `groups`, by case, it is that test with the errors of clustered cases.
+    Interval and p use the cases that both sides judged: Newcombe's paired interval and McNemar's exact test if each
+    case ran once, else the paired t-test on the cases' shares, as repeats of a case are not independent. Nor are cases
+    of one group (`groups`, by case): if there are any, the t-test has cluster-robust errors.
     """
     worse, better, differences = [], [], []
     clusters: list[Hashable] = []
@@ -53,13 +53,13 @@ def delta(
         test = paired_difference_clustered([0.0] * len(differences), differences, clusters)
         interval, p = _within_rates(test.ci), test.p_two_sided
     else:
-        interval, p = _surely(differences, both_pass, len(worse), len(better), repeated)
+        interval, p = _paired(differences, both_pass, len(worse), len(better), repeated)
     if rate is None:
         rate = fsum(differences) / len(differences) if differences else 0.0
     return VariantDelta(name, rate, latency, sorted(worse), sorted(better), len(differences), interval, p)
 
 
-def _surely(
+def _paired(
     differences: list[float], both_pass: int, worse: int, better: int, repeated: bool
 ) -> tuple[Interval | None, float | None]:
     n = len(differences)
@@ -71,4 +71,5 @@ def _surely(
 
 
 def _within_rates(interval: Interval | None) -> Interval | None:
+    """The t-test knows no bounds, a difference of rates has them."""
     return interval and (max(-1.0, interval[0]), min(1.0, interval[1]))

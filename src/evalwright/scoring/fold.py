@@ -1,4 +1,4 @@
-"""A stored run folded into its count: the newest record of a cell wins, verdicts are derived anew."""
+"""Count a stored run: the newest record of a cell wins, and verdicts are derived from the results."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["fold"]
 
 
 def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
-    """The count of everything that is stored of a run; by case also where the plan does not need it.
+    """The count of a stored run; `by_case` keeps counts by case even if the plan does not need them.
 
-    Memory does not grow with the number of cells (but for `by_case`), unless the run has superseded records.
+    Memory does not grow with the number of cells, except with `by_case` or if a retry replaced records.
     """
     by_case = by_case or reader.plan is None
     if plan.evaluators_by_case:
@@ -38,13 +38,13 @@ def _counted(
     count, criteria = tally.count, plan.pass_criteria
     for trace, results in cells:
         if needed and not results and trace.error is None:
-            continue  # a crash came between the trace and its results: the cell is still missing
+            continue  # the process died between trace and results: the cell counts as missing
         count(trace, results, cell_status(criteria, needed, trace.error is not None, results))
     return tally
 
 
 def _as_judged(reader: RunReader, plan: Plan, by_case: bool) -> Tally:
-    """The count by the stored verdicts: which evaluators a cell needs is known to its case alone."""
+    """The count by the stored verdicts, for plans in which each case names its own evaluators."""
     verdicts = {(v.case_key, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
     tally = Tally.of(plan, by_case=by_case)
     for trace, results in newest_cells(reader):

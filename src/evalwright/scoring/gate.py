@@ -1,7 +1,8 @@
 """Gates: whether a run as a whole passes, by conditions on the scores of its evaluators.
 
-A gate is a tree of plain data as in Letta suites (specification letta, 5): conditions `simple`, `weighted_average`
-and `legacy`, combined by `logical`. Scores are taken in the order given; means are plain sums over counts.
+A gate is a tree of plain data with the kinds of Letta Evals: conditions `simple`, `weighted_average` and `legacy`,
+combined by `logical`. Means are plain sums over counts, in the order of the scores: another order could change the
+last digit, and with it a comparison that the original program decides the other way.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ Scores = Mapping[str, Sequence[float]]
 
 
 def decided(rule: Mapping[str, Any], scores: Scores) -> GateOutcome:
-    """Hold scores against a gate that has been checked. An evaluator without scores has the value 0."""
+    """Apply a checked gate to the scores. An evaluator without scores has the value 0."""
     parts: list[GatePart] = []
     return GateOutcome(_holds(rule, scores, parts), parts)
 
 
 def aggregated(scores: Sequence[float], aggregation: str, pass_threshold: float = 1.0) -> float:
-    """One number for many scores. `accuracy` is a percentage: of scores that reach `pass_threshold`.
+    """One number for many scores. `accuracy` is the percentage of scores that reach `pass_threshold`.
 
     Percentiles interpolate linearly between the closest ranks (rank = p/100 * (n - 1)).
     """

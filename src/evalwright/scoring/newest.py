@@ -1,4 +1,4 @@
-"""The cells of a stored run: the newest record of each, with what was said about it."""
+"""The cells of a stored run: the newest trace of each with its results."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _CellFacts = tuple[TraceFacts, Collection[ResultFacts]]
 
 
 class Superseded(Exception):
-    """Some record of the run is not the newest of its kind: its cells have to be looked at all together."""
+    """The run has a record that a newer one replaces: its cells cannot be read one by one."""
 
 
 class _Cell:
-    """A cell of which something is still to be read."""
+    """A cell with records still unread."""
 
     __slots__ = ("rows", "trace")
 
@@ -32,8 +32,8 @@ class _Cell:
 def streamed_cells(reader: RunReader, evaluators: int) -> Iterator[_CellFacts]:
     """Every cell of a run in which nothing is superseded, in about the order of its traces.
 
-    Traces and results are read side by side, so that only cells in flight are held, and those that lack one of
-    their `evaluators` results; of all others eight bytes stay. Raises Superseded, maybe after the last cell.
+    Traces and results are read side by side. Only cells with records still unread are kept in memory; of all others
+    eight bytes remain, a hash that reveals a second trace. Raises Superseded, possibly after the last cell.
     """
     seen = _Seen()
     unread: dict[CellKey, _Cell] = {}
@@ -70,7 +70,7 @@ def _side_by_side(reader: RunReader, evaluators: int) -> Iterator[TraceFacts | R
 
 
 class _Seen:
-    """Hashes, eight bytes each, in buckets of which only one at a time is ever made a set."""
+    """Hashes of eight bytes each, compared bucket by bucket: a set of all of them would take many times the memory."""
 
     def __init__(self) -> None:
         self._buckets = [array("q") for _ in range(64)]

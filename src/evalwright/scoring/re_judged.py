@@ -1,4 +1,4 @@
-"""What each evaluator said of each answer of a stored run: the newest word on the newest attempt."""
+"""The verdict of each evaluator on each answer of a stored run: the newest one on the newest attempt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Answer(OfCase, gc=False):
     tool_results: msgspec.Raw = _NOTHING
 
     def fingerprint(self) -> bytes:
-        """The same for the same answer, whichever cell it is of."""
+        """Equal for equal answers to the same case, in whichever cell."""
         digest = blake2b(digest_size=12)
         for part in (self.case_key.encode("utf-8", "replace"), self.output, self.messages, self.tool_calls):
             digest.update(bytes(part) + b"\0")
@@ -40,7 +40,7 @@ class _Row(ResultFacts, gc=False):
 
 
 class Judgement(msgspec.Struct, gc=False):
-    """One evaluator's verdict; `passed` is None where it gave none. `threshold` is the lowest score that passes."""
+    """One evaluator's verdict; `passed` is None if it errored or skipped. `threshold` is the lowest passing score."""
 
     passed: bool | None
     score: float | None
@@ -48,16 +48,16 @@ class Judgement(msgspec.Struct, gc=False):
 
 
 class JudgedAnswers(msgspec.Struct):
-    """The answers of a run in the order of their cells, and what was said of them by evaluator."""
+    """The answers of a run in the order of their cells, and the verdicts on them by evaluator."""
 
     attempts: dict[CellKey, int]
     answers: dict[CellKey, bytes]
-    """The fingerprint of each answer: cells with the same one have the same answer to the same case."""
+    """The fingerprint of each answer: cells with equal ones have the same answer to the same case."""
     judgements: dict[str, dict[CellKey, Judgement]]
 
 
 def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnswers:
-    """What the named evaluators said. Holds one record a cell and evaluator in memory."""
+    """The verdicts of the named evaluators. Keeps one record per cell and evaluator in memory."""
     found = JudgedAnswers({}, {}, {name: {} for name in evaluators})
     for trace in reader.traces(_Answer):
         key = (trace.case_key, trace.variant_name, trace.trial)
@@ -77,7 +77,7 @@ def _rows(reader: RunReader, found: JudgedAnswers) -> Iterator[_Row]:
 
 
 def _judgement(row: _Row) -> Judgement:
-    """The score that people give too: that of the rubric, where an evaluator keeps it apart from its own."""
+    """The score that human labels have too: the rubric's own, if the evaluator stores it apart from its score."""
     rubric = row.detail.get("rubric")
     part = rubric if isinstance(rubric, dict) else {**row.detail, "score": row.score}
     judged = row.error is None and not row.skipped

@@ -1,4 +1,4 @@
-"""The running count of a run: cells go in as they finish, a summary comes out at any time.
+"""The running count of a run: cells are added as they finish, and a summary can be made at any time.
 
 Counts of shares of a run add up, so that several processes can each count their own.
 """
@@ -110,7 +110,7 @@ class Tally:
         ]
 
     def _comparison(self, baseline: str | None) -> ComparisonReport | None:
-        """Every other variant against the baseline, in their order (specification evalh, d.5)."""
+        """Every other variant against the baseline, in the order of the plan."""
         before = self._variants.get(baseline) if baseline is not None else None
         if baseline is None or before is None:
             return None
@@ -163,7 +163,7 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
 
 
 def _trial_statistics(trials: Trials) -> TrialStatistics | None:
-    """pass@k and pass^k; an errored trial is a trial that did not pass, a skipped one is none."""
+    """pass@k and pass^k. An errored trial counts as not passed, a skipped one does not count."""
     most = max((judged for _, judged in trials.values()), default=0)
     if most < 2:
         return None

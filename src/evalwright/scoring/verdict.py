@@ -1,4 +1,4 @@
-"""The decision about one cell, from its trace's error and its results (specification evalh, d.5)."""
+"""The verdict of one cell, from the error of its trace and its results."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["cell_status", "cell_verdict", "names_needed"]
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:
     """The evaluators that a cell needs a result of: all of the plan, so that a damaged line never makes a pass.
 
-    None in a folder that upstream evalh wrote: it judges a cell by the results that are there (d.5).
+    Empty for a folder that evalh itself wrote, which judges a cell by the results that are there.
     """
     return [spec.name for spec in plan.evaluators] if reader.plan is not None else []
 
 
 def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, results: Collection[ResultLike]) -> Status:
-    """`error` for a cell whose target errored, unless the criteria let its evaluators decide; else pass, fail or skip.
+    """`error` for a cell whose system errored, unless the criteria let its evaluators decide; else pass, fail or skip.
 
     `results` has at most one row of each evaluator. Without criteria every evaluator in `names` must pass; a missing
-    or errored one counts as failed, a skipped one does not count. A cell is skipped when all its checks were.
+    or errored one counts as failed, a skipped one does not count. A cell is skipped if all its evaluators were.
     """
     if errored and (criteria.errored_cases == "error" or not results):
         return "error"
@@ -53,7 +53,7 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
 
 
 def _by_criteria(required: set[str], some: set[str], passed: set[str], skipped: set[str]) -> Status:
-    """Skipped evaluators are taken out of both lists; of `some` one must pass unless all were skipped."""
+    """Skipped evaluators are removed from both lists; one of `some` must pass unless all were skipped."""
     if skipped and (required | some) <= skipped:
         return "skip"
     enough = not some - skipped or not some.isdisjoint(passed)
@@ -63,9 +63,9 @@ def _by_criteria(required: set[str], some: set[str], passed: set[str], skipped: 
 def cell_verdict(
     criteria: PassCriteria, names: Sequence[str], trace: Trace, results: Sequence[EvaluationResult]
 ) -> CaseVerdict:
-    """The verdict record of a cell. Its score is the mean of the scores that its results have.
+    """The verdict record of a cell. Its score is the mean of the scores of its results.
 
-    A cell that could not be judged has no score, whatever its evaluators said of what is left of it.
+    A cell with an error has no score, even if some of its evaluators gave one.
     """
     status = cell_status(criteria, names, trace.error is not None, results)
     scores = [row.score for row in results if row.score is not None and row.error is None]
@@ -84,14 +84,14 @@ def cell_verdict(
 
 
 def _reasons(trace: Trace, names: Sequence[str], results: Sequence[EvaluationResult]) -> list[str]:
-    """One line for what went wrong with the target and with each evaluator."""
+    """One line for the error of the system and for each evaluator that did not pass."""
     lines = [f"{trace.error.type}: {trace.error.message}"] if trace.error is not None else []
     for row in results:
         if row.error is not None:
             lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
         elif not row.passed and not row.skipped:
-            said = row.reason or ("" if row.score is None else f"score {row.score:g}")
-            lines.append(f"{row.evaluator}: {said}" if said else row.evaluator)
+            why = row.reason or ("" if row.score is None else f"score {row.score:g}")
+            lines.append(f"{row.evaluator}: {why}" if why else row.evaluator)
     known = {row.evaluator for row in results}
     lines += [f"{name}: no result" for name in names if name not in known]
     return lines or ["nothing judged this cell" if not results else "every check was skipped"]
