@@ -22,13 +22,13 @@ def test_calls_are_counted_and_nothing_is_run(tmp_path):
     (tmp_path / "prices.yaml").write_text(PRICES)
     ended = made.evalwright("run", "eval.yaml", "--dry-run")
     assert ended.code == 0
-    assert ended.out.startswith("4 calls of systems, 12 calls of judges, about $")
+    assert ended.out.startswith("Dry run: 4 system calls, 12 judge calls, about $")
     assert not (tmp_path / "runs").exists()
 
 
 def test_without_judges_there_is_nothing_to_pay(tmp_path):
     ended = project(tmp_path, {"a": "thanks"}).evalwright("run", "eval.yaml", "--dry-run")
-    assert ended.out == "1 call of systems, no calls of judges; nothing was run\n"
+    assert ended.out == "Dry run: 1 system call, 0 judge calls\n"
 
 
 def test_members_that_ask_nobody_cost_nothing_together(tmp_path):
@@ -37,7 +37,7 @@ def test_members_that_ask_nobody_cost_nothing_together(tmp_path):
     config: {evaluators: [{name: a, type: contains_text, config: {all_of: [thanks]}}]}
 output:"""
     made = project(tmp_path, {"a": "thanks"}, EVAL.replace("output:", together))
-    assert made.evalwright("run", "eval.yaml", "--dry-run").out.startswith("1 call of systems, no calls of judges")
+    assert made.evalwright("run", "eval.yaml", "--dry-run").out.startswith("Dry run: 1 system call, 0 judge calls")
 
 
 def test_a_judge_among_members_is_counted(tmp_path):
@@ -46,4 +46,4 @@ def test_a_judge_among_members_is_counted(tmp_path):
     config: {evaluators: [{name: a, type: llm_judge, config: {model: gpt-x, nl_assertions: [x]}}]}
 output:"""
     made = project(tmp_path, {"a": "thanks"}, EVAL.replace("output:", together))
-    assert made.evalwright("run", "eval.yaml", "--dry-run").out.startswith("1 call of systems, 1 call of judges")
+    assert made.evalwright("run", "eval.yaml", "--dry-run").out.startswith("Dry run: 1 system call, 1 judge call")

@@ -48,7 +48,7 @@ def test_files_in_which_no_case_fits_are_left_out(both: Project) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([".", "--case", "zzz"], "no case fits zzz"),
+        ([".", "--case", "zzz"], "no case matches zzz"),
         (["one/*.toml"], "contains no suite"),
         (["one", "gone"], "gone"),
         (["one", "deep", "--retry-only-failed", "x"], "one suite"),

@@ -13,15 +13,15 @@ from evalwright.registry import formats
 __all__ = ["command"]
 
 
-@click.command("convert", cls=SuiteCommand, short_help="Write a suite anew in another format.")
+@click.command("convert", cls=SuiteCommand)
 @suite_argument()
 @click.option(
     "--to",
     type=click.Choice([one.name for one in formats() if one.write is not None]),
-    help="The format to write; without it native, or the other form of files that have two.",
+    help="The format to write (default: native, or the other form of files that have two).",
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="PATH", help="The new file, or the folder for several.")
-@click.option("--allow-loss", is_flag=True, help="Write it even if it does not say all that PATH says.")
+@click.option("--allow-loss", is_flag=True, help="Convert even if some settings cannot be expressed.")
 @dialect
 def command(
     path: Path,
@@ -31,11 +31,10 @@ def command(
     dialect: str | None,
     **of_format: Any,
 ) -> int:
-    """Write the suite at PATH anew in another format, or AgentEvals cases as JSON Lines or YAML.
+    """Convert the suite at PATH to another format, or AgentEvals cases to JSON Lines or YAML.
 
-    What the new files would not say is listed, one line each, and then nothing is written without --allow-loss; keys
-    without effect are listed and left out.
-    No file is ever written over.
+    Settings that cannot be expressed are listed; without --allow-loss nothing is written then. Keys without effect are
+    listed and left out. Existing files are never overwritten.
     """
     from evalwright.cli.screen import say, tell
     from evalwright.convert.conversion import convert

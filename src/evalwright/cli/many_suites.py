@@ -40,7 +40,7 @@ def runnable(files: Sequence[Path], load: Callable[[Path], Suite], options: RunO
     if problems:
         raise InputError(problems)
     if not chosen:
-        raise InputError(f"no case fits {options.narrowed}" if options.narrowed else "there is nothing to run")
+        raise InputError(f"no case matches {options.narrowed}" if options.narrowed else "nothing to run")
     return chosen
 
 

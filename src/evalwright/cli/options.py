@@ -62,14 +62,27 @@ _MODEL_NAMES = (
     "budget_usd", "allow_unpriced", "requests_per_minute", "cache", "no_cache", "record", "replay", "no_network",
 )  # fmt: skip
 _MODEL_OPTIONS = (
-    click.option("--budget", "budget_usd", type=click.FloatRange(min=0), metavar="USD", help="A cap for model calls."),
-    click.option("--allow-unpriced", is_flag=True, help="With --budget: ask models without a price too."),
-    click.option("--requests-per-minute", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Of models."),
-    click.option("--cache", type=click.Path(path_type=Path), metavar="FILE", help="Where judges' replies are kept."),
-    click.option("--no-cache", is_flag=True, help="Ask judges anew."),
-    click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Write down every model call."),
-    click.option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Serve recorded model calls only."),
-    click.option("--no-network", is_flag=True, help="Refuse model calls that leave this machine."),
+    click.option(
+        "--budget",
+        "budget_usd",
+        type=click.FloatRange(min=0),
+        metavar="USD",
+        help="Stop calling models once they have cost this much.",
+    ),
+    click.option("--allow-unpriced", is_flag=True, help="With --budget: also call models without a price."),
+    click.option(
+        "--requests-per-minute",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="N",
+        help="Limit model calls per minute.",
+    ),
+    click.option("--cache", type=click.Path(path_type=Path), metavar="FILE", help="Cache judge replies in FILE."),
+    click.option("--no-cache", is_flag=True, help="Do not use cached judge replies."),
+    click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record every model call to FILE."),
+    click.option(
+        "--replay", type=click.Path(path_type=Path), metavar="FILE", help="Answer model calls from FILE only."
+    ),
+    click.option("--no-network", is_flag=True, help="Reject model calls to other hosts."),
 )
 
 

@@ -22,10 +22,12 @@ __all__ = ["command"]
 _COUNT = click.IntRange(min=1)
 
 
-@click.command("run", cls=SuiteCommand, short_help="Run a suite: every case with every variant.")
+@click.command("run", cls=SuiteCommand)
 @suites_argument()
 @click.option("--target", metavar="NAME|MODULE:CALLABLE", help="One variant of the suite, or a Python callable.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="The folder that gets the run folder.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder in which the run folder is created."
+)
 @dialect
 @click.option(
     "--case",
@@ -35,9 +37,9 @@ _COUNT = click.IntRange(min=1)
     "cases",
     multiple=True,
     metavar="GLOB",
-    help="Only cases whose id fits; repeatable.",
+    help="Only cases whose id matches GLOB (repeatable).",
 )
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag; repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag (repeatable).")
 @click.option("--limit", type=_COUNT, metavar="N", help="At most N cases.")
 @click.option("--trials", "--num-runs", "trials", type=_COUNT, metavar="N", help="Run each case N times.")
 @click.option(
@@ -48,11 +50,17 @@ _COUNT = click.IntRange(min=1)
     metavar="N",
     help="At most N cells at the same time.",
 )
-@click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite; repeatable.")
-@click.option("--retry-only-failed", "retried", type=click.Path(path_type=Path), metavar="RUN", help="As `retry`.")
-@click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: failed cells too.")
-@click.option("--exit-zero", is_flag=True, help="End with 0 also when cells did not pass or have no verdict.")
-@click.option("--dry-run", is_flag=True, help="Say how many calls would be made, and run nothing.")
+@click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite (repeatable).")
+@click.option(
+    "--retry-only-failed",
+    "retried",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Run again the errored cells of RUN, like `retry`.",
+)
+@click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: also cells that failed.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
+@click.option("--dry-run", is_flag=True, help="Print the number of calls and estimated cost; run nothing.")
 @model_options
 @as_json
 @quiet
@@ -76,10 +84,10 @@ def command(
     models: ModelChoices,
     **of_format: Any,
 ) -> int:
-    """Run every case of the suites at PATH with every variant, and judge what comes back.
+    """Run every case of the suites at PATH on every variant and evaluate the answers.
 
-    A PATH is a file, a folder that is searched for suites, or a glob; of several suites each gets a run of its own.
-    The last line of the output is the folder of the run. An interrupted run goes on with `evalwright resume`.
+    A PATH is a file, a folder that is searched for suites, or a glob; each suite becomes a run of its own.
+    The last line of the output is the run folder. `evalwright resume` continues an interrupted run.
     """
     from evalwright.cli.outcome import present, watch_of
     from evalwright.cli.screen import tell, warn
@@ -108,7 +116,7 @@ def command(
     suite = load(found.files[0])
     warn(suite.warnings)
     if dry_run:
-        return _foretold(suite, options)
+        return _print_forecast(suite, options)
     watch = watch_of(quiet, suite.secrets)
     if retried is None:
         outcome = _ran(suite, options, watch)
@@ -125,25 +133,25 @@ def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOpti
 
 
 def _ran(suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
-    """Run the suite; what is noticed while its cases are read is told as well."""
+    """Run the suite, and print the warnings that reading its cases added."""
     from evalwright.cli.screen import warn
     from evalwright.run.start import run_suite
 
-    told = len(suite.warnings)
+    before = len(suite.warnings)
     outcome = run_suite(suite, options, watch)
-    warn(suite.warnings[told:])
+    warn(suite.warnings[before:])
     return outcome
 
 
-def _foretold(suite: Suite, options: RunOptions) -> int:
+def _print_forecast(suite: Suite, options: RunOptions) -> int:
     from evalwright.cli.screen import say
     from evalwright.errors import counted
     from evalwright.run.forecast import forecast
 
     found = forecast(suite, options)
     cost = "" if found.judge_cost_usd is None else f", about ${found.judge_cost_usd:.2f}"
-    judges = f"{counted(found.judge_calls, 'call')} of judges{cost}" if found.judge_calls else "no calls of judges"
-    say([f"{counted(found.cells, 'call')} of systems, {judges}; nothing was run"])
+    calls = f"{counted(found.cells, 'system call')}, {counted(found.judge_calls, 'judge call')}"
+    say([f"Dry run: {calls}{cost if found.judge_calls else ''}"])
     return 0
 
 

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["command", "loaded_to_check"]
 
 
-@click.command("validate", cls=SuiteCommand, short_help="Check suites and their datasets without running anything.")
+@click.command("validate", cls=SuiteCommand)
 @suites_argument()
 @dialect
 @as_json
 def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_format: Any) -> int:
-    """Read the suites at PATH and every case of their datasets, and name everything that is wrong with them.
+    """Read the suites at PATH and every case of their datasets, and list all problems.
 
-    A PATH is a file, a folder that is searched for suites, or a glob. Keys that nothing reads, where they are allowed,
-    and the like are named on stderr as warnings.
+    A PATH is a file, a folder that is searched for suites, or a glob. Warnings, such as unknown keys where they are
+    allowed, go to stderr.
     """
     from evalwright.cli.screen import say, tell, warn
     from evalwright.formats.discovery import suite_files
@@ -54,7 +54,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_fo
 def loaded_to_check(
     file: Path, dialect: str | None, of_format: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Suite, Sequence[Problem]]:
-    """The suite, and what of it is not on this machine, which keeps nobody from running it elsewhere."""
+    """The suite, and what it needs that is not on this machine: it may well run elsewhere."""
     from evalwright.formats.loading import load_suite
 
     try:

@@ -63,7 +63,7 @@ def marked(marker: pytest.Mark, folder: Path, root: Path) -> tuple[Path, str | N
     unknown = sorted(given.keys() - {"dataset", "dialect"})
     if unknown or not isinstance(given.get("dataset"), (str, os.PathLike)):
         found = f"unknown argument {unknown[0]!r}" if unknown else f"dataset is {given.get('dataset')!r}"
-        raise InputError(f"evalwright(...): {found}, expected dataset (a path) and maybe dialect")
+        raise InputError(f"evalwright(...): {found}, expected dataset (a path) and optionally dialect=")
     named = Path(given["dataset"])
     path = next((one for base in (folder, root) if (one := base / named).exists()), folder / named)
     return path, given.get("dialect")

@@ -93,7 +93,7 @@ def runnable(reader: RunReader) -> Runnable:
     """
     plan = reader.plan
     if plan is None:
-        raise InputError(f"{reader.location} was not written by evalwright: it can be judged again, not resumed")
+        raise InputError(f"{reader.location} was not written by evalwright: it can be re-evaluated, not resumed")
     owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]
     lacking = [(owner, name) for owner, config in owners for name in reader.unresolved if _stands_in(name, config)]
     if not lacking:

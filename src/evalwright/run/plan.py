@@ -114,7 +114,7 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
             taken += 1
             yield snapshot(case)
     if not taken and options.narrowed:
-        raise InputError(f"no case fits {options.narrowed}")
+        raise InputError(f"no case matches {options.narrowed}")
 
 
 def any_chosen(suite: Suite, options: RunOptions) -> bool:

@@ -67,9 +67,9 @@ class GitDiff(msgspec.Struct, frozen=True):
 
 
 def _must_be_known(paths: Sequence[str], left_out: dict[str, str]) -> None:
-    """Raise for a path of which nobody knows what became of it."""
+    """Raise if it is unknown whether a path was written."""
     for path in paths:
         steps = path.split("/")
         for place in (".", *("/".join(steps[: i + 1]) for i in range(len(steps)))):
             if place in left_out:
-                raise EvaluatorError(f"what became of {path!r} is not known: {left_out[place]}", "incomplete_artifact")
+                raise EvaluatorError(f"unknown whether {path!r} was changed: {left_out[place]}", "incomplete_artifact")

@@ -21,7 +21,7 @@ _EXPECTED = "expected text, or a mapping with expected_outcome or score_ranges"
 def rubric_items(raw: Any, place: str, name: str, tell: Notes) -> list[dict[str, Any]]:
     """Items with `id`, `text`, `weight`, `required`, and where given `min_score` and `ranges` [[low, high, text]].
 
-    What is no rubric is passed over with a warning, and does not count in the numbers that ids are made of.
+    What is no rubric is skipped with a warning, and does not count in the numbers that ids are made of.
     """
     if not isinstance(raw, list) or not raw:
         tell(place, f"rubrics of {name!r}: expected a list with at least one rubric")
@@ -30,7 +30,7 @@ def rubric_items(raw: Any, place: str, name: str, tell: Notes) -> list[dict[str,
     if not rubrics:
         tell(place, f"rubrics of {name!r}: {_EXPECTED}")
     for i in sorted({*range(len(raw))} - {i for i, _ in rubrics}):
-        tell.warn(f"{place}[{i}]", f"rubrics of {name!r}: {_EXPECTED}; {str(raw[i])[:60]!r} is passed over")
+        tell.warn(f"{place}[{i}]", f"rubrics of {name!r}: {_EXPECTED}; {str(raw[i])[:60]!r} is skipped")
     items = [_item(rubric, number, f"{place}[{i}]", name, tell) for number, (i, rubric) in enumerate(rubrics, 1)]
     seen: set[str] = set()
     for item in items:
