@@ -14,7 +14,7 @@ import pytest
 
 import warm
 from acceptance.projects import project
-from evalwright.cli import COMMANDS
+from evalwright.cli import commands
 
 pytestmark = pytest.mark.xdist_group("warm")  # its fixture is costly
 
@@ -34,6 +34,7 @@ WORDS = {
     "list": "list evaluators",
     "import": "import talks.jsonl --format openai-messages --out talks",
     "convert": "convert eval.yaml --to agentv",
+    "letta": "letta list-graders",
     "pixie": "pixie init qa",
     "demo": "demo --out shop",
     "init": "init new",
@@ -76,7 +77,7 @@ def steady(text: str) -> str:
 
 
 @pytest.mark.cold
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_every_command_does_the_same_in_a_process_that_was_started_for_it(
     made: Path, tmp_path: Path, name: str
 ) -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "knows",
     "load",
     "names",
+    "our_formats",
     "package_of",
     "resolve",
 ]
@@ -246,18 +247,19 @@ def format_of_run(totals: str, dialect: str) -> Format:
 
 def formats() -> list[Format]:
     """Every format, ours first. Raises InputError for a plug-in that cannot be loaded."""
-    return [*_our_formats(), *(format_of(name) for name in _plugins("formats") if name not in KINDS["formats"])]
+    return [*our_formats(), *(format_of(name) for name in _plugins("formats") if name not in KINDS["formats"])]
 
 
 @cache
-def _our_formats() -> tuple[Format, ...]:
+def our_formats() -> tuple[Format, ...]:
+    """The formats of this package, for which no other package is looked at."""
     return tuple(map(resolve, KINDS["formats"].values()))
 
 
 @cache
 def _of_our_formats(kind: str) -> dict[str, EvaluatorEntry | Ref]:
     """What our formats add to a kind."""
-    tables = (getattr(found, kind) for found in _our_formats()) if kind in _OF_FORMATS else ()
+    tables = (getattr(found, kind) for found in our_formats()) if kind in _OF_FORMATS else ()
     return {name: ref for table in tables for name, ref in table.items()}
 
 
@@ -343,7 +345,7 @@ def _format_of_class(point: EntryPoint) -> Format:
     from inspect import getdoc
 
     kind = point.load()
-    known = {option.keyword: option for found in _our_formats() for option in found.options}
+    known = {option.keyword: option for found in our_formats() for option in found.options}
     return Format(
         name=point.name,
         title=point.name,

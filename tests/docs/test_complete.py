@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from evalwright import registry
-from evalwright.cli import COMMANDS
+from evalwright.cli import COMMANDS, commands
 from evalwright.formats.native.file import EvalFile
 
 ROOT = Path(__file__).parents[2]
@@ -61,10 +61,14 @@ def in_code(page: str) -> str:
     return " ".join(re.findall(r"`[^`]+`", (DOCS / page).read_text()))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_and_option_is_documented(name: str) -> None:
+def test_every_command_is_documented() -> None:
     said = in_code("command-line.md")
-    assert f"evalwright {name}" in said
+    assert [name for name in commands() if f"evalwright {name}" not in said] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_documented(name: str) -> None:
+    said = in_code("command-line.md")
     assert [option for option in options(name) if option not in said] == []
 
 

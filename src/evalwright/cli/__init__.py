@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from evalwright import __version__
 
-__all__ = ["COMMANDS", "main", "start"]
+__all__ = ["COMMANDS", "commands", "main"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evalwright.cli.run:command", "Run every case on every variant and evaluate the answers."),
@@ -29,38 +28,51 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("evalwright.cli.list:command", "List registered evaluators, targets, formats, …, or stored runs."),
     "import": ("evalwright.cli.import_:command", "Import recorded conversations as a suite."),
     "convert": ("evalwright.cli.convert:command", "Convert a suite to another format."),
-    "pixie": ("evalwright.cli.pixie:command", "Run, create and check datasets of instrumented applications."),
     "demo": ("evalwright.cli.demo:command", "Create the built-in example and run it."),
     "init": ("evalwright.cli.init:command", "Create a small suite to start from."),
 }
+
+
+def commands() -> dict[str, str]:
+    """Our commands with one line each, the command lines of formats after the general ones.
+
+    Those of plug-in formats are found by name only: to list them, all installed packages would have to be searched.
+    """
+    from evalwright.registry import our_formats
+
+    of_formats = {one.name: f"The command line of {one.title}." for one in our_formats() if one.command is not None}
+    return {**{name: line for name, (_, line) in COMMANDS.items()}, **of_formats}
 
 
 class _Commands(click.Group):
     """The commands by name with one line each; the module of a command is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS]
+        return [*commands()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
-        loaded: click.Command = getattr(import_module(module), attribute)
+        from evalwright.registry import format_of, knows, resolve
+
+        if cmd_name in COMMANDS:
+            ref: Any = COMMANDS[cmd_name][0]
+        else:
+            ref = format_of(cmd_name).command if knows("formats", cmd_name) else None
+        loaded: click.Command | None = None if ref is None else resolve(ref)
         return loaded
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
             from evalwright.errors import did_you_mean
 
-            ctx.fail(f"no command {name!r}{did_you_mean(name, COMMANDS)} (evalwright --help lists them)")
+            ctx.fail(f"no command {name!r}{did_you_mean(name, commands())} (evalwright --help lists them)")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl(list(commands().items()))
 
 
 @click.group(
@@ -80,17 +92,10 @@ def _evalwright() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    start(_evalwright, "evalwright", arguments)
-
-
-def start(
-    command: click.Command, program: str, arguments: Sequence[str] | None = None, *, refused: int = 2
-) -> NoReturn:
-    """Run a command line and exit with its code, with `refused` for input that cannot be used."""
     from evalwright.cli.exits import exit_code_of
 
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else [*arguments]  # `list` is a module here, once it is loaded
-    sys.exit(exit_code_of(command, given, program, refused))
+    sys.exit(exit_code_of(_evalwright, given))

@@ -12,7 +12,7 @@ import click
 from evalwright.errors import EvalwrightError, InputError, Problem, counted
 from evalwright.session import Session
 
-__all__ = ["exit_code_of", "input_error_lines"]
+__all__ = ["exit_code_of", "input_error_lines", "show_input_error"]
 
 _ERROR = "Error:"
 _INTERNAL, _INTERRUPTED = 4, 130
@@ -27,18 +27,16 @@ _NOTHING_DONE = {
 }
 
 
-def exit_code_of(
-    command: click.Command, arguments: Sequence[str], program: str = "evalwright", refused: int = 2
-) -> int:
-    """Run a command; its return value is the exit code, and so is whatever it raises: `refused` for an InputError."""
+def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
+    """Run a command; its return value is the exit code, and so is whatever it raises."""
     # the process is ours until the last message is out; our own output is no print of user code
     with Session(owns_process=True, stdout="keep"):
-        return _ended(command, arguments, program, refused)
+        return _ended(command, arguments)
 
 
-def _ended(command: click.Command, arguments: Sequence[str], program: str, refused: int) -> int:
+def _ended(command: click.Command, arguments: Sequence[str]) -> int:
     try:
-        code = command.main(list(arguments), prog_name=program, standalone_mode=False)
+        code = command.main(list(arguments), prog_name="evalwright", standalone_mode=False)
         return code or 0
     except click.exceptions.Exit as ending:
         return ending.exit_code
@@ -49,10 +47,15 @@ def _ended(command: click.Command, arguments: Sequence[str], program: str, refus
         _say(["interrupted"])
         return _INTERRUPTED
     except InputError as error:
-        _say(input_error_lines(error, _NOTHING_DONE.get(arguments[0], "") if arguments else ""))
-        return refused
+        show_input_error(error, arguments[0] if arguments else "")
+        return error.exit_code
     except Exception as error:
         return _failed(error)
+
+
+def show_input_error(error: InputError, command: str) -> None:
+    """Say on stderr what is wrong, and what the command has therefore not done."""
+    _say(input_error_lines(error, _NOTHING_DONE.get(command, "")))
 
 
 def _failed(error: Exception) -> int:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from evalwright.model.entry import EvaluatorEntry
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Format", "Judging", "Option", "Ref", "Repository"]
 

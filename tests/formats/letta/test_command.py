@@ -1,4 +1,4 @@
-"""`letta-evals`: the original's flags, words and exit codes."""
+"""`evalwright letta`: the original's flags, words and exit codes."""
 
 import pytest
 
@@ -24,8 +24,7 @@ def project(tmp_path):
 
 
 def letta_evals(project, *words):
-    program = "from evalwright.cli.letta import main; main()"
-    return warm.run(["-c", program, *words], cwd=project)
+    return warm.run(["-m", "evalwright", "letta", *words], cwd=project)
 
 
 @pytest.mark.parametrize(

@@ -1,42 +1,53 @@
-"""`letta-evals`: the original's command line for its suites (specification letta, 7.1 and 7.2)."""
+"""`evalwright letta`: the command line of letta-evals for its suites."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright import __version__
-from evalwright.cli import start
 from evalwright.errors import InputError
+from evalwright.formats.letta import FORMAT
 
 if TYPE_CHECKING:
     from evalwright.run.start import Outcome
 
-__all__ = ["main"]
+__all__ = ["command"]
 
 _DISPLAYS = ("rich", "simple", "none")
 _FOLDER = click.Path(path_type=Path)
 
 
-def main() -> NoReturn:
-    """Run the command line: 0 the gate passed, 1 it did not or the suite cannot be run, 2 usage, 130 interrupted."""
-    start(_letta_evals, "letta-evals", refused=1)
+class _AsTheOriginal(click.Group):
+    """Ends with 1 where the suite cannot be used, too: programs that called `letta-evals` expect it."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            from evalwright.cli.exits import show_input_error
+
+            show_input_error(error, ctx.invoked_subcommand or "")
+            return 1
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="letta-evals", message="%(prog)s (evalwright) %(version)s")
-def _letta_evals() -> None:
-    """Run and check suites of Letta Evals with evalwright. `evalwright run` can do more with them."""
+@click.group(FORMAT.name, cls=_AsTheOriginal)
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def command() -> None:
+    """Run and check suites of Letta Evals as `letta-evals` does; `evalwright run` can do more with them.
+
+    Exit codes: 0 the gate passed, 1 it did not or the suite cannot be used, 2 wrong usage, 130 interrupted.
+    """
 
 
 def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     return click.option(name, expose_value=False, help="Accepted; no Letta server is asked.")
 
 
-@_letta_evals.command("run")
+@command.command("run")
 @click.argument("suite", type=_FOLDER)
 @click.option("--output", "-o", type=_FOLDER, metavar="DIR", help="Where the result files go.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict only.")
@@ -71,7 +82,7 @@ def _run(
     options = {
         "output": output, "cached": cached, "target": target, "trials": num_runs, "model_handle": model_handle,
     }  # fmt: skip
-    loaded = load_suite(suite, "letta", options=options)
+    loaded = load_suite(suite, FORMAT.name, options=options)
     warn(loaded.warnings)
     silent = quiet or display == "none"
     watch = watch_of(silent, loaded.secrets)
@@ -87,14 +98,14 @@ def _code(outcome: Outcome) -> int:
     return outcome.exit_code if outcome.interrupted else min(outcome.exit_code, 1)
 
 
-@_letta_evals.command("validate")
+@command.command("validate")
 @click.argument("suite", type=_FOLDER)
 def _validate(suite: Path) -> int:
     """Check SUITE and its dataset without running anything."""
     from evalwright.cli.screen import say, warn
     from evalwright.cli.validate import loaded_to_check
 
-    loaded, absent = loaded_to_check(suite, "letta")
+    loaded, absent = loaded_to_check(suite, FORMAT.name)
     samples = sum(1 for _ in loaded.cases)
     warn([*absent, *loaded.warnings])
     shown = loaded.document
@@ -113,7 +124,7 @@ def _validate(suite: Path) -> int:
     return 0
 
 
-@_letta_evals.command("list-extractors")
+@command.command("list-extractors")
 def _list_extractors() -> int:
     """List the extractors."""
     from evalwright.cli.screen import say
@@ -123,7 +134,7 @@ def _list_extractors() -> int:
     return 0
 
 
-@_letta_evals.command("list-graders")
+@command.command("list-graders")
 def _list_graders() -> int:
     """List the functions of graders of the kind tool."""
     from evalwright.cli.screen import say

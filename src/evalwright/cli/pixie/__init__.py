@@ -11,6 +11,7 @@ import click
 
 from evalwright.cli.pixie.tools import TOOLS, refused
 from evalwright.errors import InputError
+from evalwright.formats.pixie import FORMAT
 
 if TYPE_CHECKING:
     from evalwright.errors import Problem
@@ -20,7 +21,7 @@ __all__ = ["command"]
 _NO_FILES = "No dataset files found."
 
 
-@click.group("pixie", short_help="Run, make and check datasets of instrumented applications.")
+@click.group(FORMAT.name, short_help="Run, make and check datasets of instrumented applications.")
 def command() -> None:
     """Datasets of instrumented applications, as pixie-qa's own command handles them."""
 
@@ -54,7 +55,7 @@ def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: b
         say([_NO_FILES])
         return 1
     shown = is_terminal(sys.stdout) and not no_open
-    words = ["pixie", "test", *([str(path)] if path else []), *(["-v"] if verbose else [])]
+    words = [FORMAT.name, "test", *([str(path)] if path else []), *(["-v"] if verbose else [])]
     command = " ".join([*words, *(["--no-open"] if no_open else [])])
     return run_files(files, verbose=verbose, command=command, shown=shown, trusted=trust_pickled_types)
 

@@ -14,6 +14,7 @@ from evalwright.cli.pixie.results import Entry, is_pending, save_results, save_s
 from evalwright.cli.screen import say, warn
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.formats.loading import load_suite
+from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.surface.config import get_config
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
@@ -83,7 +84,7 @@ def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool)
 
 
 def _ran(file: Path, trusted: bool) -> _Ran:
-    suite = load_suite(file, "pixie", options={"trust_pickled_types": trusted})
+    suite = load_suite(file, FORMAT.name, options={"trust_pickled_types": trusted})
     warn(suite.warnings)
     states: list[RunState] = []
 

@@ -119,5 +119,6 @@ FORMAT = Format(
     unread="evalwright.formats.letta.conversion:unread",
     write="evalwright.formats.letta.writer:write_letta",
     totals="evalwright.formats.letta.totals:LettaTotals",
+    command="evalwright.cli.letta:command",
     shims=_SHIMS,
 )

@@ -156,6 +156,7 @@ FORMAT = Format(
     unread="evalwright.formats.pixie.conversion:unread",
     write="evalwright.formats.pixie.writer:write_pixie",
     totals="evalwright.formats.pixie.totals:PixieTotals",
+    command="evalwright.cli.pixie:command",
     shims={
         "pixie": "evalwright.pixie",
         "pixie.config": _SURFACE + "config",
