@@ -19,7 +19,7 @@ from evalwright.targets.failures import target_failure
 __all__ = ["GRACE", "Call", "deadline_in", "failure_in", "retriable"]
 
 GRACE = 5.0
-"""Seconds that cancelled code has to come back before it is left behind."""
+"""Seconds that cancelled code has to come back before it is left behind: it may close connections meanwhile."""
 _RETRIABLE = ("timeout", "http_5xx")
 
 
@@ -51,17 +51,20 @@ class Call:
             answer: object = await target.run(cell.case, cell.trial)
             self.deadline = None
         except (Interrupted, GeneratorExit):
-            raise
-        except LimitExceeded:
+            raise  # the user wants the end, or this coroutine was left behind and is thrown away: no word of the target
+        except LimitExceeded:  # the watchdog, in a target that blocks the event loop
             self.deadline = None
             return timed_out(limit)
         except asyncio.CancelledError as error:
             self.deadline = None
+            # The ticker may have cancelled, because the call is late; or the end of the run, which alone is raised;
+            # or a part of the target another, which is an error of the target like any other.
             late = self._was_late()
             if not late and self.task is not None and self.task.cancelling():
                 raise
             return timed_out(limit) if late else target_failure(error)
         except BaseException as error:
+            # Targets are user code: SystemExit, KeyboardInterrupt and refused exits are this cell's error, not the end.
             self.deadline = None
             return timed_out(limit) if self._was_late() else target_failure(error)
         if self._was_late():

@@ -55,6 +55,7 @@ class Isolated:
             request = Request(case, trial, None if path is None else str(path))
             reply = await worker.ask(msgspec.json.encode(request))
         except BaseException:
+            # A cancelled call too: its worker is still at it, and would answer the next request with this one's reply.
             self._end(worker)
             raise
         self._idle.append(worker)

@@ -21,6 +21,10 @@ from evalwright.errors import Interrupted, LimitExceeded
 __all__ = ["Interrupts", "Watchdog"]
 
 _PERIOD = 0.2
+"""Seconds between two signals. Every one interrupts whatever runs in the main thread, system calls included, and nearly
+all find nothing to do, so shorter would only cost; blocking code may run past its limit by as much, so longer would
+let limits of a second mean little.
+"""
 
 
 class Watchdog:

@@ -40,6 +40,7 @@ __all__ = ["Pipeline"]
 _log = logging.getLogger(__name__)
 
 _LONGEST_PAUSE = 60.0
+"""Seconds: doubled from try to try, a pause would soon outlast the run."""
 _LOOK = 0.25
 """Seconds between looks, in a pause before another try, at whether the run is to stop."""
 

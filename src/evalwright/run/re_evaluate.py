@@ -94,7 +94,7 @@ def judge_again(
     except Interrupted:
         judgements.abandon()
         raise KeyboardInterrupt from None
-    except BaseException:
+    except BaseException:  # whatever ends it, the old judgements are the ones that count
         judgements.abandon()
         raise
     return tally

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Runner"]
 
 _TICK = 0.05
+"""Seconds between looks at the deadlines of calls: time limits are kept about so exactly."""
 _SYNC_PERIOD = 0.25
 """Seconds between syncs: what a power cut may cost. More often, slow disks would hold up the run."""
 _BREATH = 0.02

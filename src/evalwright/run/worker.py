@@ -45,7 +45,7 @@ def main(descriptor: int) -> None:
                 with working_in(None if request.workspace is None else Path(request.workspace)):
                     answer = loop.run_until_complete(target.run(request.case, request.trial))
                 reply = b"A" + msgspec.json.encode(answer)
-            except BaseException as error:
+            except BaseException as error:  # also SystemExit: the next call may find the target sound
                 reply = b"E" + msgspec.json.encode(target_failure(error))
             connection.sendall(len(reply).to_bytes(8, "big") + reply)
 

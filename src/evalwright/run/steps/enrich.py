@@ -41,7 +41,7 @@ class Enriching:
                 _note(trace, name, f"no reply within {limit:g} seconds")
             except (asyncio.CancelledError, Interrupted):
                 raise
-            except BaseException as error:
+            except BaseException as error:  # a plug-in may raise what it likes: the cell goes on
                 _note(trace, name, target_failure(error).message)
 
 

@@ -19,14 +19,14 @@ from evalwright.registry import load
 __all__ = ["Mirroring"]
 
 _MOST_WAITING = 2_000
-"""Cells that one mirror may lie behind."""
+"""Cells that one mirror may lie behind: they are held in memory, whole traces and all."""
 _PATIENCE = 10.0
 """Seconds that a run waits in all for a mirror that lies behind, before cells are left out there."""
 _FAREWELL = 30.0
 """Seconds that a mirror has at the end to take what it has been told."""
 
 _OPS = {"start": "open", "prepare": "save_trace", "trace": "save_trace", "summary": "save_summary"}
-"""What the original calls these steps (specification evalh, e)."""
+"""What evalh, from which `sink_errors` is, calls these steps."""
 
 _Told = tuple[str, tuple[Any, ...]]
 

@@ -1,4 +1,4 @@
-"""What a cell cost, worked out from its tokens when the system did not say (specification evalh, d.4)."""
+"""What a cell cost, worked out from its tokens and the price table when the system did not say."""
 
 from __future__ import annotations
 
