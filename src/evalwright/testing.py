@@ -1,6 +1,6 @@
 """For the tests of your own targets, evaluators and stores: a store in memory, and small valid records.
 
-Each `a_...` function makes a record with every required field filled; keywords set what the test is about:
+Each `a_...` function makes a record with all required fields; keywords set those that the test is about:
 `a_trace(case_id="refund", output=Output("Done"))`.
 """
 

@@ -14,9 +14,9 @@ _FILES = ("agent.py", "shop.py", "cases.yaml", "eval.yaml", "judged.yaml", "judg
 
 
 def write(folder: Path) -> Path:
-    """Copy the example into a folder and return its `eval.yaml`; files that are there already stay as they are.
+    """Copy the example into a folder and return its `eval.yaml`; existing files stay as they are.
 
-    Raises InputError when the folder cannot be written.
+    Raises InputError if the folder cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -25,5 +25,5 @@ def write(folder: Path) -> Path:
                 if not (folder / name).exists():
                     shutil.copyfile(suite / name, folder / name)
     except OSError as error:
-        raise InputError(f"the example cannot be written to {folder}: {error.strerror}") from error
+        raise InputError(f"cannot write the example to {folder}: {error.strerror}") from error
     return folder / "eval.yaml"

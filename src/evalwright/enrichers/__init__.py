@@ -1,1 +1,1 @@
-"""Platforms that complete a trace with what they saw of the call."""
+"""Platforms that complete a trace with what they recorded of the call."""

@@ -1,4 +1,4 @@
-"""Fetch what a platform recorded of a call, and merge parts of it into the trace (specification evalh, d.7)."""
+"""Fetches what a platform recorded of a call, and merges parts of it into the trace."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ class _Platform:
             try:
                 _compiled(str(query))
             except Exception as error:
-                found.append((f"merge.{path}", f"no JSONPath: {error}"))
+                found.append((f"merge.{path}", f"not a JSONPath: {error}"))
         return found
 
     def _credentials(self, config: dict[str, Any]) -> dict[str, str]:
         return {}
 
     def url(self, trace_id: str) -> str:
-        """The address of the record; `trace_id` comes from the system under test and is quoted."""
+        """The address of the record; `trace_id` is quoted, as it comes from the system under test."""
         raise NotImplementedError
 
     async def enrich(self, trace: Trace) -> None:
-        """Raises LookupError or ValueError, which the run notes in the trace."""
+        """Merge the platform's record into the trace. Raises LookupError or ValueError, which the run notes in it."""
         trace_id = trace.extra.get("trace_id")
         if not isinstance(trace_id, str) or not trace_id.strip("."):
             raise LookupError("the trace has no extra.trace_id")
@@ -80,7 +80,7 @@ class _Platform:
             setattr(trace, name, getattr(merged, name))
 
     async def _fetched(self, url: str) -> Any:
-        """The platform's record; it may take a while until it is there."""
+        """The platform's record, which may take a while to appear."""
         import httpx
 
         why = ""
@@ -102,7 +102,7 @@ class _Platform:
 
 
 async def _document(response: httpx.Response) -> Any:
-    """The JSON of a reply. Raises TargetError when it is none, too large, or not whole."""
+    """The JSON of a reply. Raises TargetError if it is not JSON, too large or incomplete."""
     from evalwright.targets.http.body import json_of, pieces
 
     async with aclosing(pieces(response, _LARGEST)) as body:
@@ -118,7 +118,7 @@ def _limits(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "max_attempts", f"expected a whole number from 1, found {attempts!r}"
     headers = config.get("headers") or {}
     if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
-        yield "headers", f"'headers' must be a mapping of texts, found {type(headers).__name__}"
+        yield "headers", f"'headers' must map strings to strings, found {type(headers).__name__}"
 
 
 def _compiled(query: str) -> Any:
@@ -128,7 +128,7 @@ def _compiled(query: str) -> Any:
 
 
 def _put(plain: dict[str, Any], steps: list[str], value: Any) -> None:
-    """Set a value; where the trace has a list, a single thing becomes one."""
+    """Set a value; a single value becomes a list where the trace has one."""
     if steps[0] in ("messages", "tool_calls", "tool_results", "spans") and len(steps) == 1:
         value = value if isinstance(value, list) else [value]
     place: Any = plain
@@ -140,14 +140,14 @@ def _put(plain: dict[str, Any], steps: list[str], value: Any) -> None:
 
 
 class OpenTelemetryBackend(_Platform):
-    """A backend with Tempo's or Jaeger's interface: `GET <endpoint>/api/traces/<id>`."""
+    """A backend with the API of Tempo or Jaeger: `GET <endpoint>/api/traces/<id>`."""
 
     def url(self, trace_id: str) -> str:
         return f"{self._endpoint}/api/traces/{trace_id}"
 
 
 class Langfuse(_Platform):
-    """Langfuse's public interface; keys from `public_key`, `secret_key` or the usual variables."""
+    """Langfuse's public API; keys from `public_key` and `secret_key`, or from the usual environment variables."""
 
     default_endpoint = "https://cloud.langfuse.com"
 

@@ -1,1 +1,1 @@
-"""Places that are told what a run stores: one module each; what fails there never stops a run."""
+"""Further outputs of a run, one module each; a failure there never stops a run."""

@@ -1,7 +1,7 @@
-"""Export a run as OpenTelemetry spans: one root span a trace, its steps, tool calls and evaluations below it.
+"""Exports a run as OpenTelemetry spans: one root span per trace, with its steps, tool calls and evaluations below it.
 
-Evaluations are `gen_ai.evaluation.result` events too (GenAI semantic conventions). The application's own tracer
-provider is left alone.
+Evaluations are `gen_ai.evaluation.result` events too (OpenTelemetry's GenAI semantic conventions). The application's
+own tracer provider is not touched.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["OpenTelemetry"]
 _PROTOCOLS = ("http/protobuf", "grpc")
 _TIMEOUT = 10
 _FLUSH = 1_000
-"""Spans that may wait to be exported."""
+"""Spans after which the export is awaited; the SDK's queue holds 2,048 and drops what exceeds that."""
 _TEXT = 4_000
 """Characters of an attribute."""
 _OPERATIONS = {
@@ -40,7 +40,7 @@ _CONVENTIONS = {
     "response_model": "gen_ai.response.model", "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
 }  # fmt: skip
-"""Names of captured model calls in the conventions."""
+"""Attributes of captured model calls by their names in the conventions."""
 
 
 class OpenTelemetry:
@@ -58,7 +58,7 @@ class OpenTelemetry:
         headers = config.get("headers") or {}
         if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
             found = type(headers).__name__
-            raise InputError(Problem("", f"'headers' must be a mapping of texts, found {found}", key="headers"))
+            raise InputError(Problem("", f"'headers' must map strings to strings, found {found}", key="headers"))
         limit = config.get("timeout_seconds", _TIMEOUT)
         if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
             raise InputError(Problem("", f"expected a number above 0, found {limit!r}", key="timeout_seconds"))
@@ -77,7 +77,7 @@ class OpenTelemetry:
         self._tracer = self._provider.get_tracer("evalwright")
 
     def prepare(self, trace: Trace) -> None:
-        """Begin the root span, so that its id is stored with the trace."""
+        """Start the root span, so that its id can be stored with the trace."""
         from opentelemetry import context
 
         span = self._tracer.start_span(
@@ -112,12 +112,12 @@ class OpenTelemetry:
             span.set_status(api.StatusCode.ERROR, trace.error.message[:_TEXT])
         span.end(end_time=_ns(trace.finished_at))
         self._unflushed += 1 + len(trace.spans) + len(trace.tool_calls) + len(results)
-        if self._unflushed >= _FLUSH:  # the SDK drops spans that wait in too large a number
+        if self._unflushed >= _FLUSH:
             self._unflushed = 0
             self._provider.force_flush(_TIMEOUT * 1000)
 
     def _steps(self, steps: Sequence[Span], root: Any) -> None:
-        """The spans that a trace has, below their parents; below the root where that is not among those before."""
+        """Export the spans of a trace below their parents, or below the root if the parent did not come before."""
         from opentelemetry import trace as api
 
         inside: dict[str, Any] = {}
@@ -138,7 +138,7 @@ class OpenTelemetry:
         child.end(end_time=_ns(row.finished_at))
 
     def summary(self, summary: RunSummary) -> None:
-        """A span for the whole run. Raises RuntimeError when spans could not be exported."""
+        """Export a span for the whole run. Raises RuntimeError if spans could not be exported."""
         span = self._tracer.start_span(f"run {summary.run_id}", start_time=_ns(summary.started_at))
         for v in summary.variants:
             span.set_attributes(
@@ -157,7 +157,11 @@ class OpenTelemetry:
 
 
 class _Watched:
-    """The exporter, which tells its failures: the SDK only logs them, with what a server says, to whoever listens."""
+    """The exporter, with its failures counted.
+
+    The SDK only logs them, and its records quote the server's answer, which may contain keys: those records are
+    dropped.
+    """
 
     def __init__(self, exporter: Any, mirror: OpenTelemetry) -> None:
         self._exporter, self._mirror = exporter, mirror
@@ -246,14 +250,14 @@ def _of_step(step: Span) -> dict[str, Any]:
         for key, value in shown.items()
         if value is not None
     }
-    told = {key: value for key, value in step.attributes.items() if isinstance(value, str | bool | int | float)}
+    scalars = {key: value for key, value in step.attributes.items() if isinstance(value, str | bool | int | float)}
     named = {"gen_ai.operation.name": _OPERATIONS[step.kind]} if step.kind in _OPERATIONS else {}
-    known = {_CONVENTIONS.get(key, key): value for key, value in told.items()}
+    known = {_CONVENTIONS.get(key, key): value for key, value in scalars.items()}
     return {key: v[:_TEXT] if isinstance(v, str) else v for key, v in {**named, **known, **texts}.items()}
 
 
 def _response(trace: Trace) -> dict[str, str]:
-    """The id of the completion that the answer is: that of the model call which ended last, where it is known."""
+    """The id of the completion that gave the answer: that of the model call which ended last, if it is known."""
     calls = [(span.finished_at, span.attributes) for span in trace.spans if span.kind == "llm" and span.finished_at]
     _, given = max(calls, key=lambda call: call[0], default=(None, {}))
     found = given.get("gen_ai.response.id", given.get("response_id"))

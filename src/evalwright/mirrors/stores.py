@@ -1,4 +1,4 @@
-"""Stores as mirrors: a further copy of a run's records, beside the store that the run itself is in."""
+"""Stores as mirrors: a further copy of a run's records, in addition to the run's own store."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from evalwright.stores.sqlite import sqlite
 __all__ = ["StoreMirror", "local_files_mirror", "postgres_mirror", "sqlite_mirror"]
 
 _SYNC_PERIOD = 1.0
+"""Seconds: a copy may lag behind the run's own store, which is the one that is resumed."""
 
 Build = Callable[[Mapping[str, Any], Masker | None, Path], Store]
 
@@ -44,16 +45,16 @@ def sqlite_mirror(config: Mapping[str, Any]) -> StoreMirror:
 
 
 class StoreMirror:
-    """Writes what it is told to a store. Raises InputError for a configuration that the store refuses."""
+    """Writes a copy of each record to a store. Raises InputError for a configuration that the store rejects."""
 
     def __init__(self, build: Build, config: Mapping[str, Any]) -> None:
         self._store: Callable[[Masker | None], Store] = lambda masker: build(config, masker, Path("runs"))
-        self._store(None)
+        self._store(None)  # only to check the configuration, before the run starts
         self._writer: RunWriter | None = None
         self._synced = 0.0
 
     def start(self, plan: Plan) -> None:
-        """Begin a copy of the run, or go on with the one that is there."""
+        """Start a copy of the run, or continue the one that exists."""
         store = self._store(Masker.of(dict(_credentials(plan)), os.environ))
         if plan.run_id in store.run_ids() and _same(store.read(plan.run_id).plan, plan):
             self._writer = store.open(plan.run_id)
@@ -86,7 +87,7 @@ def _same(stored: Plan | None, plan: Plan) -> bool:
 
 
 def _credentials(plan: Plan) -> Iterator[tuple[str, str]]:
-    """The credentials in the configurations of a plan, by a name of their own."""
+    """The credentials in the configurations of a plan, each under a name that is unique."""
     plugins = [plan.store, *plan.mirrors, *([plan.workspace] if plan.workspace else [])]
     sections = [*(v.config for v in plan.variants), *({"type": p.type, **p.config} for p in plugins)]
     for number, (key, text) in enumerate(credentials(sections)):

@@ -1,4 +1,4 @@
-"""Post the summary of a run to Slack, Discord or Linear (specification evalh, d.7)."""
+"""Posts the summary of a run to Slack, Discord or Linear."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Webhook"]
 _TIMEOUT = 10.0
 _MOST_CASES = 5
 _LONGEST = 1900
-"""Characters; Discord refuses messages of 2,000."""
+"""Characters of a message; Discord accepts up to 2,000."""
 
 
 class Webhook:
@@ -30,7 +30,7 @@ class Webhook:
         self._timeout = float(config.get("timeout_seconds", _TIMEOUT))
 
     def summary(self, summary: RunSummary) -> None:
-        """Post the summary. Raises RuntimeError, which names no address: there are secrets in it."""
+        """Post the summary. Raises RuntimeError without the address, which is a secret."""
         if not self._url:
             return
         import httpx
@@ -43,7 +43,7 @@ class Webhook:
             raise RuntimeError(f"the webhook answered with HTTP status {status}")
 
     def _post(self, body: dict[str, Any]) -> int:
-        """The status; what else the platform says is not read, however long it is."""
+        """The status of the answer; its body is not read, however long it is."""
         import httpx
 
         with httpx.stream("POST", self._url, json=body, headers=self._headers, timeout=self._timeout) as response:
@@ -56,12 +56,12 @@ def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "platform", f"'platform' must be one of {', '.join(_BODIES)}, found {found!r}"
     url = config.get("url")
     if not isinstance(url, str):
-        yield "url", "'url' must be a text; an empty one turns the webhook off"
+        yield "url", "'url' must be a string; an empty one turns the webhook off"
     elif url:
         yield from (("url", message.replace("'endpoint'", "'url'")) for _, message in endpoint_mistakes(url))
     headers = config.get("headers") or {}
     if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
-        yield "headers", f"'headers' must be a mapping of texts, found {type(headers).__name__}"
+        yield "headers", f"'headers' must map strings to strings, found {type(headers).__name__}"
     limit = config.get("timeout_seconds", _TIMEOUT)
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
         yield "timeout_seconds", f"'timeout_seconds' must be a number above 0, found {limit!r}"

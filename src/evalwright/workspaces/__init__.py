@@ -1,1 +1,1 @@
-"""Folders for cells: seeded before, compared after, removed at the end."""
+"""Folders for cells: filled before a cell, compared after it, removed at the end."""

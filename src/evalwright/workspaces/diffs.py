@@ -1,4 +1,4 @@
-"""What changed between two copies of a folder."""
+"""The changes between two copies of a folder."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["TOLD_IN_FULL", "covered", "difference", "unified"]
 _TEXT = 256 * 2**10
 """Bytes of the largest file whose changes are shown line by line."""
 _HEAD = 4 * 2**10
-"""A NUL among so many first bytes says that a file is no text."""
+"""A NUL among this many first bytes means that a file is not text."""
 _MOST_SHOWN = 16 * 2**20
 """Characters of all diffs of a cell."""
 _MOST_MATCHES = 10**6
-"""Pairs of equal lines up to which two files are compared line by line; beyond that it could take minutes."""
+"""Pairs of equal lines up to which two files are compared line by line; beyond that, difflib could take minutes."""
 _NO_LINE_END = "\n\\ No newline at end of file\n"
 
 TOLD_IN_FULL = "/diff.txt"
-"""The key in `left_out` that says that not all diffs were kept; no path of a file begins like it."""
+"""The key in `left_out` which says that not all diffs were kept; no path of a file begins with a slash."""
 
 
 def difference(before: Tree, after: Tree, old: Path, new: Path) -> Changes:
@@ -43,7 +43,7 @@ def difference(before: Tree, after: Tree, old: Path, new: Path) -> Changes:
             continue
         try:
             texts = (_text(old / path) if path in a else "", _text(new / path))
-        except OSError:  # stored under another name: it holds a secret, or is no UTF-8
+        except OSError:  # stored under another name, as its own contains a secret or is not UTF-8
             left_out[TOLD_IN_FULL] = f"the copies of {path} are stored under another name"
             continue
         if texts[0] is None or texts[1] is None:
@@ -58,7 +58,7 @@ def difference(before: Tree, after: Tree, old: Path, new: Path) -> Changes:
 
 
 def covered(path: str, places: Container[str]) -> bool:
-    """Whether a path, or a folder that it lies in, is among `places`; `.` is everything."""
+    """Whether a path, or a folder above it, is among `places`; `.` is everything."""
     if "." in places:
         return True
     while path:
@@ -69,7 +69,7 @@ def covered(path: str, places: Container[str]) -> bool:
 
 
 def unified(path: str, old: str, new: str) -> str:
-    """A unified diff of two texts, whose lines end at LF only."""
+    """A unified diff of two texts; lines end at LF only."""
     a, b = _lines(old), _lines(new)
     header = f"--- a/{path}\n+++ b/{path}\n"
     if _matches(a, b) > _MOST_MATCHES:
@@ -82,7 +82,7 @@ def unified(path: str, old: str, new: str) -> str:
 
 
 def _text(file: Path) -> str | None:
-    """The text in a file, None if it holds none."""
+    """The text in a file; None if it is not text."""
     data = file.read_bytes()
     return None if b"\0" in data[:_HEAD] else data.decode(errors="replace")
 

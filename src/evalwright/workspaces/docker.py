@@ -1,4 +1,4 @@
-"""Docker by its command line, and workspaces that containers can mount: types `docker` and `docker_volume`."""
+"""Docker, through its command line, and workspaces that containers can mount: types `docker` and `docker_volume`."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from evalwright.workspaces.snapshot import Copied, Snapshots, tempdir_snapshot
 __all__ = ["docker", "docker_volume", "docker_workspace"]
 
 _PATIENCE = 60
+"""Seconds for a docker command; one that pulls an image gets more."""
 
 
 def docker_volume(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
-    """The same as `docker_workspace`; artifacts tell the name that was used."""
+    """The same as `docker_workspace`; artifacts name the type that the suite uses."""
     found = docker_workspace(config, suite_folder)
     found.kind = "docker_volume"
     return found
@@ -63,17 +64,17 @@ def _docker(*words: str) -> str:
 
 
 async def docker(*words: str, env: Mapping[str, str] = os.environ, patience: float = _PATIENCE) -> str:
-    """What a docker command says. Raises InputError with docker's own words, or when no engine answers."""
+    """The output of a docker command. Raises InputError with docker's message, or if no engine answers."""
     try:
         async with asyncio.timeout(patience):
             finished = await run_command(["docker", *words], env=env)
     except FileNotFoundError:
-        raise InputError("Docker is needed here, but there is no command 'docker' in the PATH") from None
+        raise InputError("Docker is needed, but there is no command 'docker' in the PATH") from None
     except TimeoutError:
         raise InputError(f"docker {words[0]}: no answer within {patience:g} seconds") from None
     except OSError as error:
         raise InputError(f"docker {words[0]}: {error.strerror}") from None
     if finished.exit_code != 0:
-        said = finished.stderr.last.decode(errors="replace").strip() or finished.how()
-        raise InputError(f"docker {words[0]}: {said[-1000:]}")
+        message = finished.stderr.last.decode(errors="replace").strip() or finished.how()
+        raise InputError(f"docker {words[0]}: {message[-1000:]}")
     return finished.stdout.kept.decode(errors="replace").strip()

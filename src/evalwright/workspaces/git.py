@@ -1,7 +1,7 @@
-"""Copies of git repositories, and workspaces that are some: types `git` and `git_branch` (specification evalh, b.8).
+"""Copies of git repositories, and workspaces made of them: types `git` and `git_branch`.
 
 A copy shares the objects of its origin and nothing else: whatever is committed, branched or configured in it, the
-origin stays as it is. Hooks, also those of the user's templates, are not run.
+origin stays as it is. Hooks are not run, not even those of the user's templates.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ __all__ = ["GitSnapshots", "check_out", "commit_of", "git_branch", "git_workspac
 
 _PATIENCE = 300
 """Seconds that one git command may take."""
+# Cells must not depend on the user's settings: no hooks, and clones of local repositories whatever the system's default
+# is. No collection of garbage in the background, which would write to the folder while it is compared.
 _SETTINGS = ("core.hooksPath=/dev/null", "advice.detachedHead=false", "protocol.file.allow=always", "gc.auto=0")
 _WHO = {"GIT_AUTHOR_NAME": "evalwright", "GIT_AUTHOR_EMAIL": "evalwright@localhost"}
 _WHO |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in _WHO.items()}
 
 
 def git_branch(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
-    """The same as `git_workspace`; artifacts tell the name that was used."""
+    """The same as `git_workspace`; artifacts name the type that the suite uses."""
     found = git_workspace(config, suite_folder)
     found.kind = "git_branch"
     return found
@@ -34,7 +36,7 @@ def git_branch(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
 def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots:
     """`repo_path` and `branch` (or a tag, a commit; default HEAD), or `copy_from`, a folder that becomes a repository.
 
-    `base_path`: where the copies are made; `init_git: false` refuses a `copy_from` that is no repository yet.
+    `base_path`: where the copies are made; `init_git: false` rejects a `copy_from` that is not a repository yet.
     """
     problems: list[Problem] = []
     repo = folder_named("repo_path", config, suite_folder, problems)
@@ -49,7 +51,7 @@ def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots
         problems.append(Problem("", f"'init_git' must be true or false, found {init!r:.60}", key="init_git"))
     elif copy_from is not None and not init and not (copy_from / ".git").exists():
         problems.append(
-            Problem("", f"{str(copy_from)!r} is no git repository, and 'init_git' is false", key="init_git")
+            Problem("", f"{str(copy_from)!r} is not a git repository, and 'init_git' is false", key="init_git")
         )
     commit = ""
     if repo is not None and not problems:
@@ -60,7 +62,7 @@ def git_workspace(config: Mapping[str, Any], suite_folder: Path) -> GitSnapshots
 
 
 class GitSnapshots(Snapshots):
-    """Copies of a repository at one commit; `.git` is there for the system and no part of what is compared."""
+    """Copies of a repository at one commit; `.git` is there for the system, but is not compared."""
 
     kind = "git"
     without = frozenset({".git"})
@@ -77,7 +79,7 @@ class GitSnapshots(Snapshots):
         if not (into / ".git").exists():
             git(into, "init", "--quiet", "--template=")
             git(into, "add", "--all", "--force")
-            git(into, "commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "what the cell begins with")
+            git(into, "commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "start of the cell")
 
 
 def commit_of(repo: Path, name: str) -> str:
@@ -85,8 +87,8 @@ def commit_of(repo: Path, name: str) -> str:
     try:
         git(repo, "rev-parse", "--git-dir")
     except InputError as error:
-        raise InputError(Problem("", f"{str(repo)!r} is no git repository: {error}", key="repo_path")) from None
-    for candidate in (name, f"origin/{name}"):
+        raise InputError(Problem("", f"{str(repo)!r} is not a git repository: {error}", key="repo_path")) from None
+    for candidate in (name, f"origin/{name}"):  # a clone has most branches as those of its origin only
         try:
             return git(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", candidate + "^{commit}")
         except InputError:
@@ -97,14 +99,15 @@ def commit_of(repo: Path, name: str) -> str:
 
 
 def check_out(repo: Path, commit: str, into: Path) -> None:
-    """A new copy of a repository at a commit. Raises InputError."""
+    """Make a copy of a repository at a commit. Raises InputError."""
     git(repo, "clone", "--quiet", "--shared", "--no-checkout", "--template=", str(repo.resolve()), str(into))
     git(into, "checkout", "--quiet", "--detach", commit)
-    git(into, "remote", "remove", "origin")
+    git(into, "remote", "remove", "origin")  # so that a system cannot push to the user's repository
 
 
 def git(folder: Path, *words: str) -> str:
-    """What a git command says, without the last line end. Raises InputError with git's own words."""
+    """The output of a git command, without the last line end. Raises InputError with git's message."""
+    # GIT_DIR and the like, as hooks and editors set them, would send the command to another repository.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {**_WHO, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
@@ -122,6 +125,6 @@ def git(folder: Path, *words: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"git {words[0]}: {error}") from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
-        raise InputError(f"git {words[0]}: {said[:1000]}")
+        message = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+        raise InputError(f"git {words[0]}: {message[:1000]}")
     return done.stdout.decode(errors="replace").strip()

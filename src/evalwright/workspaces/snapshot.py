@@ -1,4 +1,4 @@
-"""A fresh copy of the same files for each cell: workspace type `tempdir_snapshot` (specification evalh, b.8)."""
+"""A fresh copy of the same files for each cell: workspace type `tempdir_snapshot`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Copied", "Snapshots", "folder_named", "tempdir_snapshot", "text_in"]
 
 
 def tempdir_snapshot(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
-    """`copy_from`: the folder whose files each cell begins with; `base_path`: where the copies are made."""
+    """`copy_from`: the folder that each cell starts with; `base_path`: where the copies are made."""
     problems: list[Problem] = []
     copy_from = folder_named("copy_from", config, suite_folder, problems)
     base_path = text_in("base_path", config, problems)
@@ -31,26 +31,26 @@ def tempdir_snapshot(config: Mapping[str, Any], suite_folder: Path) -> Snapshots
 
 
 def text_in(key: str, config: Mapping[str, Any], problems: list[Problem]) -> str | None:
-    """The text under a key, which may be absent."""
+    """The string under a key, None if there is none; a mistake is added to `problems`."""
     value = config.get(key)
     if value is None or (isinstance(value, str) and value and "\0" not in value):
         return value
-    problems.append(Problem("", f"{key!r} must be a text, found {value!r:.60}", key=key))
+    problems.append(Problem("", f"{key!r} must be a string, found {value!r:.60}", key=key))
     return None
 
 
 def folder_named(key: str, config: Mapping[str, Any], suite_folder: Path, problems: list[Problem]) -> Path | None:
-    """The folder under a key, from the working directory if it is there, else from the suite's."""
+    """The folder under a key, relative to the working directory if it exists there, else to the suite's folder."""
     name = text_in(key, config, problems)
     if name is None:
         return None
     folder = named_in(suite_folder / "eval.yaml", name)
     try:
-        there = folder.is_dir()
+        exists = folder.is_dir()
     except OSError:
-        there = False
-    if not there:
-        problems.append(Problem("", f"{key!r}: there is no folder {name!r}", key=key, absent=True))
+        exists = False
+    if not exists:
+        problems.append(Problem("", f"{key!r}: folder {name!r} not found", key=key, absent=True))
     return folder
 
 
@@ -59,11 +59,11 @@ def _place(base_path: str | None) -> Path | None:
 
 
 class Snapshots:
-    """Copies of one folder, or empty ones. The folder is read once, so that all cells of a run begin alike."""
+    """Copies of one folder, or empty ones. The folder is read once, so that all cells of a run start alike."""
 
     kind = "tempdir_snapshot"
     without: Set[str] = frozenset()
-    """Entries of the top that belong to the workspace and not to its files."""
+    """Entries at the top that are not compared."""
 
     def __init__(self, copy_from: Path | None, base_path: Path | None = None) -> None:
         self.copy_from, self.base = copy_from, base_path
@@ -74,36 +74,41 @@ class Snapshots:
         self._linking = threading.Lock()
 
     def open(self) -> None:
-        """Make what all cells start from. Raises InputError when the files cannot be had."""
+        """Make the copy that all cells start from. Raises InputError if the files cannot be copied."""
         try:
             self._root = TemporaryFolder(self.base)
             self.seed(self._root.path / "seed")
+            # Copied once more, with the bounds of an artifact: a start that could not be compared later is an error
+            # now.
             scratch = self._root.path / "seen"
             tree = copy_tree(self._root.path / "seed", scratch, without=self.without)
             remove_tree(scratch)
         except OSError as error:
-            raise InputError(f"no workspace can be made: {error.strerror}: {error.filename}") from error
+            raise InputError(f"cannot make a workspace: {error.strerror}: {error.filename}") from error
         _refuse(tree.left_out)
         self._before = tree.manifest
 
     def seed(self, into: Path) -> None:
-        """Fill a new folder with what each cell begins with."""
+        """Fill a new folder with what each cell starts with."""
         if self.copy_from is None:
             into.mkdir()
             return
         _refuse(copy_tree(self.copy_from.resolve(), into).left_out)
 
     def prepare(self, case: Case, trial: int) -> Copied:
-        """A folder for one try at one cell. Raises OSError."""
+        """A folder for one attempt at a cell. Raises OSError."""
         assert self._root is not None
         path = self._root.path / f"cell-{next(self._numbers)}"
         shutil.copytree(self._root.path / "seed", path, symlinks=True)
         return Copied(self, path)
 
     def collect(self, path: Path, into: Path, mask: Mask | None) -> Changes:
-        """Copy the files of a workspace before and after into a new folder, and tell the difference."""
+        """Copy the files of a workspace before and after into a new folder; returns the changes.
+
+        Unchanged files are links to an earlier copy, so that the artifacts of a run take little more than its changes.
+        """
         assert self._root is not None
-        with self._linking:
+        with self._linking:  # cells are collected in several threads
             twin = self._twin
         before = copy_tree(self._root.path / "seed", into / "before", without=self.without, mask=mask, twin=twin)
         with self._linking:
@@ -121,7 +126,7 @@ class Snapshots:
 
 
 class Copied:
-    """The workspace of one try at one cell."""
+    """The workspace of one attempt at a cell."""
 
     def __init__(self, snapshots: Snapshots, path: Path) -> None:
         self._snapshots, self.path = snapshots, path
@@ -134,7 +139,7 @@ class Copied:
 
 
 def _refuse(left_out: Mapping[str, str]) -> None:
-    """All or nothing: a cell that begins with a part of the files would be another case."""
+    """Raise InputError if anything was left out: a cell that starts with a part of the files would be another case."""
     if left_out:
-        told = [f"{path}: {why}" for path, why in list(left_out.items())[:10]]
-        raise InputError("what each workspace begins with cannot be copied: " + "; ".join(told))
+        listed = [f"{path}: {why}" for path, why in list(left_out.items())[:10]]
+        raise InputError("cannot copy the files that each workspace starts with: " + "; ".join(listed))

@@ -1,9 +1,9 @@
-"""Copy the regular files of a folder that nobody vouches for, and list them as they were copied.
+"""Copies the regular files of an untrusted folder, and lists them as they were copied.
 
-Nothing outside of the folder is ever read: symbolic links are not followed, not even one that takes a file's or a
-folder's place meanwhile, because every step is opened from the folder above it. Pipes, devices and links are passed
-over; what cannot be read, and what is beyond the bounds, is named with the reason. Of a file that grows meanwhile
-the part is taken that was there when it was opened.
+Nothing outside the folder is ever read: symbolic links are not followed, not even one that replaces a file or a folder
+during the copy, because each step is opened from the folder above it. Pipes, devices and links are skipped; what cannot
+be read, and what exceeds the limits, is named with the reason. Of a file that is growing, the part is copied that was
+there when it was opened.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from evalwright.model.artifact import FileEntry, FileManifest
 __all__ = ["DEEPEST", "MOST_BYTES", "MOST_ENTRIES", "Mask", "Tree", "Twin", "copy_tree"]
 
 DEEPEST = 64
-"""Folders inside folders that are looked into."""
+"""Levels of folders that are copied."""
 MOST_ENTRIES = 50_000
 """Files and folders of one tree."""
 MOST_BYTES = 2**30
 """Bytes of one tree."""
 _CHUNK = 2**20
 _MASKABLE = 16 * 2**20
-"""Bytes of a file that is masked as a whole; a larger one is kept only if it holds no secret."""
+"""Bytes of a file that is masked in memory; a larger one is kept only if it contains no secret."""
 _LONGEST_SECRET = 2**16
+"""Bytes of overlap when a large file is searched piece by piece."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # opening a pipe would otherwise wait for a writer
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _NO_FOLDER = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -42,14 +43,14 @@ Mask = Callable[[str], str]
 
 
 class Tree(NamedTuple):
-    """The files of a folder as they were copied, and by path what was left out and why (`.`: everything further)."""
+    """The files of a folder as they were copied, and what was left out, by path with the reason (`.`: all the rest)."""
 
     manifest: FileManifest
     left_out: dict[str, str]
 
 
 class Twin(NamedTuple):
-    """An earlier copy: a file that is equal there is linked instead of copied."""
+    """An earlier copy: files that are equal there are linked instead of copied."""
 
     folder: Path
     manifest: FileManifest
@@ -60,8 +61,8 @@ def copy_tree(
 ) -> Tree:
     """Copy the regular files below `source` into the new folder `into`, except entries of its top named in `without`.
 
-    `mask` changes names and contents on the way; the manifest tells sizes and hashes from before that. A folder that
-    is not there any more is empty. Raises OSError when `into` cannot be made.
+    `mask` changes names and contents on the way; the manifest has the sizes and hashes from before. A folder that no
+    longer exists counts as empty. Raises OSError if `into` cannot be made.
     """
     into.mkdir(parents=True)
     copying = _Copying(without, mask, twin)
@@ -77,11 +78,11 @@ def copy_tree(
 
 
 class _TooLarge(Exception):
-    """A file goes beyond the bounds."""
+    """A file exceeds the limits."""
 
 
 class _Copying:
-    """One copy on its way, and what of its bounds is used up."""
+    """A copy under way, and what is left of its limits."""
 
     def __init__(self, without: Set[str], mask: Mask | None, twin: Twin | None) -> None:
         self._without, self._mask, self._twin = without, mask, twin
@@ -90,7 +91,7 @@ class _Copying:
         self.left_out: dict[str, str] = {}
 
     def folder(self, source: int, target: int, path: str, stored: str, depth: int) -> None:
-        """Copy what is in an open folder. `stored` is its path in the copy, with the file system's own names."""
+        """Copy the contents of an open folder. `stored` is its path in the copy, in the names of the file system."""
         for name in self._names(source):
             if not depth and name in self._without:
                 continue
@@ -123,15 +124,15 @@ class _Copying:
                     self.folder(below, copy, place, stored, depth + 1)
         elif stat.S_ISREG(mode):
             if place in self.files:
-                raise _TooLarge("two names that are no UTF-8 look the same")
+                raise _TooLarge("two names that are not UTF-8 look the same")
             with _opened(name, _READ, source) as file:
-                facts = os.fstat(file)
+                facts = os.fstat(file)  # asked again: the name may stand for something else by now
                 if stat.S_ISREG(facts.st_mode):
                     self.files[place] = self._file(file, facts, target, kept, place, stored)
 
     def _file(self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str) -> FileEntry:
         if facts.st_size > self._bytes:
-            raise _TooLarge(f"its {facts.st_size:,} bytes are more than is kept of one workspace")
+            raise _TooLarge(f"its {facts.st_size:,} bytes exceed what is kept of one workspace")
         entry = self._linked(file, facts, target, kept, place, stored)
         if entry is None:
             os.lseek(file, 0, os.SEEK_SET)
@@ -147,7 +148,7 @@ class _Copying:
     def _linked(
         self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str
     ) -> FileEntry | None:
-        """The entry of a file that the twin has too, linked to it; None when there is none or links are impossible."""
+        """The entry of a file that the twin has too, linked to it; None if it has not, or links are impossible."""
         if self._twin is None or (twin := self._twin.manifest.files.get(place)) is None:
             return None
         if (twin.size, _runs(twin.mode)) != (facts.st_size, _runs(facts.st_mode)):
@@ -179,7 +180,7 @@ class _Copying:
 
 
 class _Searching:
-    """Writes what it is given unless there is a secret in it."""
+    """Writes the chunks that it gets; raises _TooLarge if there is a secret in them."""
 
     def __init__(self, mask: Mask, copy: int) -> None:
         self._mask, self._copy, self._before = mask, copy, b""
@@ -187,13 +188,13 @@ class _Searching:
     def __call__(self, chunk: bytes) -> None:
         data = self._before + chunk
         if _masked(data, self._mask) is not data:
-            raise _TooLarge("it holds a secret and is too large to be masked")
+            raise _TooLarge("it contains a secret and is too large to be masked")
         _write(self._copy, chunk)
         self._before = data[-_LONGEST_SECRET:]
 
 
 def _masked(data: bytes, mask: Mask) -> bytes:
-    """The same object where there is no secret."""
+    """The masked data; the same object if it contains no secret."""
     text = data.decode("utf-8", "surrogateescape")
     masked = mask(text)
     return data if masked == text else masked.encode("utf-8", "surrogateescape")
@@ -215,7 +216,7 @@ def _chunks(file: int, most: int) -> Iterator[bytes]:
 
 
 def _hashed(file: int, most: int, take: Callable[[bytes], None] = lambda data: None) -> tuple[str, int]:
-    """SHA-256 (hex) and size of the first `most` bytes; each piece of them is given to `take`."""
+    """SHA-256 (hex) and size of the first `most` bytes; `take` is called with each piece of them."""
     digest, size = hashlib.sha256(), 0
     for chunk in _chunks(file, most):
         digest.update(chunk)
@@ -240,5 +241,5 @@ def _runs(mode: int) -> bool:
 
 
 def _readable(name: str) -> str:
-    """The name of a file as text that every reader can hold; bytes that are no UTF-8 as `\\xff`."""
+    """The name of a file as valid text; bytes that are not UTF-8 as `\\xff`."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
