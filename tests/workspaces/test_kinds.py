@@ -212,11 +212,15 @@ def test_artifacts_tell_the_kind_by_the_name_that_the_suite_uses(kind, tmp_path)
 
 
 REFUSED = {
-    "folder that is not there": ("tempdir_snapshot", {"copy_from": "nowhere"}, {"copy_from": "no folder 'nowhere'"}),
-    "copy_from a file": ("tempdir_snapshot", {"copy_from": "project/calc.py"}, {"copy_from": "no folder"}),
-    "no texts": ("tempdir_snapshot", {"copy_from": 3, "base_path": []}, {"copy_from": "text", "base_path": "text"}),
-    "name too long": ("tempdir_snapshot", {"copy_from": "x" * 5000}, {"copy_from": "no folder"}),
-    "no repository": ("git", {"repo_path": "project"}, {"repo_path": "no git repository"}),
+    "folder that is not there": (
+        "tempdir_snapshot",
+        {"copy_from": "nowhere"},
+        {"copy_from": "folder 'nowhere' not found"},
+    ),
+    "copy_from a file": ("tempdir_snapshot", {"copy_from": "project/calc.py"}, {"copy_from": "not found"}),
+    "no texts": ("tempdir_snapshot", {"copy_from": 3, "base_path": []}, {"copy_from": "string", "base_path": "string"}),
+    "name too long": ("tempdir_snapshot", {"copy_from": "x" * 5000}, {"copy_from": "not found"}),
+    "no repository": ("git", {"repo_path": "project"}, {"repo_path": "not a git repository"}),
     "no such branch": ("git", {"repo_path": "repo", "branch": "featur"}, {"branch": "branches: feature, main"}),
     "branch like an option": ("git", {"repo_path": "repo", "branch": "--help"}, {"branch": "no branch"}),
     "branch of nothing": ("git", {"branch": "main"}, {"branch": "repo_path"}),
@@ -225,9 +229,9 @@ REFUSED = {
     "not to be made a repository": (
         "git",
         {"copy_from": "project", "init_git": False},
-        {"init_git": "no git repository"},
+        {"init_git": "not a git repository"},
     ),
-    "docker": ("docker", {"copy_from": "nowhere"}, {"copy_from": "no folder"}),
+    "docker": ("docker", {"copy_from": "nowhere"}, {"copy_from": "not found"}),
 }
 
 

@@ -79,7 +79,7 @@ class GitSnapshots(Snapshots):
         if not (into / ".git").exists():
             git(into, "init", "--quiet", "--template=")
             git(into, "add", "--all", "--force")
-            git(into, "commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "start of the cell")
+            git(into, "commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", "what the cell begins with")
 
 
 def commit_of(repo: Path, name: str) -> str:
