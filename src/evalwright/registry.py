@@ -96,7 +96,7 @@ KINDS: dict[str, dict[str, str]] = {
         "memory_block": "evalwright.evaluators.conversation.extractors:MemoryBlock",
         "pattern": "evalwright.evaluators.conversation.extractors:Pattern",
         "tool_arguments": "evalwright.evaluators.conversation.extractors:ToolArguments",
-        "tool_output": "evalwright.evaluators.conversation.extractors:ToolOutput",
+        "tool_output": "evalwright.evaluators.conversation.extractors:ToolOutputText",
     },
     "providers": {},
     "mirrors": {

@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.fields import select
-from evalwright.evaluators.keys import fields_of, in_words, noun
+from evalwright.evaluators.keys import fields_by_key, in_words, noun
 from evalwright.evaluators.wording import shown
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import Evaluator, Extractor, Traits
@@ -113,7 +113,7 @@ def _built(kind: Any, config: Mapping[str, Any]) -> Any:
         if check is not None:
             problems.extend(check(values))
         if not problems:
-            fields = fields_of(kind)
+            fields = fields_by_key(kind)
             return kind(**{fields[key].name: value for key, value in values.items()})
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(Problem("", str(error))) from error
@@ -122,7 +122,7 @@ def _built(kind: Any, config: Mapping[str, Any]) -> Any:
 
 def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every known key that was given, and what is wrong with the keys one by one."""
-    fields = fields_of(kind)
+    fields = fields_by_key(kind)
     values: dict[str, Any] = {}
     problems = []
     for key, found in config.items():

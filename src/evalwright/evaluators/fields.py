@@ -18,7 +18,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.wording import shorten
 from evalwright.model.snapshot import Case
 
-__all__ = ["ABSENT", "Absent", "plain", "select"]
+__all__ = ["ABSENT", "Absent", "as_stored", "select"]
 
 
 class Absent:
@@ -63,10 +63,10 @@ def _walk(record: Any, steps: list[str | int]) -> Any:
             record = getattr(record, step)
         else:
             return ABSENT
-    return plain(record)
+    return as_stored(record)
 
 
-def plain(value: Any) -> Any:
+def as_stored(value: Any) -> Any:
     """A part of a trace or of a case as it is stored: mappings, lists, texts, numbers, booleans, null."""
     if isinstance(value, msgspec.Raw):
         return ABSENT
@@ -85,7 +85,7 @@ def _jsonpath(path: str) -> Callable[[Any], Any]:
         if isinstance(parsed, EvaluatorError):
             raise EvaluatorError(str(parsed), parsed.type)
         try:
-            matches = parsed.find(plain(record))
+            matches = parsed.find(as_stored(record))
         except EvaluatorError:
             raise
         except Exception as error:

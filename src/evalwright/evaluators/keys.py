@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Key", "fields_of", "in_words", "keys_of", "noun"]
+__all__ = ["Key", "fields_by_key", "in_words", "keys_of", "noun"]
 
 _NOUNS = {str: "string", int: "int", float: "number", bool: "bool", list: "list", dict: "mapping"}
 _UNIONS = (typing.Union, types.UnionType)
@@ -32,7 +32,7 @@ class Key(msgspec.Struct, frozen=True):
 def keys_of(kind: Any) -> list[Key]:
     """The keys that a registered evaluator takes, required ones first."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        keys = [_of_field(field) for field in fields_of(kind).values()]
+        keys = [_of_field(field) for field in fields_by_key(kind).values()]
     else:
         keys = [_of_argument(argument) for argument in inspect.signature(kind, eval_str=True).parameters.values()]
     return sorted(keys, key=lambda key: not key.required)
@@ -55,7 +55,7 @@ def _of_argument(argument: inspect.Parameter) -> Key:
 
 
 @cache
-def fields_of(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+def fields_by_key(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     """By key. msgspec reads the annotations anew each time, which takes most of the time of building evaluators."""
     return {field.encode_name: field for field in msgspec.structs.fields(kind)}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.evaluators.fields import ABSENT, plain
+from evalwright.evaluators.fields import ABSENT, as_stored
 from evalwright.model.snapshot import Case
 
 __all__ = ["has_template", "renderer"]
@@ -72,7 +72,7 @@ def _look_up(path: str) -> _Render:
         value: Any = case
         for step in steps:
             value = _child(value, step)
-        value = plain(value)
+        value = as_stored(value)
         return None if value is ABSENT else value
 
     return look_up

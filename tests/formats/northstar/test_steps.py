@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.steps.steps import spans_of, steps_of
+from evalwright.evaluators.steps.steps import spans_of_steps, steps_of
 from evalwright.formats.northstar.traces import steps_in
 from evalwright.model.conversation import ConversationExpected, TraceExpected
 from evalwright.model.result import Evaluation
@@ -56,7 +56,7 @@ def graded(check: str, exported: dict[str, Any], strict: bool | None = None, **e
 
 def traced(steps: Steps) -> Trace:
     now = datetime.now(UTC)
-    trace = Trace("a", "v", now, now, 0, None, Output(), spans=spans_of(steps))
+    trace = Trace("a", "v", now, now, 0, None, Output(), spans=spans_of_steps(steps))
     return msgspec.json.decode(msgspec.json.encode(trace), type=Trace)
 
 

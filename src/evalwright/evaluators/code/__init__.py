@@ -20,7 +20,7 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
         example={"code": "def validate(output, case, run):\n    return len(output) < 200\n"},
     ),
     "python_function": entry(
-        "evalwright.evaluators.code.function:PythonFunction",
+        "evalwright.evaluators.code.function:FunctionEvaluator",
         "The Python function `function` returns a pass or a score; its parameters say what it is given.",
         see={"python_code": "code in the file, in a process of its own"},
         example={"function": "checks:short", "threshold": 0.8},

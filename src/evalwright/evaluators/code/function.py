@@ -17,7 +17,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.session.objects import named_object
 
-__all__ = ["PythonFunction"]
+__all__ = ["FunctionEvaluator"]
 
 _GIVEN: dict[str, Callable[[Case, Trace, Any], Any]] = {
     "input": lambda case, trace, third: case.input,
@@ -33,7 +33,7 @@ _GIVEN: dict[str, Callable[[Case, Trace, Any], Any]] = {
 Third = Artifact | Sequence[EvaluationResult] | None
 
 
-class PythonFunction(msgspec.Struct, frozen=True, dict=True):
+class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
     """Whether a Python function passes the answer.
 
     Its parameters are filled by name: `input`, `output` (the text, else the structured answer), `expected`, `case`,

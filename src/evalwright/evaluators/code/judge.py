@@ -14,7 +14,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.limits.execution import used_by
-from evalwright.evaluators.tools.calls import Call, calls_of, messages_of
+from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -171,7 +171,7 @@ def trace_summary(trace: Trace) -> dict[str, Any] | None:
     }
 
 
-def _durations(calls: Sequence[Call]) -> dict[str, list[float]]:
+def _durations(calls: Sequence[TracedCall]) -> dict[str, list[float]]:
     durations: dict[str, list[float]] = {}
     for call in calls:
         if call.duration_ms is not None:

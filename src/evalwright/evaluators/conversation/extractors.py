@@ -23,7 +23,7 @@ __all__ = [
     "MemoryBlock",
     "Pattern",
     "ToolArguments",
-    "ToolOutput",
+    "ToolOutputText",
 ]
 
 Blocks = dict[str, str] | None
@@ -110,7 +110,7 @@ class ToolArguments(msgspec.Struct, frozen=True):
         return "{}" if call is None else str(call.get("arguments") or "")
 
 
-class ToolOutput(msgspec.Struct, frozen=True):
+class ToolOutputText(msgspec.Struct, frozen=True):
     """What the first call of a tool returned, whatever its status."""
 
     tool_name: _Name

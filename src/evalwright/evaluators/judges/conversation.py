@@ -20,11 +20,11 @@ from evalwright.model.trace import Trace
 from evalwright.session import session
 
 __all__ = [
-    "Asked",
     "ConversationJudge",
     "FaithfulnessJudge",
     "HallucinatedToolResultJudge",
     "PlanningActionMismatchJudge",
+    "Question",
     "RubricJudge",
 ]
 
@@ -35,7 +35,7 @@ _LONGEST_SPAN, _LONGEST_CONTENT, _LONGEST_EVENT = 1000, 1500, 800
 """Characters of the attributes of a span, the content of an event and its attributes that a judge is shown."""
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """A question, the scale of its answer, and how much of a trace it shows."""
 
     request: ChatRequest
@@ -70,7 +70,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
             return asked
         return self.verdict(asked, await session().models.chat(asked.request, "judge"))
 
-    def asked(self, case: Case, trace: Trace) -> Asked | Evaluation:
+    def asked(self, case: Case, trace: Trace) -> Question | Evaluation:
         """The question to the model; a skipped evaluation where there is nothing to judge."""
         material = self.material(case, trace)
         if isinstance(material, str):
@@ -89,9 +89,9 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
             schema=scale.schema(),
         )
         steps = ("spans", "events") if "spans" in material else ()
-        return Asked(request, scale, {f"trace_context_{key[:-1]}_count": len(material[key]) for key in steps})
+        return Question(request, scale, {f"trace_context_{key[:-1]}_count": len(material[key]) for key in steps})
 
-    def verdict(self, asked: Asked, reply: ChatReply) -> Evaluation:
+    def verdict(self, asked: Question, reply: ChatReply) -> Evaluation:
         """What the reply says. Raises EvaluatorError for one that does not have the asked shape."""
         scale = asked.scale
         reading = scale.read(reply.text)

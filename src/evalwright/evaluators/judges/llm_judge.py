@@ -11,8 +11,8 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.calls import Prompt, Word, ask, cost, failure, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, expectation_of, fields_of
-from evalwright.evaluators.judges.verdict import Assertion, Criteria, Rubric, Scale, Verdict, needed
-from evalwright.evaluators.judges.votes import Panel, agreement, first_error, majority, panel_problems
+from evalwright.evaluators.judges.verdict import Assertion, Criteria, Rubric, RubricScale, Verdict, needed
+from evalwright.evaluators.judges.votes import Panel, agreeing_share, first_error, majority, panel_problems
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -31,7 +31,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     nl_assertions: list[str | Assertion] | None = None
     rubric: str | None = None
     pass_when: str = "all"
-    scale: Scale = Scale()
+    scale: RubricScale = RubricScale()
     pass_threshold: float | None = None
     rubric_pass_threshold: float | None = None
     include_in_prompt: list[str] = msgspec.field(default_factory=lambda: ["input", "output.final_answer"])
@@ -89,7 +89,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         votes = [self._vote(word) for word in words]
         if decision is None:
             return {"votes": votes}
-        return {"votes": votes, "agreement": agreement([vote.get("passed") for vote in votes], decision)}
+        return {"votes": votes, "agreement": agreeing_share([vote.get("passed") for vote in votes], decision)}
 
     def _vote(self, word: Word[Verdict]) -> dict[str, Any]:
         if word.value is None:
@@ -178,7 +178,7 @@ def _rubric_problems(values: Mapping[str, Any]) -> list[Problem]:
     threshold = "pass_threshold" if values.get("nl_assertions") is None else "rubric_pass_threshold"
     if rubric is not None and values.get(threshold) is None:
         found.append(Problem("", f"the required key {threshold!r} is missing, expected a number", key=threshold))
-    if isinstance(scale, Scale) and not scale.min < scale.max:
+    if isinstance(scale, RubricScale) and not scale.min < scale.max:
         message = f"'scale' must have min below max, found {scale.min:g} and {scale.max:g}"
         found.append(Problem("", message, key="scale"))
     return found

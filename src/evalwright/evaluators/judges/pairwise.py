@@ -10,9 +10,9 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.calls import Prompt, Word, ask, cost, failure, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, field_of, fields_of
-from evalwright.evaluators.judges.replies import BadReply, only_object, text_in
+from evalwright.evaluators.judges.replies import BadReply, only_object, reason_in
 from evalwright.evaluators.judges.votes import Panel, first_error, panel_problems
-from evalwright.evaluators.similarity.similarity import reference_of, reference_problems
+from evalwright.evaluators.similarity.similarity import configured_reference, reference_problems
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -62,7 +62,7 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
         return found
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        reference = reference_of(self.reference_text, self.reference_path, case)
+        reference = configured_reference(self.reference_text, self.reference_path, case)
         orders = self._prompts(case, trace, reference)
         detail = {"judge_model": self.label, "judge_prompt_hash": orders[0].digest}
         questions = [(model, prompt, repeat) for model, repeat in self.asked for prompt in orders]
@@ -118,4 +118,4 @@ def _read(text: str) -> _Choice:
     choice = str(said.get("better")).strip()
     if choice not in _CHOICES:
         raise BadReply(f"expected 'A', 'B' or 'tie' as 'better', found {choice[:80]!r}")
-    return choice, text_in(said.get("reason"))
+    return choice, reason_in(said.get("reason"))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["BadReply", "number_in", "only_object", "text_in", "truth_in"]
+__all__ = ["BadReply", "number_in", "only_object", "reason_in", "truth_in"]
 
 _OPENING = re.compile(r'\{\s*["}]|\[')
 _MOST_BRACKETS = 100
@@ -99,7 +99,7 @@ def number_in(value: Any, what: str, lowest: float, highest: float) -> float:
     return number
 
 
-def text_in(value: Any) -> str:
+def reason_in(value: Any) -> str:
     """A text that explains; nothing where there is none."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.evaluators.judges.replies import BadReply, number_in, only_object, text_in, truth_in
+from evalwright.evaluators.judges.replies import BadReply, number_in, only_object, reason_in, truth_in
 
-__all__ = ["Assertion", "Criteria", "Rubric", "Scale", "Verdict", "needed"]
+__all__ = ["Assertion", "Criteria", "Rubric", "RubricScale", "Verdict", "needed"]
 
 _K_OF_N = re.compile(r"\s*k_of_n\s*=\s*(\d{1,9})\s*")
 
@@ -22,7 +22,7 @@ class Assertion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     required: bool = True
 
 
-class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RubricScale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The range of a rubric's score, both ends included."""
 
     min: float = 1
@@ -33,7 +33,7 @@ class Rubric(NamedTuple):
     """A text by which a score is given, and the score that passes."""
 
     text: str
-    scale: Scale
+    scale: RubricScale
     threshold: float
 
 
@@ -70,7 +70,7 @@ class Criteria(NamedTuple):
             return Verdict(holds, reasons)
         scale = self.rubric.scale
         score = number_in(said.get("score"), "'score'", scale.min, scale.max)
-        return Verdict(holds, reasons, score, text_in(said.get("rubric_reason")))
+        return Verdict(holds, reasons, score, reason_in(said.get("rubric_reason")))
 
     def _assertions_in(self, said: dict[str, Any]) -> tuple[list[bool], list[str]]:
         if not self.assertions:
@@ -84,7 +84,7 @@ class Criteria(NamedTuple):
             item.get("passed") is not None and truth_in(item["passed"], f"'assertions[{i}].passed'")
             for i, item in enumerate(items)
         ]
-        return holds, [text_in(item.get("reason")) for item in items]
+        return holds, [reason_in(item.get("reason")) for item in items]
 
     def passes(self, verdict: Verdict) -> bool:
         """Whether the assertions pass together and the score reaches its threshold."""

@@ -10,7 +10,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.calls import Asking, Word, model_problems
 
-__all__ = ["Panel", "agreement", "first_error", "majority", "panel_problems"]
+__all__ = ["Panel", "agreeing_share", "first_error", "majority", "panel_problems"]
 
 T = TypeVar("T")
 
@@ -73,6 +73,6 @@ def first_error(words: Sequence[Word[Any]]) -> EvaluatorError:
     return next(word.error for word in words if word.error is not None)
 
 
-def agreement(verdicts: Sequence[object], decision: object) -> float:
+def agreeing_share(verdicts: Sequence[object], decision: object) -> float:
     """The share of verdicts that are like the decision."""
     return sum(verdict == decision for verdict in verdicts) / len(verdicts)

@@ -20,7 +20,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["SemanticSimilarity", "cosine", "reference_of", "reference_problems", "vectors_of"]
+__all__ = ["SemanticSimilarity", "configured_reference", "cosine", "reference_problems", "vectors_of"]
 
 _Vectors = Sequence[Sequence[float]]
 
@@ -60,7 +60,7 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
             yield ChatRequest(model, [])
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        reference = reference_of(self.reference_text, self.reference_path, case)
+        reference = configured_reference(self.reference_text, self.reference_path, case)
         value = select(self.field)(trace)
         answer = "" if value is None or value is ABSENT else str(value)
         embedding = await vectors_of(self._embed, [answer, reference])
@@ -80,7 +80,7 @@ def reference_problems(values: Mapping[str, Any]) -> list[Problem]:
     return []
 
 
-def reference_of(text: str | None, path: str | None, case: Case) -> str:
+def configured_reference(text: str | None, path: str | None, case: Case) -> str:
     """The configured text, or what is at a path into `{case: ...}`. Raises EvaluatorError `missing_reference`."""
     if text is not None:
         return text

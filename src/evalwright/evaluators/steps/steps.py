@@ -17,7 +17,7 @@ from evalwright.evaluators.conversation.messages import RECORDING
 from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
 from evalwright.model.trace import Span, SpanEvent, ToolCall, Trace
 
-__all__ = ["in_order", "spans_of", "steps_of"]
+__all__ = ["in_order", "spans_of_steps", "steps_of"]
 
 _MARK = "step."
 _KINDS = {"llm": "model", "chain": "workflow", "span": "custom"}
@@ -39,7 +39,7 @@ def steps_of(trace: Trace) -> Steps | None:
     return steps
 
 
-def spans_of(steps: Steps) -> list[Span]:
+def spans_of_steps(steps: Steps) -> list[Span]:
     """Steps as the spans of a trace, from which `steps_of` makes the same again."""
     spans = [_run_span(steps.run)] if steps.run is not None else []
     spans += [_span(step) for step in steps.spans]

@@ -12,7 +12,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.calls import Asking, Prompt, Word, ask, cost, failure, model_problems, spending
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks
-from evalwright.evaluators.judges.replies import BadReply, only_object, text_in, truth_in
+from evalwright.evaluators.judges.replies import BadReply, only_object, reason_in, truth_in
 from evalwright.evaluators.wording import listed
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -112,4 +112,4 @@ def _read(text: str) -> tuple[bool, str]:
     said = only_object(text, ("leaks",))
     if "leaks" not in said:
         raise BadReply("expected 'leaks'")
-    return truth_in(said["leaks"], "'leaks'"), text_in(said.get("reason"))
+    return truth_in(said["leaks"], "'leaks'"), reason_in(said.get("reason"))

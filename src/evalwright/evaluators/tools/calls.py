@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from evalwright.model.trace import Span, Trace
 
-__all__ = ["Call", "calls_of", "messages_of"]
+__all__ = ["TracedCall", "calls_of", "messages_of"]
 
 
-class Call(NamedTuple):
+class TracedCall(NamedTuple):
     """One call; `args` is None where nothing was given, durations are in milliseconds."""
 
     name: str
@@ -43,7 +43,7 @@ def messages_of(trace: Trace) -> list[dict[str, Any]]:
     return said
 
 
-def calls_of(trace: Trace) -> list[Call]:
+def calls_of(trace: Trace) -> list[TracedCall]:
     """Calls of both shapes: `{tool, input, ...}` and `{function: {name, arguments}}`."""
     spans = {span.attributes.get("tool_call_id"): span for span in trace.spans if span.kind == "tool"}
     found = []
@@ -57,7 +57,7 @@ def calls_of(trace: Trace) -> list[Call]:
     return found
 
 
-def _call(raw: dict[str, Any]) -> Call:
+def _call(raw: dict[str, Any]) -> TracedCall:
     function = raw.get("function")
     if isinstance(function, dict):
         name, given = function.get("name"), function.get("arguments")
@@ -65,7 +65,7 @@ def _call(raw: dict[str, Any]) -> Call:
         name, given = raw.get("tool", raw.get("name")), raw.get("input", raw.get("args", raw.get("arguments")))
     call_id = raw.get("id")
     named = call_id if isinstance(call_id, str) else None
-    return Call(str(name or ""), _parsed(given), raw.get("output"), named, _duration(raw))
+    return TracedCall(str(name or ""), _parsed(given), raw.get("output"), named, _duration(raw))
 
 
 def _parsed(given: Any) -> Any:

@@ -9,26 +9,26 @@ import msgspec
 
 from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
-from evalwright.evaluators.tools.calls import Call, calls_of, messages_of
+from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
 from evalwright.evaluators.values.equality import deeply_equal
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["ExpectedCall", "ToolTrajectory"]
+__all__ = ["ToolTrajectory", "TrajectoryCall"]
 
-_Found = list[tuple["ExpectedCall", Call | None, str]]
+_Found = list[tuple["TrajectoryCall", TracedCall | None, str]]
 """Each expected call, the call that met it, and in words what is wrong if none did."""
 
 
-class ExpectedCall(msgspec.Struct, frozen=True):
+class TrajectoryCall(msgspec.Struct, frozen=True):
     """A call that is expected. `args` names arguments that must be deeply equal; others may be there too."""
 
     tool: str
     args: Any = None
     max_duration_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
-    def fits(self, call: Call) -> bool:
+    def fits(self, call: TracedCall) -> bool:
         if not isinstance(self.args, dict):
             return True
         given = call.args
@@ -42,7 +42,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
 
     mode: Literal["any_order", "in_order", "exact"] = "any_order"
     minimums: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
-    expected: list[ExpectedCall] = []
+    expected: list[TrajectoryCall] = []
 
     uses_case = False
 
@@ -76,7 +76,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         return banded(met / total if total else 1.0, hits + enough + quick, misses + few + slow, detail=detail)
 
 
-def _in_any_order(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> _Found:
+def _in_any_order(expected: Sequence[TrajectoryCall], calls: Sequence[TracedCall]) -> _Found:
     """Each expected call takes the first fitting call that no other has taken."""
     free = list(calls)
     found: _Found = []
@@ -88,7 +88,7 @@ def _in_any_order(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> _F
     return found
 
 
-def _in_order(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> _Found:
+def _in_order(expected: Sequence[TrajectoryCall], calls: Sequence[TracedCall]) -> _Found:
     """One walk through the calls; a call of the right name with other arguments is used up all the same."""
     rest = iter(calls)
     found: _Found = []
@@ -102,7 +102,7 @@ def _in_order(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> _Found
     return found
 
 
-def _exactly(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> tuple[_Found, int, list[str]]:
+def _exactly(expected: Sequence[TrajectoryCall], calls: Sequence[TracedCall]) -> tuple[_Found, int, list[str]]:
     found: _Found = []
     for i, item in enumerate(expected):
         call = calls[i] if i < len(calls) else None
@@ -113,7 +113,7 @@ def _exactly(expected: Sequence[ExpectedCall], calls: Sequence[Call]) -> tuple[_
     return found, max(len(expected), len(calls)) if expected else 0, surplus
 
 
-def _counted(minimums: dict[str, int], calls: Sequence[Call]) -> tuple[list[str], list[str]]:
+def _counted(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tuple[list[str], list[str]]:
     hits: list[str] = []
     misses: list[str] = []
     for tool, least in minimums.items():

@@ -12,7 +12,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
-from evalwright.evaluators.values.schema_patterns import bounded
+from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -115,7 +115,7 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
         from jsonschema_specifications import REGISTRY
 
         # With a registry of our own, the library does not fetch references from the network.
-        return bounded(Draft202012Validator, self.schema)(self.schema, registry=REGISTRY)
+        return with_bounded_patterns(Draft202012Validator, self.schema)(self.schema, registry=REGISTRY)
 
 
 _Number = int | float

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.sandbox.patterns import search
 
-__all__ = ["bounded"]
+__all__ = ["with_bounded_patterns"]
 
 _Keyword = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
 
@@ -17,7 +17,7 @@ _SEARCHING_AGAIN = ("additionalProperties", "unevaluatedProperties")
 """Keywords that search again for the patterns of `patternProperties`, their own or those of schemas beside them."""
 
 
-def bounded(validator_class: Any, schema: Any) -> Any:
+def with_bounded_patterns(validator_class: Any, schema: Any) -> Any:
     """The class of validators, but validating raises EvaluatorError (timeout) at a pattern that takes too long."""
     from jsonschema.validators import extend
 

@@ -17,7 +17,7 @@ from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["FileCase", "Tell", "checked", "fits", "plain", "take_recording", "unknown_keys"]
+__all__ = ["FileCase", "Tell", "checked", "fits", "make_plain", "take_recording", "unknown_keys"]
 
 Tell = Callable[[Place, str], Problem]
 """Makes a problem of a place inside the case and a message."""
@@ -62,7 +62,7 @@ def _kind(value: Any) -> str:
     return "null" if value is None else f"{type(value).__name__} {str(value)[:60]!r}"
 
 
-def plain(case: FileCase) -> None:
+def make_plain(case: FileCase) -> None:
     """Turn what YAML has and JSON has not, such as dates, into what the run's files will hold."""
     case.input = _jsonable(case.input)
     case.metadata = _jsonable(case.metadata)

@@ -20,7 +20,7 @@ from evalwright.files import yaml as yaml_files
 from evalwright.files.jsonl import lines_of, repeated_keys
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.repeats import Repeats
-from evalwright.formats.native.cases import FileCase, Tell, checked, fits, plain, take_recording, unknown_keys
+from evalwright.formats.native.cases import FileCase, Tell, checked, fits, make_plain, take_recording, unknown_keys
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 
@@ -122,7 +122,7 @@ class Yaml(Dataset):
         for raw, tell in self.records():
             case, problems = checked(raw, tell)
             if case is not None:
-                plain(case)
+                make_plain(case)
                 problems = self._with_recording(case, tell)
             yield (None if problems else case), problems, tell
 

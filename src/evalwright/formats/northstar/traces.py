@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalwright.errors import did_you_mean
-from evalwright.evaluators.steps.steps import in_order, spans_of
+from evalwright.evaluators.steps.steps import in_order, spans_of_steps
 from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
 from evalwright.model.trace import Trace
 
@@ -33,7 +33,7 @@ _MOST_WARNINGS = 20
 def take_trace(payload: Mapping[str, Any], run_id: Any, trace: Trace) -> None:
     """Put the steps of one run into a trace. Raises ValueError for a payload that cannot be read."""
     warnings: list[str] = []
-    trace.spans = spans_of(steps_in(payload, run_id, warnings))
+    trace.spans = spans_of_steps(steps_in(payload, run_id, warnings))
     if warnings:
         trace.extra["warnings"] = warnings[:_MOST_WARNINGS]
 

@@ -10,7 +10,7 @@ from evalwright.evaluators.judges.replies import BadReply
 from evalwright.formats.pixie.judge_calls import moderate, structured
 from evalwright.formats.pixie.scorers import Score
 
-__all__ = ["Choice", "Moderation"]
+__all__ = ["ChoiceScorer", "ModerationScorer"]
 
 
 class _Question(NamedTuple):
@@ -74,7 +74,7 @@ _QUESTIONS = {
 }
 
 
-class Choice:
+class ChoiceScorer:
     """Asks a model once; the choice that it makes has a score."""
 
     def __init__(self, name: str, model: str | None = None, client: Any = None) -> None:
@@ -108,7 +108,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 
-class Moderation:
+class ModerationScorer:
     """Asks a moderation model about the output."""
 
     name = "Moderation"

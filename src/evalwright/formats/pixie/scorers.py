@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from evalwright.evaluators.values.schema_patterns import bounded
+from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
 from evalwright.formats.pixie.assignment import best_pairs
 
 __all__ = [
@@ -196,7 +196,7 @@ class ValidJSON:
 
         kind: Any = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         kind.check_schema(schema)
-        return Score(1 if bounded(kind, schema)(schema).is_valid(output) else 0)
+        return Score(1 if with_bounded_patterns(kind, schema)(schema).is_valid(output) else 0)
 
 
 class ListContains:

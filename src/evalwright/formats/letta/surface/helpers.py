@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.evaluators.build import build_extractor
 from evalwright.evaluators.conversation.turns import assistant_texts
-from evalwright.formats.letta.surface.messages import plain
+from evalwright.formats.letta.surface.messages import as_data
 from evalwright.formats.letta.surface.models import AgentState
 
 __all__ = [
@@ -24,7 +24,7 @@ Trajectory = list[list[Any]]
 
 def flatten_content(content: Any) -> str:
     """The text of a message's content: text, or text parts, which one space joins."""
-    return assistant_texts([[{"message_type": "assistant_message", "content": plain(content)}]])[0]
+    return assistant_texts([[{"message_type": "assistant_message", "content": as_data(content)}]])[0]
 
 
 def get_assistant_messages(trajectory: Trajectory) -> list[Any]:
@@ -60,7 +60,7 @@ def get_extractor(name: str, config: Mapping[str, Any] | None = None) -> Callabl
 
     def extract(trajectory: Trajectory, agent_state: AgentState | None = None) -> str:
         blocks = None if agent_state is None else {block.label: block.value for block in agent_state.blocks}
-        return built.extract([[plain(message) for message in turn] for turn in trajectory], blocks)
+        return built.extract([[as_data(message) for message in turn] for turn in trajectory], blocks)
 
     return extract
 

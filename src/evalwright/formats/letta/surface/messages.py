@@ -24,7 +24,7 @@ __all__ = [
     "ToolCallMessage",
     "ToolReturnMessage",
     "UserMessage",
-    "plain",
+    "as_data",
     "trajectory_of",
 ]
 
@@ -49,14 +49,14 @@ class _Fields:
     def model_dump(self) -> dict[str, Any]:
         """The fields as plain data."""
         said = {"message_type": self.message_type} if self.message_type else {}
-        return said | {name: plain(value) for name, value in self.__dict__.items()}
+        return said | {name: as_data(value) for name, value in self.__dict__.items()}
 
 
-def plain(value: Any) -> Any:
+def as_data(value: Any) -> Any:
     """A message, or a part of one, as plain data."""
     if hasattr(value, "model_dump"):
         return value.model_dump()
-    return [plain(item) for item in value] if isinstance(value, list) else value
+    return [as_data(item) for item in value] if isinstance(value, list) else value
 
 
 class TextContent(_Fields):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator, model_validator
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.judges.conversation import Asked, ConversationJudge
+from evalwright.evaluators.judges.conversation import ConversationJudge, Question
 from evalwright.evaluators.judges.scales import Scoring, scale_problem
 from evalwright.formats.northstar.plans import DEFAULT_JUDGE_MODEL as DEFAULT_RUBRIC_JUDGE_MODEL
 from evalwright.formats.northstar.surface.graders import Grader
@@ -111,7 +111,7 @@ class _Judge(Grader):
         asked = self.evaluator.asked(case, trace)
         return asked if isinstance(asked, Evaluation) else self._ask(self.evaluator, asked)
 
-    async def _ask(self, judge: ConversationJudge, asked: Asked) -> Evaluation:
+    async def _ask(self, judge: ConversationJudge, asked: Question) -> Evaluation:
         if self.completion_fn is not None:
             return judge.verdict(asked, await _called(self.completion_fn, asked.request))
         _need_key(asked.request)

@@ -130,61 +130,61 @@ def EmbeddingSimilarity(*, prefix: str = "", model: str | None = None, client: A
 @_pre_made
 def Moderation(*, threshold: float | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether a moderation model takes no offence at the output."""
-    return AutoevalsAdapter(judges.Moderation(threshold, client))
+    return AutoevalsAdapter(judges.ModerationScorer(threshold, client))
 
 
 @_pre_made
 def Factuality(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output's facts are those of the expectation."""
-    return AutoevalsAdapter(judges.Choice("Factuality", model, client))
+    return AutoevalsAdapter(judges.ChoiceScorer("Factuality", model, client))
 
 
 @_pre_made
 def ClosedQA(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output answers the input by `eval_metadata.criteria`."""
-    return AutoevalsAdapter(judges.Choice("ClosedQA", model, client), extra_metadata_keys=("criteria",))
+    return AutoevalsAdapter(judges.ChoiceScorer("ClosedQA", model, client), extra_metadata_keys=("criteria",))
 
 
 @_pre_made
 def Battle(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output follows the instructions better than the expectation does."""
-    return AutoevalsAdapter(judges.Choice("Battle", model, client), input_key="instructions")
+    return AutoevalsAdapter(judges.ChoiceScorer("Battle", model, client), input_key="instructions")
 
 
 @_pre_made
 def Humor(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output is funny."""
-    return AutoevalsAdapter(judges.Choice("Humor", model, client), input_key=None)
+    return AutoevalsAdapter(judges.ChoiceScorer("Humor", model, client), input_key=None)
 
 
 @_pre_made
 def Security(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output is free of malice."""
-    return AutoevalsAdapter(judges.Choice("Security", model, client), input_key="instructions")
+    return AutoevalsAdapter(judges.ChoiceScorer("Security", model, client), input_key="instructions")
 
 
 @_pre_made
 def Sql(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output's SQL means what the expected SQL means."""
-    return AutoevalsAdapter(judges.Choice("Sql", model, client))
+    return AutoevalsAdapter(judges.ChoiceScorer("Sql", model, client))
 
 
 @_pre_made
 def Summary(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output is a better summary of the input than the expectation."""
-    return AutoevalsAdapter(judges.Choice("Summary", model, client))
+    return AutoevalsAdapter(judges.ChoiceScorer("Summary", model, client))
 
 
 @_pre_made
 def Translation(*, language: str | None = None, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output is as good a translation as the expectation."""
-    return AutoevalsAdapter(judges.Choice("Translation", model, client), language=language or "")
+    return AutoevalsAdapter(judges.ChoiceScorer("Translation", model, client), language=language or "")
 
 
 @_pre_made
 def Possible(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
     """Whether the output offers a solution rather than saying that there is none."""
-    return AutoevalsAdapter(judges.Choice("Possible", model, client))
+    return AutoevalsAdapter(judges.ChoiceScorer("Possible", model, client))
 
 
 @_pre_made
