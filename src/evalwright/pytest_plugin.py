@@ -90,7 +90,7 @@ class _Session:
     def pytest_configure_node(self, node: Any) -> None:
         """What pytest-xdist's processes must know."""
         shims = sys.modules.get("evalwright.formats.shims")
-        node.workerinput["evalwright_shims"] = shims.served() if shims is not None else []
+        node.workerinput["evalwright_shims"] = shims.served_modules() if shims is not None else []
         if self._recorder is not None:
             node.workerinput["evalwright_folder"] = str(self._folder)
 
@@ -206,9 +206,9 @@ class _Session:
         terminalreporter.ensure_newline()
         terminalreporter.section("evalwright")
         for outcome in self._outcomes:
-            from evalwright.pytest_runs.terminal import lines_of
+            from evalwright.pytest_runs.terminal import summary_lines
 
-            for line in lines_of(outcome, terminalreporter.hasmarkup):
+            for line in summary_lines(outcome, terminalreporter.hasmarkup):
                 terminalreporter.write_line(line)
         for problem in self._problems:
             terminalreporter.write_line(harmless(problem), red=True)

@@ -75,7 +75,7 @@ KINDS: dict[str, dict[str, str]] = {
         "user_simulator": "evalwright.targets.user_simulator:UserSimulator",
     },
     "evaluators": {
-        "in_test": "evalwright.pytest_runs.registered:Said",
+        "in_test": "evalwright.pytest_runs.registered:StoredResult",
         "test_outcome": "evalwright.pytest_runs.registered:TestOutcome",
     },
     "embedders": {
@@ -132,7 +132,7 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "reports": {
         "html": "evalwright.reports.html:HtmlPage",
-        "json": "evalwright.reports.json:Json",
+        "json": "evalwright.reports.json:JsonReport",
         "junit": "evalwright.reports.junit:JUnit",
         "markdown": "evalwright.reports.markdown:Markdown",
     },

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError
-from evalwright.importers.labels import Row, read_labels
+from evalwright.importers.labels import LabelRow, read_labels
 
 
-def read(folder: Path, text: str | bytes, name: str = "labels.csv") -> list[Row]:
+def read(folder: Path, text: str | bytes, name: str = "labels.csv") -> list[LabelRow]:
     rows, problems = read_labels(written(folder, text, name))
     assert problems == []
     return rows
@@ -34,15 +34,15 @@ def written(folder: Path, text: str | bytes, name: str = "labels.csv") -> Path:
 def test_a_spreadsheet_with_byte_order_mark_quotes_and_crlf(tmp_path: Path) -> None:
     text = '\ufeffCase ID,evaluator,human verdict,note\r\n"a, ""b""",judge,Pass,"two\r\nlines"\r\nc2,judge,no,\r\n'
     assert read(tmp_path, text) == [
-        Row(2, 'a, "b"', "judge", passed=True),
-        Row(4, "c2", "judge", passed=False),
+        LabelRow(2, 'a, "b"', "judge", passed=True),
+        LabelRow(4, "c2", "judge", passed=False),
     ]
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_other_separators_are_seen_in_the_header(tmp_path: Path, separator: str) -> None:
     text = "case_id,evaluator,score,variant,trial\nc1,judge,4.5,new,2\n".replace(",", separator)
-    assert read(tmp_path, text) == [Row(2, "c1", "judge", "new", 2, None, 4.5)]
+    assert read(tmp_path, text) == [LabelRow(2, "c1", "judge", "new", 2, None, 4.5)]
 
 
 def test_json_lines_with_verdicts_and_scores(tmp_path: Path) -> None:
@@ -52,8 +52,8 @@ def test_json_lines_with_verdicts_and_scores(tmp_path: Path) -> None:
     ]
     text = "\n\n".join(map(json.dumps, rows))
     assert read(tmp_path, text, "labels.jsonl") == [
-        Row(1, "c1", "judge", None, 0, True, 4.0),
-        Row(3, "c2", "judge", passed=False),
+        LabelRow(1, "c1", "judge", None, 0, True, 4.0),
+        LabelRow(3, "c2", "judge", passed=False),
     ]
 
 

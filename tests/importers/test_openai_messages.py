@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from evalwright.errors import InputError
 from evalwright.files.yaml import load
 from evalwright.formats.loading import load_suite
-from evalwright.importers.openai_messages import ImportResult, import_file
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.openai_messages import import_file
 from evalwright.model.trace import Trace
 from evalwright.run.start import RunOptions, run_suite
 

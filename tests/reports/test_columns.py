@@ -23,7 +23,7 @@ from evalwright.reports.calibration import calibration_lines
 from evalwright.reports.columns import Column, Unit
 from evalwright.reports.comparison import comparison_of_runs
 from evalwright.reports.html import HtmlPage
-from evalwright.reports.json import Json
+from evalwright.reports.json import JsonReport
 from evalwright.reports.markdown import Markdown
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
@@ -153,7 +153,7 @@ def test_the_key_of_a_column_is_where_json_has_the_value(name: str, column: Colu
 
 def _as_json(row: Any) -> Any:
     """The object of `--json` and `report --format json` that a row is made of."""
-    document = json.loads(Json().render(stored(), FULL))["summary"]
+    document = json.loads(JsonReport().render(stored(), FULL))["summary"]
     if isinstance(row, columns.EvaluatorRow):
         (rollup,) = document["by_evaluator"]
         return {**rollup, "variant": row.variant, **rollup["by_variant"][row.variant]}

@@ -18,14 +18,14 @@ from evalwright.run.options import RunOptions
 from evalwright.run.plan import any_chosen
 from evalwright.session import Session
 
-__all__ = ["run_each", "runnable"]
+__all__ = ["run_each", "runnable_files"]
 
 _INTERRUPTED = 130
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAID = {0: "passed", 1: "did not pass", 2: "rejected", 3: "without a verdict"}
 
 
-def runnable(files: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> list[Path]:
+def runnable_files(files: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> list[Path]:
     """The suites in which a case is chosen. Raises InputError with the mistakes of all, or when there is none."""
     problems: list[Problem] = []
     chosen = []

@@ -127,9 +127,9 @@ def command(
 
 
 def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
-    from evalwright.cli.many_suites import run_each, runnable
+    from evalwright.cli.many_suites import run_each, runnable_files
 
-    return run_each(runnable(paths, load, options), click.get_current_context())
+    return run_each(runnable_files(paths, load, options), click.get_current_context())
 
 
 def _ran(suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:

@@ -14,7 +14,7 @@ from evalwright.convert.original import Original, credential_notes, read_origina
 from evalwright.convert.unread import unread_keys
 from evalwright.errors import InputError, Problem
 from evalwright.formats.loading import fitting, load_suite
-from evalwright.formats.shared.output import Output, Written
+from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.model.format import Format
 from evalwright.registry import NATIVE, format_of, formats, resolve
 
@@ -77,7 +77,7 @@ def _written(original: Original, into: Format, folder: Path, allow_loss: bool) -
     if into.write is None:
         raise InputError(f"{into.title} suites can be read, but not written")
     losses = original.losses()
-    with Output() as output:
+    with OutputFolder() as output:
         written: Written = resolve(into.write)(original.suite, folder, output)
         output.finish()
         losses += written.losses
@@ -102,7 +102,7 @@ def _other_form(
     if one.other_form is None:
         return None
     losses, notes = list[Problem](), list[str]()
-    with Output() as output:
+    with OutputFolder() as output:
         target: Path | None = resolve(one.other_form)(source, out, output, losses.append)
         if target is None:
             return None

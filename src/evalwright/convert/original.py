@@ -14,7 +14,7 @@ from msgspec import to_builtins
 from evalwright.errors import InputError, Problem
 from evalwright.files.credentials import credentials
 from evalwright.formats.loading import format_at, load_suite
-from evalwright.formats.shared.references import NAMED, OWN_NAMES, marked, references_in, shown
+from evalwright.formats.shared.references import NAMED, OWN_NAMES, marked_names, references_in, shown
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
@@ -74,7 +74,7 @@ def read_original(source: Path, dialect: str | None, options: Mapping[str, Any])
     found = format_at(source, dialect)
     written = dict.fromkeys(resolve(found.names_in or _names_in)(source, options))
     named = {text: match[1] for text in written if (match := _NAME.match(text)) and match[1] not in OWN_NAMES}
-    references = marked(set(named.values()))
+    references = marked_names(set(named.values()))
     before = set(os.environ)
     try:
         suite = load_suite(source, found.name, references, to_run=False, options=options)

@@ -6,7 +6,7 @@ import base64
 import binascii
 from pathlib import Path
 
-__all__ = ["MOST_BYTES", "check_image", "image_url", "inline_image", "is_image"]
+__all__ = ["check_image", "image_url", "inline_image", "is_image"]
 
 MOST_BYTES = 20 * 2**20
 """Bytes of one image; a provider that accepts less says so itself."""

@@ -13,10 +13,10 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.collector import collector_paused
 from evalwright.files.key_paths import Place
 from evalwright.files.yaml_flavours import CORE, TAG, Flavour
-from evalwright.files.yaml_nodes import Lines, compose, lines_of, mistakes_of
+from evalwright.files.yaml_nodes import Lines, compose, line_numbers, mistakes_of
 from evalwright.files.yaml_values import Values
 
-__all__ = ["Document", "Flavour", "dump", "load", "parse", "top_level"]
+__all__ = ["Document", "dump", "load", "parse", "top_level"]
 
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -39,7 +39,7 @@ class Document:
             # Lines are asked for only when there is a mistake: keeping them costs more than reading the file again.
             with collector_paused():
                 root = compose(self._data)
-                self._lines = None if root is None else lines_of(root)
+                self._lines = None if root is None else line_numbers(root)
         part = self._lines
         for step in place:
             inside = part[1] if isinstance(part, tuple) else None

@@ -12,7 +12,7 @@ import yaml
 from evalwright.errors import InputError, Problem
 from evalwright.files.yaml_flavours import FIRST, TAG
 
-__all__ = ["MAP", "PLAIN", "SEQ", "STR", "Lines", "compose", "lines_of", "mistakes_of", "problem_of", "yaml_error"]
+__all__ = ["MAP", "PLAIN", "SEQ", "STR", "Lines", "compose", "line_numbers", "mistakes_of", "problem_of", "yaml_error"]
 
 MAP, SEQ, STR = TAG + "map", TAG + "seq", TAG + "str"
 PLAIN = "?"
@@ -52,7 +52,7 @@ def compose(data: bytes) -> yaml.Node | None:
     return yaml.compose(data, Loader=_Composer)
 
 
-def lines_of(root: yaml.Node) -> Lines | int:
+def line_numbers(root: yaml.Node) -> Lines | int:
     """The 1-based lines in a tree; a value in a mapping has the line of its key."""
     return _lines(root, root, {})
 

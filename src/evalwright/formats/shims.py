@@ -16,7 +16,7 @@ from typing import Any
 from evalwright.model.format import Format, Ref
 from evalwright.registry import formats, resolve
 
-__all__ = ["known_names", "serve", "served"]
+__all__ = ["known_names", "serve", "served_modules"]
 
 
 class _StandIn(ModuleType):
@@ -57,7 +57,7 @@ def serve(one: Format) -> None:
             setattr(_package(above), last, sys.modules[name])
 
 
-def served() -> list[str]:
+def served_modules() -> list[str]:
     """The formats whose modules are served in this process."""
     return [one.name for one in formats() if any(_is_served(name, table) for name, table in one.shims.items())]
 

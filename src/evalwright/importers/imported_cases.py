@@ -21,7 +21,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
 from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
-from evalwright.importers.recordings import Place, Recordings, open_recordings
+from evalwright.importers.recordings import RecordingPlace, Recordings, open_recordings
 
 __all__ = ["ANSWERED", "ImportResult", "check_free", "import_recordings", "write_cases", "write_suite"]
 
@@ -82,7 +82,7 @@ def write_cases(out: Path, lines: Iterator[bytes]) -> None:
 class _Entry:
     """One checked record: where it is and which cell it belongs to."""
 
-    place: Place
+    place: RecordingPlace
     case_id: str | None
     trial: int | None
 
@@ -185,7 +185,7 @@ def _by_case(entries: list[_Entry], reader: RecordReader) -> dict[str, list[_Ent
     return cases
 
 
-def _label(place: Place) -> str:
+def _label(place: RecordingPlace) -> str:
     return f"line {place.line}" if place.line is not None else place.key or "the record"
 
 

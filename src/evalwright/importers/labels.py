@@ -19,7 +19,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 
-__all__ = ["Row", "read_labels"]
+__all__ = ["LabelRow", "read_labels"]
 
 _NAMES = {
     "case_id": ("case_id", "case", "id"),
@@ -37,7 +37,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LabelRow:
     """One label as it was written: which answer it is about is not looked up yet."""
 
     line: int
@@ -49,14 +49,14 @@ class Row:
     score: float | None = None
 
 
-def read_labels(path: Path) -> tuple[list[Row], list[Problem]]:
+def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
     """Every label that can be read, and every mistake. Raises InputError when the file as a whole cannot be read."""
     lines = lines_of(path)
     first = next(lines, None)
     if first is None:
         raise InputError(Problem(str(path), "is empty; expected one label a line"))
     records = _objects if first[1].lstrip().startswith(b"{") else _table_rows
-    rows: list[Row] = []
+    rows: list[LabelRow] = []
     problems: list[Problem] = []
     for line, fields in records(path, problems):
         mistakes = [Problem(str(path), message, line, key) for key, message in _mistakes(fields)]
@@ -180,8 +180,8 @@ def _mistakes(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "trial", f"expected 0, 1, 2, ..., found {fields['trial']!r:.60}"
 
 
-def _row(line: int, fields: Mapping[str, Any]) -> Row:
-    return Row(
+def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
+    return LabelRow(
         line,
         fields["case_id"],
         fields["evaluator"],

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.imported_cases import ImportResult, import_recordings
-from evalwright.importers.recording import Complain, Conversation
+from evalwright.importers.recording import Complain, RecordedConversation
 from evalwright.importers.recordings import described, too_deep
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
 
-__all__ = ["ImportResult", "OpenAIMessages", "import_file", "read_conversation"]
+__all__ = ["OpenAIMessages", "import_file", "read_conversation"]
 
 
 def import_file(source: Path, out: Path, mapping: Mapping[str, str] | Path | None = None) -> ImportResult:
@@ -35,7 +35,7 @@ class OpenAIMessages:
     import_file = staticmethod(import_file)
 
 
-def read_conversation(messages: Any, key: str, complain: Complain) -> Conversation:
+def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedConversation:
     """The messages of one record; what cannot be used is told to `complain` with its path, a path below `key`."""
     reader = _Reader(complain)
     if not isinstance(messages, list):
@@ -52,7 +52,7 @@ class _Reader:
     """One pass over a conversation; remembers which call id belongs to which tool."""
 
     def __init__(self, complain: Complain) -> None:
-        self.conversation = Conversation()
+        self.conversation = RecordedConversation()
         self._complain = complain
         self._tools: dict[str, str] = {}
 

@@ -12,10 +12,10 @@ import msgspec
 
 from evalwright.errors import Problem
 from evalwright.importers.mapping import MISSING, RecordMapping
-from evalwright.importers.recordings import MAX_DEPTH, Json, Place, described, too_deep
+from evalwright.importers.recordings import RECORDING_DEPTH, Json, RecordingPlace, described, too_deep
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
 
-__all__ = ["UNKNOWN_TIME", "Complain", "Conversation", "ReadConversation", "RecordReader", "Recording"]
+__all__ = ["UNKNOWN_TIME", "Complain", "ReadConversation", "RecordReader", "RecordedConversation", "Recording"]
 
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Start and end of a recording that does not say when it was made; its latency is unknown."""
@@ -25,7 +25,7 @@ Complain = Callable[[str, str], None]
 
 
 @dataclass(slots=True)
-class Conversation:
+class RecordedConversation:
     """What a message format makes of the messages of one record."""
 
     messages: list[TraceMessage] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Conversation:
     thinking: str | None = None
 
 
-ReadConversation = Callable[[Any, str, Complain], Conversation]
+ReadConversation = Callable[[Any, str, Complain], RecordedConversation]
 """Takes the value that the mapping calls messages, its path, and where to complain."""
 
 
@@ -51,7 +51,7 @@ class Recording:
     actions: list[dict[str, Any]] | None
     reward: float | None
     metadata: dict[str, Any]
-    conversation: Conversation
+    conversation: RecordedConversation
     extra: dict[str, Any]
     started_at: datetime
     finished_at: datetime
@@ -91,10 +91,10 @@ class RecordReader:
         self._mapping = mapping
         self._read_conversation = read_conversation
 
-    def complain(self, place: Place, key: str, message: str) -> None:
+    def complain(self, place: RecordingPlace, key: str, message: str) -> None:
         self.problems.append(Problem(str(self._source), message, place.line, place.below(key)))
 
-    def read(self, place: Place, text: Json) -> Recording | None:
+    def read(self, place: RecordingPlace, text: Json) -> Recording | None:
         """The record at a place; None, and at least one problem more, when it cannot be used."""
         known = len(self.problems)
         recording = None
@@ -106,7 +106,7 @@ class RecordReader:
             self.complain(place, "", f"is not valid JSON: {error}")
         return recording if len(self.problems) == known else None
 
-    def _recording(self, place: Place, record: Any) -> Recording | None:
+    def _recording(self, place: RecordingPlace, record: Any) -> Recording | None:
         def complain(key: str, message: str) -> None:
             self.complain(place, key, message)
 
@@ -114,7 +114,7 @@ class RecordReader:
             complain("", f"expected a record, found {described(record)}")
             return None
         if too_deep(record):
-            complain("", f"is nested deeper than {MAX_DEPTH} levels")
+            complain("", f"is nested deeper than {RECORDING_DEPTH} levels")
             return None
         parts = _Parts(record, self._mapping, complain)
         started, finished = parts.moment("started_at"), parts.moment("finished_at")
@@ -133,14 +133,14 @@ class RecordReader:
             latency_ms=_milliseconds(started, finished),
         )
 
-    def _conversation(self, parts: _Parts) -> Conversation:
+    def _conversation(self, parts: _Parts) -> RecordedConversation:
         messages, key = parts.find("messages")
         if messages is MISSING:
             parts.complain(key, "expected the messages of a conversation, found nothing")
-            return Conversation()
+            return RecordedConversation()
         return self._read_conversation(messages, key, parts.complain)
 
-    def _origin(self, place: Place) -> dict[str, Any]:
+    def _origin(self, place: RecordingPlace) -> dict[str, Any]:
         position = {"record": place.number} if place.line is None else {"line": place.line}
         return {"source": "import", "imported_from": {"file": self._source.name, **position}}
 

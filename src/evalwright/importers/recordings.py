@@ -13,19 +13,19 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.importers.mapping import MISSING, RecordMapping
 
-__all__ = ["MAX_DEPTH", "Json", "Place", "Recordings", "described", "open_recordings", "too_deep"]
+__all__ = ["RECORDING_DEPTH", "Json", "RecordingPlace", "Recordings", "described", "open_recordings", "too_deep"]
 
 _BOM = b"\xef\xbb\xbf"
 _LINES = (".jsonl", ".ndjson")
 
 Json = bytes | memoryview
 
-MAX_DEPTH = 100
+RECORDING_DEPTH = 100
 """Containers inside containers that a record may have; deeper ones could be read, but not written again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordingPlace:
     """Where a record lies: `line` is 1-based and known in JSON Lines, `key` is its path in a JSON document."""
 
     number: int
@@ -43,9 +43,9 @@ class Place:
 class Recordings(AbstractContextManager["Recordings"], Protocol):
     """A file of records: iterating gives each place with its JSON, `text` the JSON at a place again."""
 
-    def __iter__(self) -> Iterator[tuple[Place, Json]]: ...
+    def __iter__(self) -> Iterator[tuple[RecordingPlace, Json]]: ...
 
-    def text(self, place: Place) -> Json: ...
+    def text(self, place: RecordingPlace) -> Json: ...
 
 
 def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
@@ -73,17 +73,17 @@ class _Lines:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def __iter__(self) -> Iterator[tuple[Place, Json]]:
+    def __iter__(self) -> Iterator[tuple[RecordingPlace, Json]]:
         self._file.seek(0)
         offset, number = 0, 0
         for line, text in enumerate(self._file, start=1):
             skipped = len(_BOM) if line == 1 and text.startswith(_BOM) else 0
             if text[skipped:].strip():
-                yield Place(number, line, "", offset + skipped, len(text) - skipped), text[skipped:]
+                yield RecordingPlace(number, line, "", offset + skipped, len(text) - skipped), text[skipped:]
                 number += 1
             offset += len(text)
 
-    def text(self, place: Place) -> bytes:
+    def text(self, place: RecordingPlace) -> bytes:
         self._file.seek(place.offset)
         return self._file.read(place.size)
 
@@ -101,12 +101,12 @@ class _Document:
     def __exit__(self, *_: object) -> None:
         self._records.clear()
 
-    def __iter__(self) -> Iterator[tuple[Place, Json]]:
+    def __iter__(self) -> Iterator[tuple[RecordingPlace, Json]]:
         for number, record in enumerate(self._records):
             key = "" if self._key is None else f"{self._key}[{number}]"
-            yield Place(number, None, key), memoryview(record)
+            yield RecordingPlace(number, None, key), memoryview(record)
 
-    def text(self, place: Place) -> Json:
+    def text(self, place: RecordingPlace) -> Json:
         return memoryview(self._records[place.number])
 
 
@@ -144,9 +144,9 @@ def _outline(value: Any) -> str:
 
 
 def too_deep(value: Any) -> bool:
-    """Whether a value is nested deeper than MAX_DEPTH."""
+    """Whether a value is nested deeper than RECORDING_DEPTH."""
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(RECORDING_DEPTH + 1):
         inner = [item for item in level if isinstance(item, dict | list)]
         if not inner:
             return False

@@ -15,7 +15,7 @@ from evalwright.importers.recordings import too_deep
 from evalwright.importers.span_files import WireSpan
 
 __all__ = [
-    "Usage",
+    "SpanUsage",
     "content_of",
     "input_messages",
     "kind_of",
@@ -23,7 +23,7 @@ __all__ = [
     "plain_messages",
     "shown_input",
     "shown_output",
-    "text_of",
+    "text_content",
     "tool_of",
     "usage_of",
 ]
@@ -53,7 +53,7 @@ _MESSAGE_KEYS = {"role", "content", "contents", "parts", "tool_calls", "function
 _Message = dict[str, Any]
 
 
-class Usage(NamedTuple):
+class SpanUsage(NamedTuple):
     """Tokens and US dollars of one span; None where it does not say."""
 
     input: int | None = None
@@ -80,9 +80,9 @@ def kind_of(span: WireSpan) -> str:
     return "tool" if "gen_ai.tool.name" in span.attributes else "span"
 
 
-def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
+def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
     """What the span says to have used; None for one that says nothing."""
-    found = Usage(
+    found = SpanUsage(
         _tokens(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
         _tokens(
             attributes, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion"
@@ -95,7 +95,7 @@ def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
         ),
         _dollars(attributes.get("llm.cost.total", attributes.get("gen_ai.usage.cost"))),
     )
-    return None if found == Usage() else found
+    return None if found == SpanUsage() else found
 
 
 def tool_of(span: WireSpan) -> Tool:
@@ -159,7 +159,7 @@ def content_of(messages: Iterable[_Message], role: str) -> str | None:
     return texts[-1] if texts else None
 
 
-def text_of(value: Any, role: str) -> str | None:
+def text_content(value: Any, role: str) -> str | None:
     """The words in a value that an application took or gave: a text, messages, or an object with a single text."""
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]

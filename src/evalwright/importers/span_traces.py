@@ -7,23 +7,23 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalwright.importers.openai_messages import read_conversation
-from evalwright.importers.recording import UNKNOWN_TIME, Conversation
+from evalwright.importers.recording import UNKNOWN_TIME, RecordedConversation
 from evalwright.importers.span_conventions import (
-    Usage,
+    SpanUsage,
     content_of,
     input_messages,
     kind_of,
     output_messages,
     shown_input,
     shown_output,
-    text_of,
+    text_content,
     tool_of,
     usage_of,
 )
 from evalwright.importers.span_files import WireSpan
 from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, ToolResult, Trace, TraceError
 
-__all__ = ["trace_of"]
+__all__ = ["trace_of_spans"]
 
 _MOST_WARNINGS = 20
 _HIDDEN = "__REDACTED__"
@@ -35,7 +35,7 @@ _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_
 """Attributes that a span's input and output are made of."""
 
 
-def trace_of(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[str, Any]]:
+def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[str, Any]]:
     """The recording of one trace, and what is known about it beside (for the metadata of its case).
 
     A trace with a broken span, without an end, or whose application failed has an error: it gets no verdict.
@@ -187,32 +187,32 @@ class _Tree:
         told = f"{kind}: {message}" if isinstance(kind, str) and kind not in str(message) else str(message)
         return TraceError("exception", told, stack if isinstance(stack, str) else None)
 
-    def conversation(self) -> Conversation:
+    def conversation(self) -> RecordedConversation:
         """That of the model call which ended last, or of the agent where no model call is told."""
         for span in [*reversed(self._models), *self._speakers()]:
             messages = [*self._given(span), *self._answered(span)]
             if messages:
                 return read_conversation(messages, f"span {span.span_id}, messages", self._warn)
-        return Conversation()
+        return RecordedConversation()
 
     def _warn(self, key: str, message: str) -> None:
         self.warnings.append(f"{key}: {message}")
 
-    def asked(self, talk: Conversation) -> dict[str, Any]:
+    def asked(self, talk: RecordedConversation) -> dict[str, Any]:
         """The input of the case: fields that the application was given, and the user's words as `user_message`."""
         for span in self._speakers():
             shown = shown_input(span)
-            text = text_of(shown, "user") or content_of(self._given(span), "user")
+            text = text_content(shown, "user") or content_of(self._given(span), "user")
             if text:
                 fields = shown if isinstance(shown, dict) and "messages" not in shown else {}
                 return {"user_message": text, **fields}
         first = next((found for span in self._models if (found := content_of(self._given(span), "user"))), None)
         return {"user_message": first or talk.user_message or self._only_text(shown_input, "user") or ""}
 
-    def said(self, talk: Conversation) -> Output:
+    def said(self, talk: RecordedConversation) -> Output:
         for span in self._speakers():
             shown = shown_output(span)
-            text = text_of(shown, "assistant") or content_of(self._answered(span), "assistant")
+            text = text_content(shown, "assistant") or content_of(self._answered(span), "assistant")
             if text:
                 return Output(text, talk.thinking, shown if isinstance(shown, dict) else None)
         return Output(talk.final_answer or self._only_text(shown_output, "assistant"), talk.thinking)
@@ -227,9 +227,9 @@ class _Tree:
 
     def _only_text(self, shown: Any, role: str) -> str | None:
         """By the values of model calls that tell no messages."""
-        return next((found for span in reversed(self._models) if (found := text_of(shown(span), role))), None)
+        return next((found for span in reversed(self._models) if (found := text_content(shown(span), role))), None)
 
-    def calls(self, talk: Conversation) -> list[ToolCall]:
+    def calls(self, talk: RecordedConversation) -> list[ToolCall]:
         """What tools' spans say was called, and what models asked for beside; in the order of time."""
         found = [(span.started_at or 0, self._executed(span)) for span in self._of_kind("tool")]
         executed = [call for _, call in found]
@@ -248,20 +248,22 @@ class _Tree:
         given = arguments if isinstance(arguments, dict) else {} if arguments is None else {"_raw": arguments}
         return ToolCall(name, call_id, given, _at(span.started_at))
 
-    def results(self, talk: Conversation) -> list[ToolResult]:
+    def results(self, talk: RecordedConversation) -> list[ToolResult]:
         found = []
         for span in self._of_kind("tool"):
             name, call_id, _, result = tool_of(span)
             if result is not None:
                 found.append(
-                    ToolResult(name, result if isinstance(result, dict) else text_of(result, "tool") or "", call_id)
+                    ToolResult(
+                        name, result if isinstance(result, dict) else text_content(result, "tool") or "", call_id
+                    )
                 )
         return found or talk.tool_results
 
     def metrics(self) -> Metrics:
         """What the innermost spans with numbers used: those around them often repeat the sum."""
         used = {span.span_id: usage for span in self.ordered if (usage := usage_of(span.attributes)) is not None}
-        counted: list[Usage] = []
+        counted: list[SpanUsage] = []
         around: set[str] = set()
         for span_id in sorted(used, key=lambda one: -self._depths[one]):
             if span_id in around:

@@ -17,7 +17,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, StorageError
 from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
 from evalwright.importers.span_files import WireSpan, read_spans
-from evalwright.importers.span_traces import trace_of
+from evalwright.importers.span_traces import trace_of_spans
 from evalwright.model.trace import Trace
 
 __all__ = ["OpenInference", "OtlpJson", "import_spans"]
@@ -131,7 +131,7 @@ class _Told:
             if not any(record.name is not None for record in records):
                 self._losses.add(f"trace {records[0].trace_id}", "has events, but none of its spans is there")
                 continue
-            trace, about = trace_of(records, self._source.name)
+            trace, about = trace_of_spans(records, self._source.name)
             self._note(trace)
             yield encoder.encode(_case(trace, about)) + b"\n"
         if not self.cases:

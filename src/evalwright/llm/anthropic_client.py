@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
-from evalwright.llm.replies import checked, count_of, reading
+from evalwright.llm.replies import checked_reply, count_of, reading_reply
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
@@ -37,7 +37,7 @@ class AnthropicClient:
 
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
         started = time.monotonic()
-        with reading():  # also around the call: the client itself stumbles over replies of a wrong shape
+        with reading_reply():  # also around the call: the client itself stumbles over replies of a wrong shape
             try:
                 response = await self._client.messages.create(**_request_body(model, request))
             except self._errors as error:
@@ -133,4 +133,4 @@ def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
         finish_reason=response.stop_reason,
         refusal=("".join(texts) or "the model refused") if refused else None,
     )
-    return checked(reply)
+    return checked_reply(reply)

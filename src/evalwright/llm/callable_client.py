@@ -16,7 +16,7 @@ import msgspec
 
 from evalwright.errors import EvalwrightError
 from evalwright.llm.failures import CallFailed
-from evalwright.llm.replies import checked, reading
+from evalwright.llm.replies import checked_reply, reading_reply
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.registry import load
@@ -54,8 +54,8 @@ class CallableClient:
         if not isinstance(response, ChatReply):
             found = type(response).__name__
             raise CallFailed("bad_reply", f"the provider returned {found}, expected a ChatReply or text")
-        with reading():
-            response = checked(response)
+        with reading_reply():
+            response = checked_reply(response)
         return msgspec.structs.replace(response, latency_ms=int((time.monotonic() - started) * 1000))
 
     async def close(self) -> None: ...

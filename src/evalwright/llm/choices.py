@@ -31,12 +31,12 @@ class ModelChoices:
     def check(self) -> None:
         """Open the named files once, so that a mistake shows before the run, not in each result. Raises InputError."""
         if self.replay is not None or self.record is not None:
-            from evalwright.llm.recorded_calls import Recorder, Recording
+            from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 
             if self.replay is not None:
-                Recording(self.replay)
+                RecordedCalls(self.replay)
             if self.record is not None:
-                Recorder(self.record, str).close()
+                CallRecorder(self.record, str).close()
         if self.cache is not None and not self.no_cache:
             from evalwright.llm.cache import Cache
 

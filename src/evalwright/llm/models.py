@@ -17,7 +17,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
 from evalwright.llm.keys import key_of
 from evalwright.llm.libraries import load_library
-from evalwright.llm.recorded_calls import Recorder, Recording
+from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 from evalwright.llm.replies import writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, route_of
@@ -55,8 +55,8 @@ class LiveModels:
         self._pace = Pace(self._choices.requests_per_minute)
         self._clients: dict[Route, Any] = {}
         self._gates: dict[tuple[str, str | None], Gate] = {}
-        self._recording = Recording(self._choices.replay) if self._choices.replay else None
-        self._recorder = Recorder(self._choices.record, self._masked) if self._choices.record else None
+        self._recording = RecordedCalls(self._choices.replay) if self._choices.replay else None
+        self._recorder = CallRecorder(self._choices.record, self._masked) if self._choices.record else None
         self._cache: Cache | None = None
 
     def price(self, model: str) -> Price | None:

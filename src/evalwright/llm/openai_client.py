@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
-from evalwright.llm.replies import checked, count_of, reading
+from evalwright.llm.replies import checked_reply, count_of, reading_reply
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
 from evalwright.model.trace import ToolCall
@@ -37,7 +37,7 @@ class OpenAIClient:
 
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
         started = time.monotonic()
-        with reading():
+        with reading_reply():
             try:
                 response = await self._client.chat.completions.create(**_as_body(request_body(model, request)))
             except self._errors as error:
@@ -45,7 +45,7 @@ class OpenAIClient:
         return reply_of(response, model, int((time.monotonic() - started) * 1000))
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
-        with reading():
+        with reading_reply():
             try:
                 # Named because the client asks for base64 by default, which many compatible servers do not know.
                 response = await self._client.embeddings.create(model=model, input=list(texts), encoding_format="float")
@@ -55,10 +55,12 @@ class OpenAIClient:
             if [item.index for item in data] != list(range(len(texts))):
                 raise ValueError(f"expected {len(texts)} vectors, one for each text, found {len(data)}")
             vectors = [list(item.embedding) for item in data]
-            return checked(Embedding(vectors, model, Usage(token_input=count_of(response.usage, "prompt_tokens"))))
+            return checked_reply(
+                Embedding(vectors, model, Usage(token_input=count_of(response.usage, "prompt_tokens")))
+            )
 
     async def moderate(self, model: str, text: str) -> Moderation:
-        with reading():
+        with reading_reply():
             try:
                 response = await self._client.moderations.create(model=model, input=text)
             except self._errors as error:
@@ -67,7 +69,7 @@ class OpenAIClient:
             scores = {
                 name: float(score) for name, score in found.category_scores.model_dump(by_alias=True).items() if score
             }
-            return checked(Moderation(found.flagged, scores, model))
+            return checked_reply(Moderation(found.flagged, scores, model))
 
     async def close(self) -> None:
         await self._client.close()
@@ -132,7 +134,7 @@ def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
     """The reply in a response of the chat completions API. Raises CallFailed."""
     if not getattr(response, "choices", None):
         raise CallFailed("bad_reply", "the reply has no choices", retryable=True)
-    with reading():
+    with reading_reply():
         choice = response.choices[0]
         message = choice.message
         details = getattr(response.usage, "completion_tokens_details", None)
@@ -151,7 +153,7 @@ def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
             finish_reason=choice.finish_reason,
             refusal=getattr(message, "refusal", None),
         )
-        return checked(reply)
+        return checked_reply(reply)
 
 
 def _call(call: Any) -> ToolCall:

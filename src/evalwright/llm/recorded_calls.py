@@ -14,12 +14,12 @@ from evalwright.files.jsonl import lines_of
 from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
 
-__all__ = ["Recorder", "Recording"]
+__all__ = ["CallRecorder", "RecordedCalls"]
 
 _KINDS: dict[str, Any] = {"chat": ChatReply, "embed": Embedding, "moderate": Moderation}
 
 
-class Recorder:
+class CallRecorder:
     """Appends each answered call to a file, secrets masked."""
 
     def __init__(self, path: Path, mask: Callable[[str], str]) -> None:
@@ -39,7 +39,7 @@ class Recorder:
         self._file.close()
 
 
-class Recording:
+class RecordedCalls:
     """Replays recorded calls; any other call is an error.
 
     Replies to the same call are served in the order of recording, the last one also for all further calls.

@@ -11,7 +11,7 @@ import msgspec
 from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
 
-__all__ = ["checked", "count_of", "reading", "writable"]
+__all__ = ["checked_reply", "count_of", "reading_reply", "writable"]
 
 R = TypeVar("R", ChatReply, Embedding, Moderation)
 W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
@@ -21,7 +21,7 @@ _MOST_TOKENS = 10**12
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def reading_reply() -> Iterator[None]:
     """Turns whatever the code inside stumbles over in a reply into CallFailed `bad_reply`, which is retryable."""
     try:
         yield
@@ -30,7 +30,7 @@ def reading() -> Iterator[None]:
         raise CallFailed("bad_reply", message, retryable=True) from error
 
 
-def checked(reply: R) -> R:
+def checked_reply(reply: R) -> R:
     """The reply as `writable` returns it, with its types checked: the official clients do not check what they parse."""
     return msgspec.convert(msgspec.to_builtins(writable(reply)), type(reply))
 

@@ -20,14 +20,14 @@ from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.pytest_runs.registered import TestOutcome, said
-from evalwright.pytest_runs.spool import Record
+from evalwright.pytest_runs.spool import SpoolRecord
 from evalwright.run.records import evaluator_failure, result_of
 from evalwright.scoring.verdict import cell_verdict
 from evalwright.targets.failures import target_failure
 
-__all__ = ["CRITERIA", "VARIANT", "begun", "of_notes", "of_outcome", "record_of"]
+__all__ = ["CRITERIA", "TESTS_VARIANT", "begun", "of_notes", "of_outcome", "record_of"]
 
-VARIANT = "pytest"
+TESTS_VARIANT = "pytest"
 CRITERIA = PassCriteria(errored_evaluators="error")
 _DIED = TraceError("interrupted", "the process of the test ended before there was a verdict")
 
@@ -39,13 +39,15 @@ def record_of(
     trace: Trace,
     results: Sequence[EvaluationResult],
     criteria: PassCriteria = CRITERIA,
-) -> Record:
+) -> SpoolRecord:
     """A cell with the verdict that its results make."""
     names = [spec.name for spec in case.evaluators or ()]
-    return Record(test, position, case, trace, list(results), cell_verdict(criteria, names, trace, results), criteria)
+    return SpoolRecord(
+        test, position, case, trace, list(results), cell_verdict(criteria, names, trace, results), criteria
+    )
 
 
-def begun(test: str, position: int, case: Case) -> Record:
+def begun(test: str, position: int, case: Case) -> SpoolRecord:
     """A cell as it stands should its process die now."""
     return record_of(test, position, case, _trace(case, datetime.now(UTC), None, Answer(error=_DIED)), [])
 
@@ -54,7 +56,7 @@ def _trace(case: Case, started: datetime, finished: datetime | None, answer: Ans
     finished = finished or datetime.now(UTC)
     return Trace(
         case.id,
-        VARIANT,
+        TESTS_VARIANT,
         started,
         finished,
         int((finished - started).total_seconds() * 1000),
@@ -69,7 +71,7 @@ def _trace(case: Case, started: datetime, finished: datetime | None, answer: Ans
 
 def of_outcome(
     test: str, position: int, case: Case, started: datetime, status: str, error: BaseException | None
-) -> Record:
+) -> SpoolRecord:
     """A cell that the test itself judged; `status` is passed, failed, error or skipped."""
     reason = "" if error is None else target_failure(error).message
     spec = EvaluatorSpec("test", "test_outcome", {"status": status, "reason": reason})
@@ -82,7 +84,7 @@ def of_outcome(
     return record_of(test, position, case, trace, [_result(trace, spec, said, None)])
 
 
-def of_notes(test: str, position: int, case_id: str, notes: Sequence[Note]) -> Record:
+def of_notes(test: str, position: int, case_id: str, notes: Sequence[Note]) -> SpoolRecord:
     """The cell of one input that `assert_pass` or `evaluate` judged, the latter once or more often."""
     last = notes[-1]
     if len(notes) > 1:
@@ -92,7 +94,7 @@ def of_notes(test: str, position: int, case_id: str, notes: Sequence[Note]) -> R
     return _of_note(test, position, case_id, last)
 
 
-def _of_note(test: str, position: int, case_id: str, note: Note) -> Record:
+def _of_note(test: str, position: int, case_id: str, note: Note) -> SpoolRecord:
     from evalwright.formats.pixie.target import observed_answer
 
     replaced: list[str] = []

@@ -13,8 +13,8 @@ from pathlib import Path
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan, Plugin, Variant
 from evalwright.model.snapshot import Case
-from evalwright.pytest_runs.cells import CRITERIA, VARIANT
-from evalwright.pytest_runs.spool import Place, parts_of, places_in, records_at
+from evalwright.pytest_runs.cells import CRITERIA, TESTS_VARIANT
+from evalwright.pytest_runs.spool import SpoolPlace, parts_of, places_in, records_at
 from evalwright.run.options import Outcome
 from evalwright.scoring.tally import Tally
 from evalwright.stores.local_files import LocalFiles
@@ -32,7 +32,7 @@ def session_plan(root: Path, started: datetime) -> Plan:
         config_path=str(root),
         config_hash=hashlib.sha256(os.fsencode(root)).hexdigest(),
         cases_total=0,
-        variants=[Variant(VARIANT, "in_test")],
+        variants=[Variant(TESTS_VARIANT, "in_test")],
         evaluators=[],
         pass_criteria=CRITERIA,
         evaluators_by_case=True,
@@ -74,6 +74,6 @@ def gathered(folder: Path, runs: Path, root: Path, started: datetime) -> Outcome
     return outcome
 
 
-def _cases(places: Sequence[Place]) -> Iterator[Case]:
+def _cases(places: Sequence[SpoolPlace]) -> Iterator[Case]:
     for record in records_at(places):
         yield record.case

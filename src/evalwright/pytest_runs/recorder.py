@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec
 if TYPE_CHECKING:
     from evalwright.formats.pixie.observer import Note
     from evalwright.model.snapshot import Case
-    from evalwright.pytest_runs.spool import Record, Spool
+    from evalwright.pytest_runs.spool import Spool, SpoolRecord
 
 __all__ = ["Recorder"]
 
@@ -119,7 +119,7 @@ class Recorder:
             self._keep(of_notes(test.name, position, test.id_of(position), done))
 
     @_harmless
-    def keep(self, records: Sequence[Record]) -> None:
+    def keep(self, records: Sequence[SpoolRecord]) -> None:
         """Cells of the test that were judged as the cells of a run are; given their ids here."""
         from msgspec import UNSET
 
@@ -164,13 +164,13 @@ class Recorder:
         unmet = type(error).__name__ == "EvalAssertionError"
         return unmet and "error" in test.statuses.values() and not test.failed
 
-    def _keep(self, record: Record) -> None:
+    def _keep(self, record: SpoolRecord) -> None:
         test = self._test
         test.statuses[record.position] = record.verdict.status
         test.failed |= any(not (row.passed or row.skipped or row.error) for row in record.results)
         self._append(record)
 
-    def _append(self, record: Record) -> None:
+    def _append(self, record: SpoolRecord) -> None:
         self._opened().append(record)
 
     def tell(self, failure: str) -> None:

@@ -12,7 +12,7 @@ from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 
-__all__ = ["Said", "TestOutcome", "said", "target"]
+__all__ = ["StoredResult", "TestOutcome", "said", "target"]
 
 
 def target(variant: Variant) -> NoReturn:
@@ -22,11 +22,13 @@ def target(variant: Variant) -> NoReturn:
 
 def said(result: EvaluationResult) -> dict[str, Any]:
     """The configuration of what says the same again."""
-    found: dict[str, Any] = msgspec.to_builtins({name: getattr(result, name) for name in Said.__struct_fields__})
+    found: dict[str, Any] = msgspec.to_builtins(
+        {name: getattr(result, name) for name in StoredResult.__struct_fields__}
+    )
     return found
 
 
-class Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StoredResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an evaluator said that only its test can make: it stays as it was when others judge again."""
 
     uses_case = False

@@ -22,10 +22,10 @@ from evalwright.model.trace import Trace
 from evalwright.stores.local_files.lines import LineEncoder
 from evalwright.stores.run_ids import safe_id
 
-__all__ = ["Place", "Record", "Spool", "parts_of", "places_in", "records_at"]
+__all__ = ["Spool", "SpoolPlace", "SpoolRecord", "parts_of", "places_in", "records_at"]
 
 
-class Record(msgspec.Struct):
+class SpoolRecord(msgspec.Struct):
     """One cell: its case (whose id names the test), trace, results and verdict."""
 
     test: str
@@ -39,7 +39,7 @@ class Record(msgspec.Struct):
     """By which the verdict was given."""
 
 
-def parts_of(record: Record) -> list[Trace | CaseVerdict | EvaluationResult]:
+def parts_of(record: SpoolRecord) -> list[Trace | CaseVerdict | EvaluationResult]:
     """The records of a run in it."""
     return [record.trace, record.verdict, *record.results]
 
@@ -50,7 +50,7 @@ class Spool:
     def __init__(self, folder: Path, process: str, words: Iterable[str]) -> None:
         """`process` is the name of the file, `words` are left alone by the masking of secrets."""
         self._path = folder / f"{safe_id(process)}-{os.getpid()}.jsonl"
-        self._words = frozenset(words) | set(Record.__struct_fields__)
+        self._words = frozenset(words) | set(SpoolRecord.__struct_fields__)
         self._secrets: dict[str, str] = {}
         self._file: AppendFile | None = None
         self._encoder = self._new_encoder()
@@ -65,7 +65,7 @@ class Spool:
     def _new_encoder(self) -> LineEncoder:
         return LineEncoder(Masker.of(self._secrets, os.environ).keeping(self._words))
 
-    def append(self, record: Record) -> None:
+    def append(self, record: SpoolRecord) -> None:
         """Hand a line to the operating system. Raises StorageError, and ValueError or TypeError for what is no JSON."""
         line = self._encoder.line(record)
         if self._file is None:
@@ -78,7 +78,7 @@ class Spool:
             self._file.close()
 
 
-class Place(NamedTuple):
+class SpoolPlace(NamedTuple):
     """Where a record is."""
 
     test: str
@@ -92,9 +92,9 @@ class _Mark(msgspec.Struct):
     position: int
 
 
-def places_in(folder: Path) -> list[Place]:
+def places_in(folder: Path) -> list[SpoolPlace]:
     """The newest record of each cell, by test and position. A torn last line is left out."""
-    found: dict[tuple[str, int], Place] = {}
+    found: dict[tuple[str, int], SpoolPlace] = {}
     decode = msgspec.json.Decoder(_Mark).decode
     for file in sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime_ns):
         with file.open("rb") as lines:
@@ -102,14 +102,14 @@ def places_in(folder: Path) -> list[Place]:
             for line in lines:
                 if line.endswith(b"\n"):
                     mark = decode(line)
-                    found[mark.test, mark.position] = Place(mark.test, mark.position, file, start)
+                    found[mark.test, mark.position] = SpoolPlace(mark.test, mark.position, file, start)
                 start += len(line)
     return sorted(found.values())
 
 
-def records_at(places: Iterable[Place]) -> Iterator[Record]:
+def records_at(places: Iterable[SpoolPlace]) -> Iterator[SpoolRecord]:
     """The records, one at a time."""
-    decode = msgspec.json.Decoder(Record).decode
+    decode = msgspec.json.Decoder(SpoolRecord).decode
     for place in places:
         with place.file.open("rb") as lines:
             lines.seek(place.start)

@@ -23,9 +23,9 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Answer, Trace
-from evalwright.pytest_runs.cells import VARIANT
+from evalwright.pytest_runs.cells import TESTS_VARIANT
 from evalwright.pytest_runs.recorder import Recorder
-from evalwright.pytest_runs.spool import Record, parts_of
+from evalwright.pytest_runs.spool import SpoolRecord, parts_of
 from evalwright.reports.text import one_line
 from evalwright.run.loop import Job, work
 from evalwright.run.models import models_of
@@ -86,15 +86,15 @@ class LoadedSuite:
     def under_test(self, case: Case, recorder: Recorder | None) -> CaseUnderTest:
         return CaseUnderTest(self, case, recorder)
 
-    def run(self, case: Case) -> list[Record]:
+    def run(self, case: Case) -> list[SpoolRecord]:
         """The cells of a case: every variant and trial, called and judged as in any run."""
         return self._worked(self._plan, case)
 
-    def judge(self, case: Case, trace: Trace) -> list[Record]:
+    def judge(self, case: Case, trace: Trace) -> list[SpoolRecord]:
         """The cell of a case whose answer is known already."""
         recorded = msgspec.structs.replace(case, recorded=msgspec.Raw(msgspec.json.encode(trace)))
         settings = msgspec.structs.replace(self._plan.run, trials=1, baseline_variant=None, pools={})
-        variants = [Variant(VARIANT, "replay")]
+        variants = [Variant(TESTS_VARIANT, "replay")]
         plan = msgspec.structs.replace(self._plan, variants=variants, run=settings, workspace=None)
         records = self._worked(plan, recorded)
         for record in records:
@@ -102,7 +102,7 @@ class LoadedSuite:
             record.trace.extra = {k: v for k, v in record.trace.extra.items() if k not in ("source", "replayed_from")}
         return records
 
-    def _worked(self, plan: Plan, case: Case) -> list[Record]:
+    def _worked(self, plan: Plan, case: Case) -> list[SpoolRecord]:
         plan = msgspec.structs.replace(plan, run_id="case", cases_total=1)
         writer = MemoryStore().create(plan, [case], {})
         models = models_of(plan, None, Masker.of(self.secrets, os.environ))
@@ -118,10 +118,10 @@ class LoadedSuite:
             key = (verdict.variant_name, verdict.trial)
             specs = case.evaluators if plan.evaluators_by_case else plan.evaluators
             own = msgspec.structs.replace(case, evaluators=specs)
-            record = Record("", 0, own, traces[key], results.get(key, []), verdict, plan.pass_criteria)
+            record = SpoolRecord("", 0, own, traces[key], results.get(key, []), verdict, plan.pass_criteria)
             record.trace.extra = {**record.trace.extra, "variant": key[0], "trial": key[1]}
             for one in parts_of(record):
-                one.variant_name, one.trial = VARIANT, 0
+                one.variant_name, one.trial = TESTS_VARIANT, 0
             records.append(record)
         return records
 
@@ -201,12 +201,12 @@ class CaseUnderTest:
         now = datetime.now(UTC)
         answer = _answer(self._case, output)
         milliseconds = int((now - self._started).total_seconds() * 1000)
-        trace = Trace(self.id, VARIANT, self._started, now, milliseconds, self._case.input, answer.output)
+        trace = Trace(self.id, TESTS_VARIANT, self._started, now, milliseconds, self._case.input, answer.output)
         trace.messages, trace.metrics, trace.extra = answer.messages, answer.metrics, answer.extra
         trace.tool_calls, trace.tool_results = answer.tool_calls, answer.tool_results
         return trace
 
-    def _conclude(self, records: Sequence[Record]) -> None:
+    def _conclude(self, records: Sequence[SpoolRecord]) -> None:
         __tracebackhide__ = True
         statuses = {_status(record) for record in records}
         lines = "\n".join(line for record in records for line in _lines(self.id, record))
@@ -233,10 +233,10 @@ def _answer(case: Case, output: Any) -> Answer:
     return observed_answer({"eval_input": shown or []}, [value])
 
 
-def _in_thread(call: Callable[[], list[Record]]) -> list[Record]:
+def _in_thread(call: Callable[[], list[SpoolRecord]]) -> list[SpoolRecord]:
     """A run has an event loop of its own, which a thread may have only one of; Ctrl-C still ends the waiting."""
     __tracebackhide__ = True
-    done: Future[list[Record]] = Future()
+    done: Future[list[SpoolRecord]] = Future()
     context = contextvars.copy_context()
 
     def work() -> None:
@@ -249,7 +249,7 @@ def _in_thread(call: Callable[[], list[Record]]) -> list[Record]:
     return done.result()
 
 
-def _status(record: Record) -> str:
+def _status(record: SpoolRecord) -> str:
     """The verdict; an error where nothing but errors kept the case from passing, whatever its format makes of those."""
     open_rows = [row for row in record.results if not row.passed and not row.skipped]
     if record.verdict.status == "fail" and open_rows and all(row.error is not None for row in open_rows):
@@ -257,7 +257,7 @@ def _status(record: Record) -> str:
     return record.verdict.status
 
 
-def _lines(name: str, record: Record) -> list[str]:
+def _lines(name: str, record: SpoolRecord) -> list[str]:
     """The case, what each check said that did not pass, and the answer."""
     verdict, trace = record.verdict, record.trace
     if verdict.status == "pass":

@@ -12,10 +12,10 @@ from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.options import Outcome
 
-__all__ = ["lines_of"]
+__all__ = ["summary_lines"]
 
 
-def lines_of(outcome: Outcome, colours: bool) -> list[str]:
+def summary_lines(outcome: Outcome, colours: bool) -> list[str]:
     """The numbers of a run and where it is."""
     run = str(seen_from_here(outcome.run_dir))
     mask = Masker.of({}, os.environ).mask_text

@@ -242,7 +242,7 @@ EVALUATOR_COLUMNS: tuple[Column[EvaluatorRow], ...] = (
         lambda e: e.calibration,
         shown="wide",
         style=lambda e: "dim",
-        text=lambda e: numbers.agreement(e.calibration),
+        text=lambda e: numbers.agreement_figures(e.calibration),
     ),
 )
 

@@ -8,10 +8,10 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.reports.failures import newest_verdicts
 
-__all__ = ["Json"]
+__all__ = ["JsonReport"]
 
 
-class Json:
+class JsonReport:
     """One JSON object: `summary` as in summary.yaml, `cells` with the newest verdict of each finished cell."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:

@@ -10,7 +10,7 @@ from evalwright.model.calibration import JudgeCalibration, Share
 from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart
 
 __all__ = [
-    "agreement",
+    "agreement_figures",
     "change",
     "condition",
     "duration",
@@ -48,7 +48,7 @@ def results(rate: EvaluatorRate) -> str:
     return f"{rate.n:,}" if rate.cases in (0, rate.n) else f"{rate.n:,} of {counted(rate.cases, _UNITS[rate.grouped])}"
 
 
-def agreement(found: JudgeCalibration | None) -> str:
+def agreement_figures(found: JudgeCalibration | None) -> str:
     """How often an evaluator agrees with human labels, or `uncalibrated`; empty for one that needs no labels."""
     if found is None:
         return ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalwright.errors import Problem, did_you_mean
-from evalwright.importers.labels import Row
+from evalwright.importers.labels import LabelRow
 from evalwright.model.calibration import Label
 from evalwright.scoring.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers
@@ -25,7 +25,7 @@ class _Where(NamedTuple):
 
 
 def labels_of(
-    rows: Iterable[Row], evaluators: Sequence[str], found: JudgedAnswers, file: str
+    rows: Iterable[LabelRow], evaluators: Sequence[str], found: JudgedAnswers, file: str
 ) -> tuple[list[Label], list[Problem]]:
     """The answer that each row is about, and a problem for each row that is about none, several, or one again."""
     cells: dict[str, list[CellKey]] = {}
@@ -53,11 +53,11 @@ def labels_of(
     return list(labels.values()), problems
 
 
-def _fitting(row: Row, cells: dict[str, list[CellKey]]) -> list[CellKey]:
+def _fitting(row: LabelRow, cells: dict[str, list[CellKey]]) -> list[CellKey]:
     return [key for key in cells.get(row.case_id, []) if row.variant in (None, key[1]) and row.trial in (None, key[2])]
 
 
-def _unknown(row: Row, where: _Where, guess: bool) -> Iterator[tuple[str, str]]:
+def _unknown(row: LabelRow, where: _Where, guess: bool) -> Iterator[tuple[str, str]]:
     """What a row names and the run has not, or has several of."""
     if row.evaluator not in where.evaluators:
         near, known = did_you_mean(row.evaluator, where.evaluators), ", ".join(where.evaluators)
@@ -74,7 +74,7 @@ def _unknown(row: Row, where: _Where, guess: bool) -> Iterator[tuple[str, str]]:
         yield "case_id", f"the case has {len(fitting)} answers: say which {_differing(fitting)}"
 
 
-def _odd_one(row: Row, answers: Sequence[CellKey]) -> tuple[str, str]:
+def _odd_one(row: LabelRow, answers: Sequence[CellKey]) -> tuple[str, str]:
     variants = sorted({key[1] for key in answers})
     if row.variant is not None and row.variant not in variants:
         near = did_you_mean(row.variant, variants)

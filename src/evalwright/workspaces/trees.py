@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from evalwright.model.artifact import FileEntry, FileManifest
 
-__all__ = ["DEEPEST", "MOST_BYTES", "MOST_ENTRIES", "Mask", "Tree", "Twin", "copy_tree"]
+__all__ = ["DEEPEST", "MOST_ENTRIES", "Mask", "Tree", "Twin", "copy_tree"]
 
 DEEPEST = 64
 """Levels of folders that are copied."""

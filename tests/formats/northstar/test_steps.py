@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.steps.steps import spans_of_steps, steps_of
+from evalwright.evaluators.steps.steps import spans_of_steps, steps_of_trace
 from evalwright.formats.northstar.traces import steps_in
 from evalwright.model.conversation import ConversationExpected, TraceExpected
 from evalwright.model.result import Evaluation
@@ -85,7 +85,7 @@ class TestReading:
             error=error,
         )
         steps = steps_in(exported, "r")
-        assert steps_of(traced(steps)) == steps
+        assert steps_of_trace(traced(steps)) == steps
 
     @pytest.mark.parametrize(
         ("wrong", "message"),
@@ -126,7 +126,7 @@ class TestReading:
         steps = None
         with suppress(ValueError):
             steps = steps_in({**payload(span("a"), event("e", 1)), key: value}, "r")
-        assert steps is None or steps_of(traced(steps)) == steps
+        assert steps is None or steps_of_trace(traced(steps)) == steps
 
 
 class TestRecovery:

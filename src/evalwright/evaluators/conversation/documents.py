@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of, latency_of
-from evalwright.evaluators.steps.steps import steps_of
+from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
@@ -47,7 +47,7 @@ def _metrics(trace: Trace) -> dict[str, float | None]:
 
 
 def _steps(trace: Trace) -> dict[str, Any] | None:
-    steps = steps_of(trace)
+    steps = steps_of_trace(trace)
     if steps is None:
         return None
     found: dict[str, Any] = msgspec.to_builtins(steps)

@@ -11,7 +11,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of
 from evalwright.evaluators.judges.scales import Scale, Scoring, scale_problem
-from evalwright.evaluators.steps.steps import steps_of
+from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -161,7 +161,7 @@ class FaithfulnessJudge(ConversationJudge, frozen=True, kw_only=True):
 
 class _StepsJudge(ConversationJudge, frozen=True, kw_only=True):
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
-        steps = steps_of(trace)
+        steps = steps_of_trace(trace)
         if steps is None:
             return "there is no trace of the steps"
         return {

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.evaluators.conversation.messages import expected_of, json_text
-from evalwright.evaluators.steps.steps import steps_of
+from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.evaluators.wording import listed, number
 from evalwright.model.conversation import TraceExpected
 from evalwright.model.result import Evaluation
@@ -75,7 +75,7 @@ class BadToolFailureRecovery(msgspec.Struct, frozen=True):
     """After each failed call of a tool the system says or reasons something; calling again alone is no recovery."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        steps = steps_of(trace)
+        steps = steps_of_trace(trace)
         if steps is None:
             return _NO_STEPS
         failed = [span for span in steps.spans if span.kind == "tool" and span.failed]
@@ -108,7 +108,7 @@ class UnnecessaryToolLoop(_Lenient, frozen=True):
     """
 
     def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
-        steps = steps_of(trace)
+        steps = steps_of_trace(trace)
         if steps is None:
             return _NO_STEPS
         calls = [event for event in steps.events if event.type == "tool_arguments" and event.span_id is not None]
@@ -153,7 +153,7 @@ class InvalidStateTransition(msgspec.Struct, frozen=True):
     """Each change from one observed state to the next is allowed, staying in a state included."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        steps, allowed = steps_of(trace), _asked(case).allowed_state_transitions
+        steps, allowed = steps_of_trace(trace), _asked(case).allowed_state_transitions
         if steps is None:
             return _NO_STEPS
         if allowed is None:
@@ -182,7 +182,7 @@ class RetrievalPrecisionRecall(_Lenient, frozen=True):
     """
 
     def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
-        steps, asked = steps_of(trace), _asked(case)
+        steps, asked = steps_of_trace(trace), _asked(case)
         limits = [limit for limit in (asked.min_retrieval_precision, asked.min_retrieval_recall) if limit is not None]
         if steps is None:
             return _NO_STEPS
@@ -231,7 +231,7 @@ class StepCostAttribution(msgspec.Struct, frozen=True):
     """No step costs more than it may, US dollars."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        steps, limit = steps_of(trace), _asked(case).max_step_cost_usd
+        steps, limit = steps_of_trace(trace), _asked(case).max_step_cost_usd
         if steps is None:
             return _NO_STEPS
         costs = [(span, cost) for span in steps.spans if (cost := _cost(span)) is not None]
@@ -260,7 +260,7 @@ class StaleContextUsage(msgspec.Struct, frozen=True):
     """No event is marked as using a stale context."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        steps = steps_of(trace)
+        steps = steps_of_trace(trace)
         if steps is None:
             return _NO_STEPS
         stale = [event.id for event in steps.events if any(_marked(event, key) for key in _STALE)]
@@ -284,7 +284,7 @@ class FailureOrigin(_Lenient, frozen=True):
     """
 
     def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
-        steps = steps_of(trace)
+        steps = steps_of_trace(trace)
         if steps is None:
             return _NO_STEPS
         spans = [span for span in steps.spans if span.failed]

@@ -17,7 +17,7 @@ from evalwright.evaluators.conversation.messages import RECORDING
 from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
 from evalwright.model.trace import Span, SpanEvent, ToolCall, Trace
 
-__all__ = ["in_order", "spans_of_steps", "steps_of"]
+__all__ = ["in_order", "spans_of_steps", "steps_of_trace"]
 
 _MARK = "step."
 _KINDS = {"llm": "model", "chain": "workflow", "span": "custom"}
@@ -26,7 +26,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 _last: tuple[Trace | None, Steps | None] = (None, None)
 
 
-def steps_of(trace: Trace) -> Steps | None:
+def steps_of_trace(trace: Trace) -> Steps | None:
     """The steps of a trace; None when it has none. Evaluators of one trace share them."""
     global _last
     known, steps = _last

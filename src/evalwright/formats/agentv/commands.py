@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.errors import TargetError
 from evalwright.formats.agentv.exchange import Asked, Said, read_said, said_of
-from evalwright.formats.agentv.health import Health, refused
+from evalwright.formats.agentv.health import HealthCheck, refused
 from evalwright.processes import Finished, run_command
 from evalwright.session import environment
 
@@ -42,7 +42,7 @@ class Command:
             raise refused("command_template", f"target {name!r}: unknown placeholder {{{unknown[0]}}} (known: {known})")
         self._template, self._listed = template, listed
         self._files_format = str(target.get("files_format") or "{path}")
-        self._health = Health.of(target, folder)
+        self._health = HealthCheck.of(target, folder)
         cwd = target.get("cwd")
         self._cwd = str(Path(folder) / cwd) if cwd else folder
         self._timeout = target.get("timeout_seconds")

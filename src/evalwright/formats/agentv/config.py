@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 
-__all__ = ["Config", "config_file", "read_config"]
+__all__ = ["Config", "config_file", "read_project_config"]
 
 _KEYS = ("$schema", "guideline_patterns", "eval_patterns", "defaults")
 _DEFAULTS = ("timeout_seconds", "target")
@@ -35,7 +35,7 @@ def config_file(roots: Iterable[Path]) -> Path | None:
     return next((path for root in roots if (path := root / ".agentv" / "config.yaml").is_file()), None)
 
 
-def read_config(path: Path) -> Config:
+def read_project_config(path: Path) -> Config:
     """Raises InputError with every mistake of the file."""
     document = yaml.load(path, "yaml12")
     problems: list[Problem] = []

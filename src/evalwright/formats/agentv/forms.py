@@ -12,7 +12,7 @@ from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
 from evalwright.formats.agentv.detection import first_line, is_case
 from evalwright.formats.agentv.file import read_file
-from evalwright.formats.shared.output import Output
+from evalwright.formats.shared.output import OutputFolder
 
 __all__ = ["other_form"]
 
@@ -22,7 +22,7 @@ Tell = Callable[[Problem], None]
 _MOST_PROBLEMS = 100
 
 
-def other_form(source: Path, target: Path | None, output: Output, tell: Tell) -> Path | None:
+def other_form(source: Path, target: Path | None, output: OutputFolder, tell: Tell) -> Path | None:
     """Write cases in JSON Lines as YAML and the other way round, and results in JSON Lines as YAML.
 
     Gives the new file; None for JSON Lines of something else. Raises InputError for a target of the wrong suffix.
@@ -56,7 +56,7 @@ def _other_place(path: Path) -> Path:
     return path.with_suffix(".eval.yaml") if plain.exists() else plain
 
 
-def _to_yaml(source: Path, target: Path, output: Output, tell: Tell) -> None:
+def _to_yaml(source: Path, target: Path, output: OutputFolder, tell: Tell) -> None:
     """One YAML file with the cases of `source` and what its sidecar says; results become one document each."""
     file = output.text(target)
     if not _holds_cases(source):
@@ -78,7 +78,7 @@ def _to_yaml(source: Path, target: Path, output: Output, tell: Tell) -> None:
         file.write("[]\n")
 
 
-def _to_lines(source: Path, target: Path, output: Output, tell: Tell) -> None:
+def _to_lines(source: Path, target: Path, output: OutputFolder, tell: Tell) -> None:
     """JSON Lines with the cases of `source`, and a sidecar with all else that it says."""
     read = read_file(source)
     if strange := [i for i, case in enumerate(read.cases) if not isinstance(case, dict)]:

@@ -12,7 +12,7 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.processes import run_command
 from evalwright.session import environment
 
-__all__ = ["Health", "refused"]
+__all__ = ["HealthCheck", "refused"]
 
 _PATIENCE = 30.0
 """Seconds that a healthcheck may take."""
@@ -25,7 +25,7 @@ def refused(key: str, message: str) -> InputError:
     return InputError(Problem("", message, key=key))
 
 
-class Health:
+class HealthCheck:
     """`{type: http, url}` or `{type: command, command_template, cwd}`, with `timeout_seconds`."""
 
     def __init__(self, kind: str, what: str, limit: float, cwd: str) -> None:
@@ -33,7 +33,7 @@ class Health:
         self._looking: asyncio.Task[None] | None = None
 
     @classmethod
-    def of(cls, target: Mapping[str, Any], folder: str) -> Health | None:
+    def of(cls, target: Mapping[str, Any], folder: str) -> HealthCheck | None:
         """The healthcheck of a target, None where there is none; its `cwd` is seen from `folder`. Raises InputError."""
         raw = target.get("healthcheck")
         if raw is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.files.images import check_image, inline_image, is_image
-from evalwright.formats.agentv.config import Config, config_file, read_config
+from evalwright.formats.agentv.config import Config, config_file, read_project_config
 from evalwright.formats.agentv.notes import Notes
 
 __all__ = [
@@ -40,7 +40,7 @@ class Files:
         root = next((parent for parent in parents if (parent / ".git").exists()), outermost)
         self.roots = list(dict.fromkeys([*parents[: parents.index(root) + 1], here]))
         path = config_file(self.roots)
-        self.config = Config() if path is None else read_config(path)
+        self.config = Config() if path is None else read_project_config(path)
         self.root = root
         """The repository's."""
 

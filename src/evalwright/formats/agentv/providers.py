@@ -17,7 +17,7 @@ from evalwright.formats.agentv.health import refused
 from evalwright.model.chat import ChatRequest, Waits
 from evalwright.sandbox.patterns import search
 
-__all__ = ["KINDS", "MODELS", "Model", "Provider", "model_of", "provider_of"]
+__all__ = ["MODELS", "Model", "Provider", "model_of", "provider_of"]
 
 MODELS = {"openai": "openai", "anthropic": "anthropic", "azure": "azure", "gemini": "google"}
 KINDS = ("cli", "mock", "python", *MODELS)

@@ -14,7 +14,7 @@ from evalwright.files.masker import secrets_in
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
-from evalwright.formats.agentv.config import read_config
+from evalwright.formats.agentv.config import read_project_config
 from evalwright.formats.agentv.file import read_file
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.targets_file import Targets, targets_file
@@ -129,7 +129,7 @@ def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
         found = Targets(path, environment)
         warnings = [*found.warnings, *(problem for unset in found.unset.values() for problem in unset)]
     else:
-        warnings = list(read_config(path).warnings)
+        warnings = list(read_project_config(path).warnings)
     nothing: dict[str, Any] = {"cases": (), "variants": [], "evaluators": []}
     return Suite(name=kind, dialect=FORMAT.name, source=path, warnings=warnings, **nothing)
 

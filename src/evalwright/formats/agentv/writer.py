@@ -11,7 +11,7 @@ import msgspec
 from evalwright.errors import Problem
 from evalwright.files import yaml
 from evalwright.formats.agentv.suite import TIMEOUT
-from evalwright.formats.shared.output import Output, Written
+from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.formats.shared.references import NAMED
 from evalwright.model.plan import EvaluatorSpec
@@ -26,7 +26,7 @@ _SAME = ("tool_trajectory", "field_accuracy", "execution_metrics", "latency", "c
 _OF_JUDGE = ("temperature", "max_tokens")
 
 
-def write_agentv(suite: Suite, folder: Path, output: Output) -> Written:
+def write_agentv(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     writing = _Writing(suite, folder)
     file = output.text(folder / SUITE)
     file.write(yaml.dump(writing.head()))

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from evalwright.files.durable import storage_error
-from evalwright.formats.letta.rows import Row, masked, row_of, sample_fields
+from evalwright.formats.letta.rows import SampleRow, masked, row_of, sample_fields
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter
 from evalwright.model.summary import RunSummary
@@ -85,7 +85,7 @@ class _Writing:
                 _lines(self._folder / file, (row.newer() for row in self._rows(cells, variant, trial)))
         _json(self._folder / _SUMMARY, self._native)
 
-    def _rows(self, cells: OrderedCells, variant: Variant, trial: int) -> Iterator[Row]:
+    def _rows(self, cells: OrderedCells, variant: Variant, trial: int) -> Iterator[SampleRow]:
         for trace, results in cells.of(variant.name, trial):
             yield row_of(self._plan, variant, self._run.case(trace.case_index or 0), trace, results)
 

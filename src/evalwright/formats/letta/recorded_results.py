@@ -11,7 +11,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import decoded, lines_of
 from evalwright.files.paths import seen_from_here
 
-__all__ = ["Cache", "Recording", "read_cache"]
+__all__ = ["Cache", "read_cache"]
 
 Recording = dict[str, Any]
 """`sample_id`, `input` (None where unknown), `model`, `trajectory`, `agent_id`, `usage`, `blocks`, and `error`: why

@@ -13,7 +13,7 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 
-__all__ = ["Row", "masked", "row_of", "sample_fields"]
+__all__ = ["SampleRow", "masked", "row_of", "sample_fields"]
 
 _APART = ("submission", "per_turn", "metadata")
 """Of a result's detail, what has a place of its own in a grade."""
@@ -21,7 +21,7 @@ _CATEGORIES = {"extraction_error": "extraction", "grader_error": "grading"}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SampleRow:
     """A sample with a model, and what the graders said."""
 
     model: str | None
@@ -79,13 +79,13 @@ class Row:
         return said if self.error is None else {**said, "error": self.error}
 
 
-def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> Row:
+def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> SampleRow:
     """The row of one cell."""
     said = {row.evaluator: row for row in results}
     order = [spec.name for spec in plan.evaluators if spec.name in said and spec.name != REWARD]
     counted = None if trace.error is not None else grades_of(results, judges_of(plan))
     metric = (plan.gate or {}).get("metric_key", "")
-    return Row(
+    return SampleRow(
         model=variant.config.get("model"),
         case=case,
         trace=trace,

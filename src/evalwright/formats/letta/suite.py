@@ -15,7 +15,7 @@ from evalwright.files.key_paths import Place
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.graders import NEED_TRUTH, Graders
 from evalwright.formats.letta.samples import RESERVED, Samples, Selection
-from evalwright.formats.letta.target_section import Target
+from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gate_reader import checked_gate
@@ -76,7 +76,7 @@ class _Reading:
             gate = {key: value for key, value in gate.items() if key != "function"}
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
         runs = self._options.get("trials") or runs
-        target = Target(self._folder, raw, self._options, self._environment, self.tell)
+        target = TargetSection(self._folder, raw, self._options, self._environment, self.tell)
         variants = target.variants(to_run, self.take)
         if target.cached and runs > 1:
             self.tell(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
@@ -185,7 +185,7 @@ class _Reading:
         self.tell(("reward",), "reward: expected {kind: metric, metric_key} or {kind: custom, function: file.py:name}")
         return None
 
-    def _cases(self, evaluators: list[EvaluatorSpec], limit: int, target: Target) -> Iterable[EvalCase]:
+    def _cases(self, evaluators: list[EvaluatorSpec], limit: int, target: TargetSection) -> Iterable[EvalCase]:
         named = self._text("dataset")
         tags = self._raw.get("sample_tags") or []
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
@@ -240,7 +240,7 @@ class _Reading:
         shown = {key: document[key] for key in ("target", "gate", "reward", "graders") if key in document}
         return [Plugin("letta_results", {"path": str(folder), "config": shown})]
 
-    def _settings(self, runs: int, target: Target) -> RunSettings:
+    def _settings(self, runs: int, target: TargetSection) -> RunSettings:
         return RunSettings(
             max_concurrency=self._count("max_concurrent", _CONCURRENT, 1),
             trials=runs,

@@ -16,7 +16,7 @@ from evalwright.model.plan import Variant
 if TYPE_CHECKING:
     from evalwright.formats.letta.recorded_results import Cache
 
-__all__ = ["Target"]
+__all__ = ["TargetSection"]
 
 _KINDS = {
     "letta_agent": "agent", "agent": "agent", "letta_code": "code", "python": "backend", "http": "backend",
@@ -29,7 +29,7 @@ _TIMEOUT = 300.0
 _SECRET = "api_key"
 
 
-class Target:
+class TargetSection:
     """Reads `target`, and what the command line and the environment say of it."""
 
     def __init__(

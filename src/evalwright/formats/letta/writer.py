@@ -12,7 +12,7 @@ from evalwright.files import yaml
 from evalwright.formats.letta.graders import TOOL_GRADERS
 from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.gate_writer import written_gate
-from evalwright.formats.shared.output import Output, Written
+from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.model.snapshot import Case, snapshot
@@ -27,7 +27,7 @@ _OF_TARGET = ("agent_id", "agent_script")
 _OF_SUITE = ("setup_script", "cleanup")
 
 
-def write_letta(suite: Suite, folder: Path, output: Output) -> Written:
+def write_letta(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     places, losses = Places(suite.source, folder), list[Problem]()
     file = output.binary(folder / DATA)
     for case in suite.cases:

@@ -17,7 +17,7 @@ from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["FileCase", "Tell", "checked", "fits", "make_plain", "take_recording", "unknown_keys"]
+__all__ = ["FileCase", "Tell", "checked", "fits", "make_plain", "take_recording", "unknown_case_keys"]
 
 Tell = Callable[[Place, str], Problem]
 """Makes a problem of a place inside the case and a message."""
@@ -113,7 +113,7 @@ def _fits(value: Any, steps: list[str], wanted: Any) -> bool:
     return value in wanted if isinstance(wanted, list) else bool(value == wanted)
 
 
-def unknown_keys(raw: Any, tell: Tell) -> Iterator[Problem]:
+def unknown_case_keys(raw: Any, tell: Tell) -> Iterator[Problem]:
     """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked."""
     if isinstance(raw, dict):
         yield from _strangers(raw, FileCase, (), tell)

@@ -13,7 +13,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.formats.native.cases import Tell
-from evalwright.formats.native.datasets import Dataset, Found
+from evalwright.formats.native.datasets import Dataset, ReadCase
 from evalwright.formats.shared.environment import at_home
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
@@ -54,7 +54,7 @@ class WholeCases(Dataset):
         """None: they are refused."""
         return iter(())
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReadCase]:
         for number, line in lines_of(self._path):
             tell = partial(self._problem, number)
             try:

@@ -20,15 +20,15 @@ from evalwright.files import yaml as yaml_files
 from evalwright.files.jsonl import lines_of, repeated_keys
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.repeats import Repeats
-from evalwright.formats.native.cases import FileCase, Tell, checked, fits, make_plain, take_recording, unknown_keys
+from evalwright.formats.native.cases import FileCase, Tell, checked, fits, make_plain, take_recording, unknown_case_keys
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 
-__all__ = ["Dataset", "Found", "fixture", "jsonl", "yaml"]
+__all__ = ["Dataset", "ReadCase", "fixture", "jsonl", "yaml"]
 
 _MOST_PROBLEMS = 100
 
-Found = tuple[FileCase | Case | None, list[Problem], Tell]
+ReadCase = tuple[FileCase | Case | None, list[Problem], Tell]
 """A case or its problems, and how to tell another problem of it."""
 
 
@@ -47,7 +47,7 @@ class Dataset:
         """Each case as plain data, and how to tell a problem of it."""
         raise NotImplementedError
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReadCase]:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[EvalCase | Case]:
@@ -65,7 +65,7 @@ class Dataset:
     def unknown_keys(self) -> Iterator[Problem]:
         """Keys of the cases that nothing reads."""
         for raw, tell in self.records():
-            yield from unknown_keys(raw, tell)
+            yield from unknown_case_keys(raw, tell)
 
     def _fitting(self) -> Iterator[EvalCase | Case]:
         problems: list[Problem] = []
@@ -118,7 +118,7 @@ class Yaml(Dataset):
         place = ("cases", index, *steps)
         return Problem(str(self._path), message, document.line(place), bracketed(place))
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReadCase]:
         for raw, tell in self.records():
             case, problems = checked(raw, tell)
             if case is not None:
@@ -176,7 +176,7 @@ class Jsonl(Dataset):
     def _problem(self, number: int, steps: Place, message: str) -> Problem:
         return Problem(str(self._path), message, number, bracketed(steps))
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ReadCase]:
         for number, line in lines_of(self._path):
             tell = partial(self._problem, number)
             problems: list[Problem] = []

@@ -11,7 +11,7 @@ import msgspec
 from evalwright.files import yaml
 from evalwright.formats.shared.environment import SUITE_FOLDER
 from evalwright.formats.shared.gate_writer import written_gate
-from evalwright.formats.shared.output import Output, Written
+from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.formats.shared.references import written
 from evalwright.formats.shared.without_defaults import brief
@@ -20,13 +20,13 @@ from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
 
-__all__ = ["CASES", "SUITE", "write_native"]
+__all__ = ["SUITE", "write_native"]
 
 SUITE, CASES = "eval.yaml", "cases.jsonl"
 _NOTHING = Case("", None).recorded
 
 
-def write_native(suite: Suite, folder: Path, output: Output) -> Written:
+def write_native(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     """Write a suite that was read without running it, its references as `references` marks them."""
     places = Places(suite.source, folder)
     by_case = suite.evaluators_by_case

@@ -11,7 +11,15 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.registry import PREMADE
 
-__all__ = ["DEFAULT_JUDGE_MODEL", "DETERMINISTIC", "PLANS", "TRACE", "configured", "plan_of", "read_configuration"]
+__all__ = [
+    "DEFAULT_JUDGE_MODEL",
+    "DETERMINISTIC",
+    "PLANS",
+    "TRACE",
+    "configured",
+    "grader_plan_of",
+    "read_configuration",
+]
 
 DEFAULT_JUDGE_MODEL = "openai/gpt-4o-mini"
 
@@ -46,7 +54,7 @@ _KEYS = ("graders", "judges", "judge")
 PLANS = ("deterministic", "quality", "agentic", "trace")
 
 
-def plan_of(name: str, judge_model: str | None = None) -> list[EvaluatorSpec]:
+def grader_plan_of(name: str, judge_model: str | None = None) -> list[EvaluatorSpec]:
     """The graders of a named plan. Raises ValueError that lists the names."""
     if name not in PLANS:
         raise ValueError(f"unknown plan {name!r}{did_you_mean(str(name), PLANS)}: expected one of {', '.join(PLANS)}")
@@ -74,7 +82,7 @@ def read_configuration(path: Path) -> Any:
 def configured(configuration: Any, file: str, judge_model: str | None = None) -> list[EvaluatorSpec]:
     """The deterministic plan and the graders of a run configuration. Raises InputError with every problem."""
     problems: list[Problem] = []
-    specs = plan_of("deterministic")
+    specs = grader_plan_of("deterministic")
     names = {spec.name for spec in specs}
     for key, raw in _listed(configuration, file):
         try:

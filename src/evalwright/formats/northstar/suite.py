@@ -8,7 +8,7 @@ from pathlib import Path
 from evalwright.errors import InputError, did_you_mean
 from evalwright.formats.northstar import FORMAT
 from evalwright.formats.northstar.cases import VARIANT, Cases
-from evalwright.formats.northstar.plans import PLANS, configured, plan_of, read_configuration
+from evalwright.formats.northstar.plans import PLANS, configured, grader_plan_of, read_configuration
 from evalwright.formats.northstar.records import is_lines
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.suite import Suite
@@ -52,8 +52,8 @@ def _graders(plan: str | None, graders: Path | None, judge_model: str | None) ->
         raise InputError("--plan and --graders: expected one of them, found both")
     if graders is not None:
         specs = configured(read_configuration(graders), str(graders), judge_model)
-        return ("quality" if len(specs) > len(plan_of("deterministic")) else "deterministic"), specs
+        return ("quality" if len(specs) > len(grader_plan_of("deterministic")) else "deterministic"), specs
     label = plan or "deterministic"
     if label not in PLANS:
         raise InputError(f"--plan: unknown plan {label!r}{did_you_mean(label, PLANS)}, expected {', '.join(PLANS)}")
-    return label, plan_of(label, judge_model)
+    return label, grader_plan_of(label, judge_model)

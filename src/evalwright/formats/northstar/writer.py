@@ -10,9 +10,9 @@ import msgspec
 
 from evalwright.errors import Problem
 from evalwright.evaluators.conversation.messages import RECORDING
-from evalwright.evaluators.steps.steps import steps_of
-from evalwright.formats.northstar.plans import PLANS, TRACE, plan_of
-from evalwright.formats.shared.output import Output, Written
+from evalwright.evaluators.steps.steps import steps_of_trace
+from evalwright.formats.northstar.plans import PLANS, TRACE, grader_plan_of
+from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.steps import Steps
@@ -26,7 +26,7 @@ GRADERS = "graders.json"
 _TYPES = {"rubric_judge": "rubric", "regex": "regex", "python_code": "python", "typescript_code": "typescript"}
 
 
-def write_northstar(suite: Suite, folder: Path, output: Output) -> Written:
+def write_northstar(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     losses: list[Problem] = []
     place = folder / (suite.name.replace("/", "_") + ".jsonl")
     file = output.binary(place)
@@ -55,7 +55,7 @@ def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
     if case.metadata:
         found["metadata"] = case.metadata
     inside = isinstance(case.input, dict) and isinstance(case.input.get("trace"), dict)
-    if recorded.spans and not inside and (steps := steps_of(recorded)) is not None and steps.run is not None:
+    if recorded.spans and not inside and (steps := steps_of_trace(recorded)) is not None and steps.run is not None:
         found["trace"] = _payload(steps)
     return found
 
@@ -86,15 +86,15 @@ def _event(run_id: str, event: dict[str, Any]) -> dict[str, Any]:
     return {"run_id": run_id, **_given(event)}
 
 
-def _plan(suite: Suite, folder: Path, output: Output, losses: list[Problem]) -> tuple[dict[str, Any], str]:
+def _plan(suite: Suite, folder: Path, output: OutputFolder, losses: list[Problem]) -> tuple[dict[str, Any], str]:
     """The options under which the dataset has these graders, and how to say them."""
     models = [None, *(spec.config.get("model") for spec in suite.evaluators if "model" in spec.config)]
     for plan in PLANS:
         for model in dict.fromkeys(models):
-            if plan_of(plan, model) == suite.evaluators:
+            if grader_plan_of(plan, model) == suite.evaluators:
                 said = " ".join(["--plan", plan, *(["--judge-model", model] if model else [])])
                 return {"plan": plan, "judge_model": model}, "" if plan == "deterministic" else f"run it with {said}"
-    usual = plan_of("deterministic")
+    usual = grader_plan_of("deterministic")
     graders = [_grader(spec, losses) for spec in suite.evaluators if spec not in usual]
     text = json.dumps({"graders": [grader for grader in graders if grader]}, ensure_ascii=False, indent=2)
     output.text(folder / GRADERS).write(text + "\n")

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.errors import Problem
 from evalwright.formats.pixie.evaluator import TYPE
-from evalwright.formats.shared.output import Output, Written
+from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case, snapshot
@@ -21,7 +21,7 @@ __all__ = ["write_pixie"]
 _RESERVED = "input_data"
 
 
-def write_pixie(suite: Suite, folder: Path, output: Output) -> Written:
+def write_pixie(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     """One file, or a folder with one for each dataset; they are held, as reading them holds them."""
     losses: list[Problem] = []
     config: Mapping[str, Any] = suite.variants[0].config if suite.variants else {}

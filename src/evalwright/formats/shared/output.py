@@ -11,7 +11,7 @@ from typing import IO, Any, TypeVar
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import storage_error
 
-__all__ = ["Output", "Written"]
+__all__ = ["OutputFolder", "Written"]
 
 F = TypeVar("F", bound=IO[Any])
 
@@ -27,7 +27,7 @@ class Written:
     """What the format has no words for."""
 
 
-class Output(AbstractContextManager["Output"]):
+class OutputFolder(AbstractContextManager["OutputFolder"]):
     """Files that are written now; all of them go away when the block ends with an exception."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.formats.shared.environment import SUITE_FOLDER
 
-__all__ = ["NAMED", "OWN_NAMES", "marked", "references_in", "shown", "written"]
+__all__ = ["NAMED", "OWN_NAMES", "marked_names", "references_in", "shown", "written"]
 
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
 NAMED = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
@@ -32,7 +32,7 @@ def references_in(paths: Iterable[Path], *, defaults: bool = False) -> list[str]
     return [found for text in texts for pattern in patterns for found in pattern.findall(text)]
 
 
-def marked(names: Iterable[str]) -> dict[str, str]:
+def marked_names(names: Iterable[str]) -> dict[str, str]:
     """Values for variables that stand for references to them."""
     return {name: f"{_OPEN}{name}{_CLOSE}" for name in names}
 

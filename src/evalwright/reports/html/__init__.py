@@ -21,7 +21,7 @@ from evalwright.reports.columns import (
     used,
 )
 from evalwright.reports.html.cells import cells_shown
-from evalwright.reports.html.elements import Child, Html, element, joined
+from evalwright.reports.html.elements import Child, Html, element, side_by_side
 
 __all__ = ["HtmlPage"]
 
@@ -99,7 +99,9 @@ def _table_of(title: Child, columns: Sequence[Column[Row]], rows: Sequence[Row])
 
 
 def _comparison(comparison: ComparisonReport) -> Html | str:
-    return _table_of(joined("Against ", element("code", comparison.baseline)), COMPARISON_COLUMNS, comparison.deltas)
+    return _table_of(
+        side_by_side("Against ", element("code", comparison.baseline)), COMPARISON_COLUMNS, comparison.deltas
+    )
 
 
 def _table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> Html:
@@ -121,7 +123,7 @@ def _cell(column: Column[Row], row: Row) -> Html | str:
     if column.unit is Unit.CASES:
         return _ids(text, column.value(row), style)
     if column.unit is Unit.RATE and column.interval is not None:
-        return joined(text, " ", _bar(column.value(row), column.interval(row)))
+        return side_by_side(text, " ", _bar(column.value(row), column.interval(row)))
     return element("span", text, class_=style) if style else text
 
 
@@ -140,8 +142,8 @@ def _bar(rate: float | None, ends: tuple[float, float] | None) -> Html:
 
 def _ids(number: str, ids: Sequence[str], style: str) -> Html:
     more = [f" and {len(ids) - _MOST_IDS:,} more"] if len(ids) > _MOST_IDS else []
-    named = [joined(" ", element("code", name)) for name in ids[:_MOST_IDS]]
-    return joined(element("span", number, class_=style), named, more)
+    named = [side_by_side(" ", element("code", name)) for name in ids[:_MOST_IDS]]
+    return side_by_side(element("span", number, class_=style), named, more)
 
 
 def _gate(gate: GateOutcome) -> Html:
@@ -152,7 +154,9 @@ def _gate(gate: GateOutcome) -> Html:
     ]
     spreads = [element("li", line) for line in numbers.over_runs(gate.runs)]
     reason = element("p", gate.reason) if gate.reason else ""
-    return _section(joined("Gate: ", outcome), reason, _conditions(gate), element("ul", runs, spreads) if runs else "")
+    return _section(
+        side_by_side("Gate: ", outcome), reason, _conditions(gate), element("ul", runs, spreads) if runs else ""
+    )
 
 
 def _conditions(gate: GateOutcome) -> Html | str:

@@ -14,7 +14,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace
 from evalwright.reports.failures import error_text, newest_verdicts
-from evalwright.reports.html.elements import Child, Html, element, joined
+from evalwright.reports.html.elements import Child, Html, element, side_by_side
 from evalwright.reports.inspection import MARKS, calls_with_results, facts
 from evalwright.reports.steps import about, outlined
 from evalwright.reports.terminal import cell_name
@@ -43,7 +43,7 @@ def cells_shown(reader: RunReader, summary: RunSummary) -> Html:
             totals[_GROUPS.get(status, _REST)] += count
     chosen = _chosen(reader)
     shown = _rendered(reader, {_key(verdict): verdict for verdicts in chosen.values() for verdict in verdicts})
-    return joined(_group(title, chosen[title], totals[title], shown) for title in _MOST if totals[title])
+    return side_by_side(_group(title, chosen[title], totals[title], shown) for title in _MOST if totals[title])
 
 
 def _group(title: str, verdicts: Sequence[CaseVerdict], total: int, shown: dict[_Key, Html]) -> Html:
@@ -122,9 +122,9 @@ def _step(depth: int, span: Span) -> Html:
 
 
 def _field(label: str, *content: Child) -> Iterator[Html]:
-    found = joined(*content)
+    found = side_by_side(*content)
     if found:
-        yield joined(element("dt", label), element("dd", found))
+        yield side_by_side(element("dt", label), element("dd", found))
 
 
 def _block(value: Any) -> Html:
@@ -135,20 +135,20 @@ def _block(value: Any) -> Html:
 
 
 def _message(role: str, content: Any) -> Html:
-    return joined(element("span", role, class_="note"), _block(content))
+    return side_by_side(element("span", role, class_="note"), _block(content))
 
 
 def _call(call: ToolCall | None, result: ToolResult | None) -> Html:
     name = call.name if call else result.name if result else ""
     arguments = _block(call.arguments) if call else ""
-    answer = joined(element("span", "returned", class_="note"), _block(result.content)) if result else ""
-    return joined(element("code", name), arguments, answer)
+    answer = side_by_side(element("span", "returned", class_="note"), _block(result.content)) if result else ""
+    return side_by_side(element("code", name), arguments, answer)
 
 
 def _result(row: EvaluationResult) -> Html:
     status = row.status
     score = "" if row.score is None else f" {row.score:.3g}"
-    head = joined(
+    head = side_by_side(
         element("span", MARKS[status], class_=status),
         " ",
         element("strong", row.evaluator),
@@ -157,6 +157,6 @@ def _result(row: EvaluationResult) -> Html:
     )
     reason = _block(error_text(row.error) if row.error else row.reason)
     if not row.detail:
-        return joined(element("div", head), reason)
+        return side_by_side(element("div", head), reason)
     detail = element("details", element("summary", "detail", class_="note"), _block(row.detail))
-    return joined(element("div", head), reason, detail)
+    return side_by_side(element("div", head), reason, detail)

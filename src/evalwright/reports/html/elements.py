@@ -7,7 +7,7 @@ from html import escape
 
 from evalwright.reports.text import harmless
 
-__all__ = ["Child", "Html", "element", "joined"]
+__all__ = ["Child", "Html", "element", "side_by_side"]
 
 _EMPTY = frozenset({"meta"})
 
@@ -27,10 +27,10 @@ def element(tag: str, /, *children: Child, **attributes: str) -> Html:
     words = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(harmless(value))}"' for key, value in attributes.items()
     )
-    return Html(f"<{tag}{words}>") if tag in _EMPTY else Html(f"<{tag}{words}>{joined(*children)}</{tag}>")
+    return Html(f"<{tag}{words}>") if tag in _EMPTY else Html(f"<{tag}{words}>{side_by_side(*children)}</{tag}>")
 
 
-def joined(*children: Child) -> Html:
+def side_by_side(*children: Child) -> Html:
     """The children one after another."""
     return Html("".join(map(_html, children)))
 
@@ -38,4 +38,4 @@ def joined(*children: Child) -> Html:
 def _html(child: Child) -> str:
     if isinstance(child, Html):
         return child
-    return escape(harmless(child)) if isinstance(child, str) else joined(*child)
+    return escape(harmless(child)) if isinstance(child, str) else side_by_side(*child)

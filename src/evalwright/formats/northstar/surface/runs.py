@@ -9,7 +9,7 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from evalwright.evaluators.conversation.messages import conversation_of, normalized
-from evalwright.evaluators.steps.steps import steps_of
+from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.formats.northstar.cases import case_of, trace_of_case
 from evalwright.formats.northstar.records import EvalCase, EvalMetrics
 from evalwright.formats.northstar.surface.traces import EvalTraceDag, dag_of
@@ -120,5 +120,5 @@ def canonical(case: EvalCase, run: EvalRun) -> tuple[Case, Trace]:
 
 
 def _dag(trace: Trace) -> EvalTraceDag | None:
-    steps = steps_of(trace)
+    steps = steps_of_trace(trace)
     return None if steps is None else dag_of(steps)
