@@ -18,7 +18,7 @@ from evalwright.decisions.comparison import EvaluatorComparison, RunComparison, 
 from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CalibrationReport, CorrectedRate, JudgeCalibration, Share
 from evalwright.model.summary import ComparisonReport, EvaluatorRate, EvaluatorRollup, TrialStatistics, VariantDelta
-from evalwright.reports import columns
+from evalwright.reports import columns, decision_columns
 from evalwright.reports.calibration import calibration_lines
 from evalwright.reports.columns import Column, Unit
 from evalwright.reports.comparison import comparison_of_runs
@@ -30,7 +30,12 @@ from evalwright.reports.text import Paint
 from reports.runs import plan, stored, summary, variant
 
 ROOT = Path(__file__).parents[2]
-TABLES = {name: getattr(columns, name) for name in columns.__all__ if name.endswith("_COLUMNS")}
+TABLES = {
+    name: getattr(room, name)
+    for room in (columns, decision_columns)
+    for name in room.__all__
+    if name.endswith("_COLUMNS")
+}
 
 DELTA = VariantDelta("new", 0.083, -172.0, ["c3"], ["c1", "c9"], 24, (-0.05, 0.21), 0.412)
 JUDGE = JudgeCalibration(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalwright.errors import counted
 from evalwright.model.calibration import CalibrationReport, Confusion, JudgeCalibration
 from evalwright.reports import numbers
-from evalwright.reports.columns import CORRECTED_RATE_COLUMNS
+from evalwright.reports.decision_columns import CORRECTED_RATE_COLUMNS
 from evalwright.reports.table import Table
 from evalwright.reports.terminal import table_lines
 from evalwright.reports.text import Paint, one_line

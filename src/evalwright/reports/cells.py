@@ -10,6 +10,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.scoring.facts import AttemptFacts
 from evalwright.scoring.verdict import cell_verdict
 
 __all__ = ["Choice", "FullCell", "chosen_cells"]
@@ -36,12 +37,6 @@ class FullCell:
     verdict: CaseVerdict
 
 
-class _Mark(OfCase, gc=False):
-    variant_name: str
-    trial: int = 0
-    attempt: int = 1
-
-
 def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
     """The chosen cells in the order of their newest traces; `needed` is what `names_needed` says.
 
@@ -64,7 +59,7 @@ def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: C
 def _newest(reader: RunReader, choice: Choice) -> dict[Key, tuple[int, int]]:
     """Attempt and position of the trace of each chosen cell that counts: the highest attempt, then the last."""
     newest: dict[Key, tuple[int, int]] = {}
-    for position, mark in enumerate(reader.traces(_Mark)):
+    for position, mark in enumerate(reader.traces(AttemptFacts)):
         if choice.names(mark, mark.variant_name):
             key = (mark.case_key, mark.variant_name, mark.trial)
             if mark.attempt >= newest.get(key, (0, 0))[0]:

@@ -1,36 +1,29 @@
 """The tables of a run, once: what their columns are called, hold and depend on. Every report only draws them.
 
-A new column is one row here and one line in docs/reports.md. Nothing of it is computed while a run works.
+A new column is one row here and one line in docs/reports.md. Nothing of it is computed while a run works. Tables of
+several runs and of calibration are in `decision_columns.py`: a run that ends needs neither them nor their statistics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
+from evalwright.model.calibration import JudgeCalibration
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, TrialStatistics, VariantDelta, VariantSummary
 from evalwright.reports import numbers
 
-if TYPE_CHECKING:  # a run that ends loads this module, and needs neither comparisons of runs nor their statistics
-    from evalwright.decisions.comparison import EvaluatorComparison, Side, VariantComparison
-    from evalwright.decisions.drift import MeasureChange
-    from evalwright.model.calibration import CorrectedRate, JudgeCalibration
-
 __all__ = [
     "COMPARISON_COLUMNS",
-    "CORRECTED_RATE_COLUMNS",
-    "EVALUATOR_CHANGE_COLUMNS",
     "EVALUATOR_COLUMNS",
-    "MEASURE_CHANGE_COLUMNS",
-    "RATE_CHANGE_COLUMNS",
-    "RUN_COMPARISON_COLUMNS",
     "TRIAL_COLUMNS",
     "VARIANT_COLUMNS",
     "Column",
     "EvaluatorRow",
     "TrialRow",
     "Unit",
+    "bold",
     "evaluator_rows",
     "trial_rows",
     "used",
@@ -126,7 +119,7 @@ def used(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[Column[Row
     return [column for column in columns if column.shown == "always" or any(column.value(row) for row in rows)]
 
 
-def _bold(row: object) -> str:
+def bold(row: object) -> str:
     return "bold"
 
 
@@ -142,7 +135,7 @@ def _cells(status: str, shown: Literal["always", "if_any"] = "always") -> Column
 
 
 VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
-    Column("name", "variant", Unit.NAME, lambda v: v.name, style=_bold),
+    Column("name", "variant", Unit.NAME, lambda v: v.name, style=bold),
     Column(
         "pass_rate",
         "pass rate",
@@ -214,7 +207,7 @@ def _own_score(row: EvaluatorRow) -> float | None:
 
 
 EVALUATOR_COLUMNS: tuple[Column[EvaluatorRow], ...] = (
-    Column("evaluator", "evaluator", Unit.NAME, lambda e: e.evaluator, style=_bold),
+    Column("evaluator", "evaluator", Unit.NAME, lambda e: e.evaluator, style=bold),
     Column("variant", "variant", Unit.NAME, lambda e: e.variant),
     Column(
         "pass_rate",
@@ -269,7 +262,7 @@ def _at(values: Callable[[TrialStatistics], Sequence[Any]]) -> Callable[[TrialRo
 
 
 TRIAL_COLUMNS: tuple[Column[TrialRow], ...] = (
-    Column("name", "variant", Unit.NAME, lambda t: t.variant, style=_bold),
+    Column("name", "variant", Unit.NAME, lambda t: t.variant, style=bold),
     Column("k", "k", Unit.TEXT, lambda t: t.k),
     Column("trials.pass_at_k", "pass@k (one of k)", Unit.RATE, _at(lambda t: t.pass_at_k)),
     Column("trials.pass_at_k_ci95", "95% interval", Unit.INTERVAL, _at(lambda t: t.pass_at_k_ci95), shown="if_any"),
@@ -279,7 +272,7 @@ TRIAL_COLUMNS: tuple[Column[TrialRow], ...] = (
 )
 
 COMPARISON_COLUMNS: tuple[Column[VariantDelta], ...] = (
-    Column("variant", "variant", Unit.NAME, lambda d: d.variant, style=_bold),
+    Column("variant", "variant", Unit.NAME, lambda d: d.variant, style=bold),
     Column(
         "pass_rate_delta",
         "pass rate, 95% interval",
@@ -304,80 +297,4 @@ COMPARISON_COLUMNS: tuple[Column[VariantDelta], ...] = (
         lambda d: d.improvements,
         style=_counted_as("pass", lambda d: len(d.improvements)),
     ),
-)
-
-
-def _rate_of(side: Side) -> float | None:
-    return side.rate if side.n else None
-
-
-def _direction(change: float) -> str:
-    return "" if change == 0 else "fail" if change < 0 else "pass"
-
-
-RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (
-    Column("variant", "variant", Unit.NAME, lambda c: c.variant, style=_bold),
-    Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
-    Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
-    Column(
-        "delta.pass_rate_delta",
-        "change, 95% interval",
-        Unit.POINTS,
-        lambda c: c.delta.pass_rate_delta,
-        interval=lambda c: c.delta.pass_rate_delta_ci95,
-        style=lambda c: _direction(c.delta.pass_rate_delta),
-    ),
-    Column("delta.p_value", "p", Unit.PROBABILITY, lambda c: c.delta.p_value),
-    Column("delta.n", "cases", Unit.COUNT, lambda c: c.delta.n),
-    Column(
-        "a.avg_latency_ms",
-        "A latency",
-        Unit.DURATION,
-        lambda c: c.a.avg_latency_ms,
-        n=lambda c: c.a.latency_n,
-        shown="wide",
-    ),
-    Column(
-        "b.avg_latency_ms",
-        "B latency",
-        Unit.DURATION,
-        lambda c: c.b.avg_latency_ms,
-        n=lambda c: c.b.latency_n,
-        shown="wide",
-    ),
-    Column("a.avg_cost_usd", "A cost", Unit.MONEY, lambda c: c.a.avg_cost_usd, n=lambda c: c.a.cost_n, shown="wide"),
-    Column("b.avg_cost_usd", "B cost", Unit.MONEY, lambda c: c.b.avg_cost_usd, n=lambda c: c.b.cost_n, shown="wide"),
-)
-
-EVALUATOR_CHANGE_COLUMNS: tuple[Column[EvaluatorComparison], ...] = (
-    Column("evaluator", "evaluator", Unit.NAME, lambda c: c.evaluator, style=_bold),
-    Column("variant", "variant", Unit.NAME, lambda c: c.variant),
-    Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
-    Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
-    Column("rate_delta", "change", Unit.POINTS, lambda c: c.rate_delta, style=lambda c: _direction(c.rate_delta)),
-)
-
-
-def _changes(title: str, unit: Unit, change: Unit) -> tuple[Column[MeasureChange], ...]:
-    return (
-        Column("name", title, Unit.NAME, lambda m: m.name),
-        Column("before", "baseline", unit, lambda m: m.before),
-        Column("after", "current", unit, lambda m: m.after),
-        Column("change", "change", change, lambda m: m.change),
-        Column("n_before", "n before", Unit.COUNT, lambda m: m.n_before),
-        Column("n_after", "n now", Unit.COUNT, lambda m: m.n_after),
-    )
-
-
-RATE_CHANGE_COLUMNS = _changes("evaluator", Unit.RATE, Unit.POINTS)
-MEASURE_CHANGE_COLUMNS = _changes("measure", Unit.NUMBER, Unit.CHANGE)
-
-CORRECTED_RATE_COLUMNS: tuple[Column[CorrectedRate], ...] = (
-    Column("variant", "variant", Unit.NAME, lambda r: r.variant, style=_bold),
-    Column("judge.value", "judge", Unit.RATE, lambda r: r.judge.value, n=lambda r: r.judge.n),
-    Column("corrected", "corrected", Unit.RATE, lambda r: r.corrected, interval=lambda r: r.corrected_ci95),
-    Column("corrected_ci95", "95% interval", Unit.INTERVAL, lambda r: r.corrected_ci95, shown="if_any"),
-    Column("powered", "powered", Unit.RATE, lambda r: r.powered, interval=lambda r: r.powered_ci95),
-    Column("powered_ci95", "95% interval", Unit.INTERVAL, lambda r: r.powered_ci95, shown="if_any"),
-    Column("labels", "labels", Unit.COUNT, lambda r: r.labels),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
-from evalwright.reports.columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS
+from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS
 from evalwright.reports.terminal import cell_name, table_lines
 from evalwright.reports.text import Paint, one_line
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evalwright.decisions.drift import Drift
 from evalwright.errors import counted
 from evalwright.reports import numbers
-from evalwright.reports.columns import MEASURE_CHANGE_COLUMNS, RATE_CHANGE_COLUMNS
+from evalwright.reports.decision_columns import MEASURE_CHANGE_COLUMNS, RATE_CHANGE_COLUMNS
 from evalwright.reports.markdown import code, table
 
 __all__ = ["drift_lines"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import TraceError
+from evalwright.scoring.facts import AttemptFacts
 
 __all__ = ["Failures", "error_text", "find_failures", "newest_verdicts"]
 
@@ -63,12 +63,6 @@ def _count(summary: RunSummary, *statuses: str) -> int:
     return sum(variant.cells.get(status, 0) for variant in summary.variants for status in statuses)
 
 
-class _Mark(OfCase, gc=False):
-    variant_name: str
-    trial: int = 0
-    attempt: int = 1
-
-
 def newest_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
     """The verdict of each finished cell, without those that a later attempt replaced.
 
@@ -77,7 +71,7 @@ def newest_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
     """
     newest: dict[tuple[str, str, int], int] = {}
     stored = False
-    for mark in reader.verdicts(_Mark):
+    for mark in reader.verdicts(AttemptFacts):
         stored = True
         if mark.attempt > 1:
             key = (mark.case_key, mark.variant_name, mark.trial)

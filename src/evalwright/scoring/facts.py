@@ -8,7 +8,7 @@ import msgspec
 
 from evalwright.model.cell import OfCase
 
-__all__ = ["CellKey", "MetricFacts", "ResultFacts", "ResultLike", "TraceFacts", "TraceLike"]
+__all__ = ["AttemptFacts", "CellKey", "MetricFacts", "ResultFacts", "ResultLike", "TraceFacts", "TraceLike"]
 
 CellKey = tuple[str, str, int]
 """The key of the case, the name of the variant, the trial."""
@@ -22,6 +22,14 @@ class MetricFacts(msgspec.Struct, gc=False):
     token_input: int | None = None
     token_output: int | None = None
     cost_usd: float | None = None
+
+
+class AttemptFacts(OfCase, gc=False):
+    """Which attempt at which cell a record belongs to."""
+
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
 
 
 class TraceFacts(OfCase, gc=False):

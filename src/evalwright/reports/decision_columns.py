@@ -1,0 +1,92 @@
+"""The tables of comparisons, drift and calibration, once: see `columns.py`."""
+
+from __future__ import annotations
+
+from evalwright.decisions.comparison import EvaluatorComparison, Side, VariantComparison
+from evalwright.decisions.drift import MeasureChange
+from evalwright.model.calibration import CorrectedRate
+from evalwright.reports.columns import Column, Unit, bold
+
+__all__ = [
+    "CORRECTED_RATE_COLUMNS",
+    "EVALUATOR_CHANGE_COLUMNS",
+    "MEASURE_CHANGE_COLUMNS",
+    "RATE_CHANGE_COLUMNS",
+    "RUN_COMPARISON_COLUMNS",
+]
+
+
+def _rate_of(side: Side) -> float | None:
+    return side.rate if side.n else None
+
+
+def _direction(change: float) -> str:
+    return "" if change == 0 else "fail" if change < 0 else "pass"
+
+
+RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (
+    Column("variant", "variant", Unit.NAME, lambda c: c.variant, style=bold),
+    Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
+    Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
+    Column(
+        "delta.pass_rate_delta",
+        "change, 95% interval",
+        Unit.POINTS,
+        lambda c: c.delta.pass_rate_delta,
+        interval=lambda c: c.delta.pass_rate_delta_ci95,
+        style=lambda c: _direction(c.delta.pass_rate_delta),
+    ),
+    Column("delta.p_value", "p", Unit.PROBABILITY, lambda c: c.delta.p_value),
+    Column("delta.n", "cases", Unit.COUNT, lambda c: c.delta.n),
+    Column(
+        "a.avg_latency_ms",
+        "A latency",
+        Unit.DURATION,
+        lambda c: c.a.avg_latency_ms,
+        n=lambda c: c.a.latency_n,
+        shown="wide",
+    ),
+    Column(
+        "b.avg_latency_ms",
+        "B latency",
+        Unit.DURATION,
+        lambda c: c.b.avg_latency_ms,
+        n=lambda c: c.b.latency_n,
+        shown="wide",
+    ),
+    Column("a.avg_cost_usd", "A cost", Unit.MONEY, lambda c: c.a.avg_cost_usd, n=lambda c: c.a.cost_n, shown="wide"),
+    Column("b.avg_cost_usd", "B cost", Unit.MONEY, lambda c: c.b.avg_cost_usd, n=lambda c: c.b.cost_n, shown="wide"),
+)
+
+EVALUATOR_CHANGE_COLUMNS: tuple[Column[EvaluatorComparison], ...] = (
+    Column("evaluator", "evaluator", Unit.NAME, lambda c: c.evaluator, style=bold),
+    Column("variant", "variant", Unit.NAME, lambda c: c.variant),
+    Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
+    Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
+    Column("rate_delta", "change", Unit.POINTS, lambda c: c.rate_delta, style=lambda c: _direction(c.rate_delta)),
+)
+
+
+def _changes(title: str, unit: Unit, change: Unit) -> tuple[Column[MeasureChange], ...]:
+    return (
+        Column("name", title, Unit.NAME, lambda m: m.name),
+        Column("before", "baseline", unit, lambda m: m.before),
+        Column("after", "current", unit, lambda m: m.after),
+        Column("change", "change", change, lambda m: m.change),
+        Column("n_before", "n before", Unit.COUNT, lambda m: m.n_before),
+        Column("n_after", "n now", Unit.COUNT, lambda m: m.n_after),
+    )
+
+
+RATE_CHANGE_COLUMNS = _changes("evaluator", Unit.RATE, Unit.POINTS)
+MEASURE_CHANGE_COLUMNS = _changes("measure", Unit.NUMBER, Unit.CHANGE)
+
+CORRECTED_RATE_COLUMNS: tuple[Column[CorrectedRate], ...] = (
+    Column("variant", "variant", Unit.NAME, lambda r: r.variant, style=bold),
+    Column("judge.value", "judge", Unit.RATE, lambda r: r.judge.value, n=lambda r: r.judge.n),
+    Column("corrected", "corrected", Unit.RATE, lambda r: r.corrected, interval=lambda r: r.corrected_ci95),
+    Column("corrected_ci95", "95% interval", Unit.INTERVAL, lambda r: r.corrected_ci95, shown="if_any"),
+    Column("powered", "powered", Unit.RATE, lambda r: r.powered, interval=lambda r: r.powered_ci95),
+    Column("powered_ci95", "95% interval", Unit.INTERVAL, lambda r: r.powered_ci95, shown="if_any"),
+    Column("labels", "labels", Unit.COUNT, lambda r: r.labels),
+)
