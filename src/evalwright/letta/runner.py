@@ -1,4 +1,4 @@
-"""Running a suite from Python, as `letta_evals.run_suite` does (specification letta, 8.5)."""
+"""Runs a suite from Python, as `letta_evals.run_suite` does."""
 
 from __future__ import annotations
 

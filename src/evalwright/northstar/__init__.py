@@ -1,4 +1,4 @@
-"""The names of NorthStar's Python surface (specification northstar, 7), thin over the core."""
+"""The names of NorthStar's Python API."""
 
 from __future__ import annotations
 

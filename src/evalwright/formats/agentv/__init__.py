@@ -1,4 +1,8 @@
-"""AgentV: files of evalcases in YAML or JSON Lines (AgentEvals)."""
+"""AgentV: files of evalcases in YAML or JSON Lines.
+
+The rules are those of the standard AgentEvals 1.0 and, where it is silent, of AgentV 2.7; docs/agentv.md lists what
+differs.
+"""
 
 from evalwright.model.entry import entry
 from evalwright.model.format import Format, Judging, Option

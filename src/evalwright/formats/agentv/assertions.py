@@ -1,4 +1,4 @@
-"""Evaluators as AgentEvals files write them, as specs of ours (specification agentv, 3 and 4)."""
+"""Evaluators as AgentEvals files write them, as evaluators of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run of a command for all cases of a suite (`provider_batching`; specification agentv, 6)."""
+"""Runs a command once for all cases of a suite (`provider_batching`)."""
 
 from __future__ import annotations
 

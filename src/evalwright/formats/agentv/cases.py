@@ -1,4 +1,4 @@
-"""The cases of an AgentEvals file (specification agentv, 2.3 to 2.7).
+"""The cases of an AgentEvals file.
 
 A case that cannot be read is a case all the same: it has an error for a verdict, and the others run.
 """

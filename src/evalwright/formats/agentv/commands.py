@@ -1,4 +1,4 @@
-"""Commands as targets of `targets.yaml` (specification agentv, 6)."""
+"""Commands as targets of `targets.yaml`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`.agentv/config.yaml`: what a repository says for all of its AgentEvals files (specification agentv, 7)."""
+"""`.agentv/config.yaml`: the settings of a repository for all of its AgentEvals files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a target of `targets.yaml` is asked, and what it says (specification agentv, 6)."""
+"""What a target of `targets.yaml` receives, and what it returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file round the cases: YAML, or JSON Lines with a sidecar (specification agentv, 2.1 and 2.2)."""
+"""The file around the cases: YAML, or JSON Lines with a sidecar."""
 
 from __future__ import annotations
 

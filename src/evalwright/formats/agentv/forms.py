@@ -1,4 +1,4 @@
-"""AgentEvals cases as JSON Lines and as YAML: the same cases, in the other form (specification agentv, 2.2 and 7)."""
+"""AgentEvals cases as JSON Lines and as YAML, each converted to the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A look at a system before the first question to it (`healthcheck`; specification agentv, 6)."""
+"""Checks a system before the first call of it (`healthcheck`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges of AgentEvals files: by a criterion and by rubrics (specification agentv, 3.3 and 4).
+"""Judges of AgentEvals files: by a criterion and by rubrics.
 
 A judge is a target like any other: the evaluator's own, the suite target's `judge_target`, or that target itself.
 """

@@ -1,4 +1,4 @@
-"""Messages of AgentEvals files: checked, resolved and rendered (specification agentv, 2.4 and 2.5)."""
+"""Messages of AgentEvals files: checked, resolved and rendered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways to ask a target of `targets.yaml`: commands, models, canned answers, Python (specification agentv, 6)."""
+"""The providers of `targets.yaml`: commands, models, fixed answers, Python functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as AgentV's result file, for `compare` and for programs that read the original's (specification agentv, 7)."""
+"""A run as AgentV's result file, for `compare` and for programs that read AgentV's results."""
 
 from __future__ import annotations
 

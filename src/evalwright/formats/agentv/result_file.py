@@ -1,4 +1,4 @@
-"""The result file beside the run, written whenever a session on the run ends (specification agentv, 7)."""
+"""The result file next to the run, written whenever a session on the run ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result files of AgentV: one JSON object a line, with the id of a case and its score (specification agentv, 7)."""
+"""Result files of AgentV: one JSON object per line, with the id of a case and its score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rubric items of AgentEvals files (specification agentv, 4)."""
+"""Rubric items of AgentEvals files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two lists of scores side by side: won, lost and tied cases (specification agentv, 7)."""
+"""Compares two lists of scores: won, lost and tied cases."""
 
 from __future__ import annotations
 

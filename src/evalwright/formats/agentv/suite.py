@@ -1,4 +1,4 @@
-"""AgentEvals files: evalcases with rubrics, evaluators and targets (specification agentv), old and new spellings."""
+"""AgentEvals files: evalcases with rubrics, evaluators and targets, in old and new spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a target of `targets.yaml` may say, whatever its provider (specification agentv, 6)."""
+"""The settings that a target of `targets.yaml` may have, whatever its provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`targets.yaml` of AgentEvals files, and the `.env` files beside it (specification agentv, 6)."""
+"""`targets.yaml` of AgentEvals files, and the `.env` files next to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The totals of an AgentEvals run under their own names (specification agentv, 5)."""
+"""The totals of an AgentEvals run, under AgentV's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Letta Evals: a dataset, an agent, graders and a gate in one YAML file."""
+"""Letta Evals: a dataset, an agent, graders and a gate in one YAML file.
+
+The rules are those of letta-evals 0.9.0; docs/letta.md lists what differs.
+"""
 
 from evalwright.model.entry import entry
 from evalwright.model.format import Format, Option

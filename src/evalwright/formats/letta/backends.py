@@ -1,4 +1,4 @@
-"""What answers in place of an agent of a Letta server (specification letta, 6.1), one message after the other."""
+"""What answers in place of an agent on a Letta server, one message after the other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Backend(Protocol):
 
 
 def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
-    """The backend that a specification names: `file.py:function`, `http(s)://...` or `openai:MODEL[@BASE_URL]`."""
+    """The backend that a text names: `file.py:function`, `http(s)://...` or `openai:MODEL[@BASE_URL]`."""
     kind, _, rest = spec.partition(":")
     if kind in ("http", "https"):
         return _Http(spec)

@@ -1,4 +1,4 @@
-"""Functions in users' files, `path.py:name`, as graders and extractors (specification letta, 8.2)."""
+"""Functions in users' files, `path.py:name`, as graders and extractors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graders of a Letta suite as evaluators behind extractors (specification letta, 4)."""
+"""The graders of a Letta suite as evaluators behind extractors."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class Graders:
 
 
 def _passes(gate: Mapping[str, Any] | None, key: str) -> tuple[float, str]:
-    """With which score a result of a grader passes, and by which comparison (specification letta, 1)."""
+    """The score from which a result of a grader passes, and the comparison: those of the gate, else at least 1."""
     if gate is None or gate["kind"] == "reward":
         return 1.0, "gte"
     if gate["kind"] == "legacy":

@@ -1,4 +1,4 @@
-"""The files that letta-evals writes, made of a stored run (specification letta, 7.3): `--cached` reads them again.
+"""The files that letta-evals writes, made from a stored run; `--cached` reads them.
 
 Suites with a gate: `header.json`, `results.jsonl` and `summary.json`, with several runs each in `run_N`, beside
 `aggregate_stats.json`. Suites with a reward: `suite.json`, `<model>.jsonl` (with several runs `<model>/run_N.jsonl`)

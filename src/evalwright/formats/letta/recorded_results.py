@@ -1,4 +1,4 @@
-"""Recorded results of Letta suites, to be judged again without an agent (specification letta, 6.4)."""
+"""Recorded results of Letta suites, to be evaluated without an agent."""
 
 from __future__ import annotations
 

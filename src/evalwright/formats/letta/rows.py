@@ -1,4 +1,4 @@
-"""One sample of a stored run as letta-evals writes it, in a result line of either era (specification letta, 7.3)."""
+"""One sample of a stored run as letta-evals writes it, in a result line of its older or its newer form."""
 
 from __future__ import annotations
 

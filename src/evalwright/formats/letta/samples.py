@@ -1,4 +1,4 @@
-"""Datasets of Letta suites, JSONL and CSV, streamed; every mistake of a file at once (specification letta, 2)."""
+"""Datasets of Letta suites, JSONL and CSV, streamed; all mistakes of a file are reported together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Letta suites: a dataset, an agent, graders and a gate in one YAML file (specification letta), read unchanged."""
+"""Letta suites: a dataset, an agent, graders and a gate in one YAML file, read unchanged."""
 
 from __future__ import annotations
 

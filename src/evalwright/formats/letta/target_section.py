@@ -1,4 +1,4 @@
-"""The `target` of a Letta suite: one variant for each model (specification letta, 6)."""
+"""The `target` of a Letta suite: one variant for each model."""
 
 from __future__ import annotations
 

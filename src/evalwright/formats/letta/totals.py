@@ -1,4 +1,4 @@
-"""The numbers and the gate of a Letta suite (specification letta, 5 and 7.3 to 7.4).
+"""The numbers and the gate of a Letta suite.
 
 A row is one sample with one model in one run. Rows whose target, extractor or grader failed have no grades;
 empty submissions and failures of judges are graded 0. Sums go over rows ordered by model and sample.

@@ -1,4 +1,7 @@
-"""The native format: `eval.yaml`."""
+"""The native format: `eval.yaml`.
+
+It is the format of evalh (eval-harness 2.0) with additions, which docs/eval-yaml.md marks as *ours*.
+"""
 
 from evalwright.model.format import Format
 

@@ -1,4 +1,4 @@
-"""One case of a dataset of `eval.yaml` (specification evalh, b.5): from plain data to a case or its mistakes."""
+"""One case of a dataset of `eval.yaml`: from plain data to a case, or to its mistakes."""
 
 from __future__ import annotations
 

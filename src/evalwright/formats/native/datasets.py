@@ -1,4 +1,4 @@
-"""The datasets of `eval.yaml`: `yaml`, `jsonl` and `fixture` (specification evalh, b.5 to b.7).
+"""The datasets of `eval.yaml`: `yaml`, `jsonl` and `fixture`.
 
 A dataset can be gone through any number of times; each pass checks every case and tells all mistakes at its end.
 """

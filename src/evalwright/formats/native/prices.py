@@ -1,4 +1,4 @@
-"""Price tables: what models cost, in a file of its own (specification evalh, d.4)."""
+"""Price tables: what models cost, in a file of its own."""
 
 from __future__ import annotations
 

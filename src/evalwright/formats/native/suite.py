@@ -1,4 +1,4 @@
-"""The native format: `eval.yaml` (specification evalh, b.4), read unchanged, with a few additions of ours."""
+"""The native format: `eval.yaml` as evalh defines it, read unchanged, with a few additions of ours."""
 
 from __future__ import annotations
 

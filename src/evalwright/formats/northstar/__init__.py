@@ -1,4 +1,7 @@
-"""NorthStar: datasets of recorded conversations, judged by plans of graders."""
+"""NorthStar: datasets of recorded conversations, evaluated by plans of graders.
+
+The rules are those of northstar-ai 0.1.0; docs/northstar.md lists what differs.
+"""
 
 from evalwright.model.format import Format, Option
 

@@ -1,4 +1,4 @@
-"""Ids that do not tell the rows of a file apart: repeated ones and empty ones (specification northstar, 2.1)."""
+"""Repeated and empty ids, which NorthStar's files may have: they are made unique."""
 
 from __future__ import annotations
 

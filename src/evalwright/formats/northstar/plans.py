@@ -1,4 +1,4 @@
-"""Which graders judge a NorthStar dataset: the named plans and the run configuration (specification northstar, 6)."""
+"""The graders of a NorthStar dataset: named plans and run configurations."""
 
 from __future__ import annotations
 

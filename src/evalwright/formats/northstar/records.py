@@ -1,4 +1,4 @@
-"""Cases of NorthStar files as their authors write them, and what is wrong with them (specification northstar, 2)."""
+"""Cases as NorthStar files write them, and the mistakes in them."""
 
 from __future__ import annotations
 

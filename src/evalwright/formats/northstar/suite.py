@@ -1,4 +1,4 @@
-"""NorthStar datasets: recorded conversations that graders judge at once (specification northstar)."""
+"""NorthStar datasets: recorded conversations that graders evaluate."""
 
 from __future__ import annotations
 

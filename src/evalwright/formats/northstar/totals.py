@@ -1,4 +1,4 @@
-"""The numbers of a NorthStar run under their own names (specification northstar, 6)."""
+"""The numbers of a NorthStar run, under NorthStar's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace payload that NorthStar's SDK exports (specification northstar, 4), read into the spans of a trace."""
+"""Reads the trace that NorthStar's SDK exports into the spans of a trace."""
 
 from __future__ import annotations
 

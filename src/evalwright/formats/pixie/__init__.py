@@ -1,4 +1,7 @@
-"""pixie: datasets whose entries drive an instrumented application."""
+"""pixie: datasets whose entries drive an instrumented application.
+
+The rules are those of pixie-qa 0.4 to 0.8; docs/pixie.md lists what differs.
+"""
 
 from evalwright.model.entry import entry
 from evalwright.model.format import Format, Option

@@ -1,4 +1,4 @@
-"""Judges that choose one of a few answers, and moderation (specification pixie, 3.4 and 3.5)."""
+"""Judges that choose one of a few answers, and moderation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An evaluator made of a prompt: a model gives the score (specification pixie, 3.7)."""
+"""An evaluator made of a prompt: a model gives the score."""
 
 from __future__ import annotations
 

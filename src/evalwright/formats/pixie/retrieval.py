@@ -1,4 +1,4 @@
-"""Embedding similarity and the scorers of retrieval (specification pixie, 3.3 and 3.6)."""
+"""Embedding similarity and the scorers of retrieval."""
 
 from __future__ import annotations
 

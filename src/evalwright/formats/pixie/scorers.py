@@ -1,4 +1,4 @@
-"""Scores of values without models: the rules of specification pixie, 3.2."""
+"""Scores of values without models, by the rules of pixie-qa's pre-made evaluators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pixie datasets: entries that drive an instrumented application, in JSON (specification pixie), read unchanged."""
+"""Pixie datasets: JSON files whose entries drive an instrumented application, read unchanged."""
 
 from __future__ import annotations
 

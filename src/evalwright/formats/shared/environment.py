@@ -1,4 +1,4 @@
-"""`${NAME}` and `${NAME:-default}` in the values of a file (specification evalh, b.4)."""
+"""`${NAME}` and `${NAME:-default}` in the values of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gates as their author writes them (specification letta, 5.1 to 5.3): checked, and with every default filled in."""
+"""Gates as suites write them, checked and with every default filled in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stands in for a Letta server where a suite only needs agents to be described (specification letta, 6.2).
+"""Stands in for a Letta server where a suite only describes agents.
 
 It keeps agents, their memory blocks and tools in memory; what answers for them is the suite's backend.
 """

@@ -1,4 +1,4 @@
-"""The decorators of Letta suites (specification letta, 8.3). Each marks a function and refuses a wrong signature."""
+"""The decorators of Letta suites. Each marks a function and rejects a wrong signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What user code of Letta suites is given and gives back (specification letta, 8)."""
+"""The classes that user code of Letta suites receives and returns."""
 
 from __future__ import annotations
 

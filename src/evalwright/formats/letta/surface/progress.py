@@ -1,4 +1,4 @@
-"""Progress callbacks of Letta Evals (specification letta, 7.6), called in the event loop of whoever runs the suite."""
+"""Progress callbacks of Letta Evals, called in the event loop of the code that runs the suite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graders by pattern and by code; each is the other face of an evaluator (specification northstar, 5.2)."""
+"""Graders by pattern and by code; each calls the evaluator of the same rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The deterministic graders; each is the other face of an evaluator (specification northstar, 5.1)."""
+"""The deterministic graders; each calls the evaluator of the same rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges that ask a model, or a function of the user's in its place (specification northstar, 5.4)."""
+"""Judges that call a model, or a function of the user's in its place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The named plans and run configurations as lists of graders (specification northstar, 6)."""
+"""The named plans and run configurations as lists of graders."""
 
 from __future__ import annotations
 

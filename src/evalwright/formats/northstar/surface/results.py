@@ -1,4 +1,4 @@
-"""What graders say, and what a suite makes of it (specification northstar, 5 and 6)."""
+"""The results of graders, and the result of a suite."""
 
 from __future__ import annotations
 

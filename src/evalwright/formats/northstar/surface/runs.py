@@ -1,4 +1,4 @@
-"""A recorded run as graders see it (specification northstar, 3)."""
+"""A recorded run as graders see it."""
 
 from __future__ import annotations
 

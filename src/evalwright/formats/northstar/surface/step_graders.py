@@ -1,4 +1,4 @@
-"""Graders of the steps of a run; each is the other face of an evaluator (specification northstar, 5.3)."""
+"""Graders of the steps of a run; each calls the evaluator of the same rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graders over a dataset (specification northstar, 6)."""
+"""Graders over a dataset."""
 
 from __future__ import annotations
 

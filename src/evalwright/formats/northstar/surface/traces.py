@@ -1,4 +1,4 @@
-"""An exported trace as a graph of spans and events (specification northstar, 4)."""
+"""An exported trace as a graph of spans and events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An evaluator that leaves its judgement to somebody who looks at the run afterwards (specification pixie, 3.7)."""
+"""An evaluator that leaves its result to a person or agent who looks at the run afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running an application and judging it inside a test of one's own (specification pixie, 5.5)."""
+"""Runs an application and evaluates it inside a test of your own."""
 
 from __future__ import annotations
 

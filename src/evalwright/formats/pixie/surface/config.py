@@ -1,4 +1,4 @@
-"""Settings by environment variables, read when they are asked for (specification pixie, 4.4)."""
+"""Settings from environment variables, read when they are needed."""
 
 from __future__ import annotations
 
