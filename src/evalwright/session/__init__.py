@@ -123,7 +123,6 @@ class Session:
 
 
 _current: ContextVar[Session | None] = ContextVar("evalwright_session", default=None)
-_process = Process(_current.get)
 
 
 def _innermost() -> Session | None:
@@ -132,6 +131,10 @@ def _innermost() -> Session | None:
     while found is not None and not found._is_open:
         found = found._outer
     return found
+
+
+# Code that was left behind by a session may print and exit yet: for that the closed one speaks.
+_process = Process(lambda: _innermost() or _current.get())
 
 
 def session() -> Session:

@@ -39,7 +39,7 @@ class Holder(Protocol):
 
 
 class Process:
-    """The changes, and the open sessions that need them. `here` gives the caller's session, open or closed."""
+    """The changes, and the open sessions that need them. `here` gives the caller's session."""
 
     def __init__(self, here: Callable[[], Holder | None]) -> None:
         self._here = here
@@ -47,7 +47,8 @@ class Process:
         self._open: list[Holder] = []
         self._exit: Callable[[int], object] | None = None
         self._router: Router | None = None
-        self._shared: dict[Holder, dict[str, tuple[str, str | None]]] = {}
+        self._shared: dict[str, list[tuple[Holder, str]]] = {}
+        """By variable, what sessions have put there, the newest last: it did not exist before."""
         # a child that was forked while another thread held the lock could never take it
         os.register_at_fork(
             before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._lock.release
@@ -83,31 +84,27 @@ class Process:
     def share(self, session: Holder, variables: Mapping[str, str]) -> None:
         """Put variables into `os.environ` until the session closes; what others have set there wins."""
         with self._lock:
-            ours = self._ours()
-            put = self._shared.setdefault(session, {})
             for name, value in variables.items():
-                known = os.environ.get(name)
-                if known != value and known in (None, ours.get(name)):
-                    put[name] = (value, known)
+                put = self._shared.setdefault(name, [])
+                if os.environ.get(name) == (put[-1][1] if put else None):
+                    put.append((session, value))
                     os.environ[name] = value
 
     def environment(self) -> dict[str, str]:
         """`os.environ` without what sessions have put there: that is of their own suites."""
         with self._lock:
-            ours = self._ours()
+            ours = {name: put[-1][1] for name, put in self._shared.items() if put}
             return {name: value for name, value in os.environ.items() if ours.get(name) != value}
 
-    def _ours(self) -> dict[str, str]:
-        return {name: value for put in self._shared.values() for name, (value, _) in put.items()}
-
     def _withdraw(self, session: Holder) -> None:
-        for name, (value, before) in self._shared.pop(session, {}).items():
-            if os.environ.get(name) != value:
-                continue  # user code has set it since
-            if before is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = before
+        for name, put in self._shared.items():
+            left = [one for one in put if one[0] is not session]
+            if len(left) < len(put) and os.environ.get(name) == put[-1][1]:  # else user code has set it since
+                if left:
+                    os.environ[name] = left[-1][1]
+                else:
+                    del os.environ[name]
+            put[:] = left
 
     def _goes_to_stderr(self) -> bool:
         session = self._here()
