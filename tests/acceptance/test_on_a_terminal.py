@@ -93,4 +93,4 @@ def test_somebody_who_asked_for_the_end_is_told_what_is_left() -> None:
     with os.fdopen(theirs, "w") as stream, progress_on(stream)(state):
         seen = os.read(ours, 4096).decode()
     os.close(ours)
-    assert "finishing 1 cell, Ctrl-C again stops now" in seen
+    assert "finishing 1 cell, press Ctrl-C again to stop now" in seen
