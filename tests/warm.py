@@ -106,7 +106,7 @@ def run(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     input: str = "",
-    timeout: float = 60,
+    timeout: float = 120,
     check: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """`python WORDS` in a folder, where the words begin with `-m`, `-c` or the name of a file.

@@ -17,6 +17,8 @@ from capture.model_server import serving
 pytest.importorskip("openinference.instrumentation.openai", reason="needs the extra openinference")
 pytest.importorskip("openinference.instrumentation.anthropic", reason="needs the extra openinference")
 
+pytestmark = pytest.mark.xdist_group("capture")  # its fixture is costly
+
 NUMBERS = range(10, 18)
 AGENT = """
 import asyncio, os
@@ -24,8 +26,6 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from pydantic import BaseModel
 from evalwright.pixie import Runnable, observe, start_observation
-
-pytestmark = pytest.mark.xdist_group("capture")  # its fixture is costly
 
 @observe()
 def retrieve(question):
