@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evaluators.judging import Scripted, case, fails, judged, problems, says, trace
+from evaluators.scripted_models import Scripted, case, fails, judged, problems, says, trace
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_extractor
 from evalwright.evaluators.tools.arguments import matches_subset

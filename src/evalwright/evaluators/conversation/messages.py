@@ -1,4 +1,4 @@
-"""Messages in the shape of chat APIs taken apart by role (specification northstar, 3). Never raises on plain data."""
+"""Messages in the shape of chat APIs taken apart by role by the rules of NorthStar. Never raises on plain data."""
 
 from __future__ import annotations
 
@@ -12,13 +12,25 @@ from evalwright.model.conversation import Conversation, ConversationExpected, To
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["RECORDING", "calls_in", "conversation_of", "expected_of", "json_text", "latency_of", "normalized"]
+__all__ = [
+    "RECORDING",
+    "calls_in",
+    "conversation_of",
+    "expected_of",
+    "json_text",
+    "latency_of",
+    "normalized",
+    "parsed_json",
+]
 
 RECORDING = "recording"
 """The key of `Trace.extra` with what was recorded: `{messages, metrics, metadata}`, as its author wrote it."""
 
+_decode = msgspec.json.Decoder().decode
 _NOTHING = ConversationExpected()
 _last: tuple[Trace | None, Conversation] = (None, Conversation())
+"""The trace that was taken apart last: eleven evaluators in a row ask for the same one. It is replaced as a whole, so
+that threads with other traces only take theirs apart again."""
 
 
 def expected_of(case: Case) -> ConversationExpected:
@@ -137,3 +149,21 @@ def _of_parts(trace: Trace) -> Conversation:
         [ToolUse(call.id, call.name, call.arguments) for call in trace.tool_calls],
         [ToolOutput(result.tool_call_id, result.name or None, result.content) for result in trace.tool_results],
     )
+
+
+def parsed_json(given: Any) -> Any:
+    """What a JSON text says; anything else, and a text that is not JSON, as it is."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return _decode(given)
+    except (ValueError, RecursionError):
+        return _python_json(given)
+
+
+def _python_json(text: str) -> Any:
+    """What Python's own dialect of JSON, which has NaN and infinities, makes of a text; else the text itself."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text

@@ -12,7 +12,7 @@ from evalwright.evaluators.judges.calls import Prompt, Word, ask, cost, failure,
 from evalwright.evaluators.judges.prompt_data import DATA_RULE, data_blocks, field_of, fields_of
 from evalwright.evaluators.judges.replies import BadReply, only_object, reason_in
 from evalwright.evaluators.judges.votes import Panel, first_error, panel_problems
-from evalwright.evaluators.similarity.similarity import configured_reference, reference_problems
+from evalwright.evaluators.similarity.cosine import configured_reference, reference_problems
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

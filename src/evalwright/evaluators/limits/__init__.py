@@ -13,7 +13,7 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
         example={"budget": 0.01},
     ),
     "cost_under": entry(
-        "evalwright.evaluators.limits.limits:CostUnder",
+        "evalwright.evaluators.limits.metrics:CostUnder",
         "The cost is < `max_usd` US dollars. A cost that was not reported fails.",
         see={"cost": "≤ the limit", "cost_within": "≤ the limit, which may come from the case"},
         example={"max_usd": 0.01},
@@ -33,22 +33,22 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
         example={"threshold": 10000},
     ),
     "latency_first_token_under": entry(
-        "evalwright.evaluators.limits.limits:LatencyFirstTokenUnder",
+        "evalwright.evaluators.limits.metrics:LatencyFirstTokenUnder",
         "The first token came in < `max_ms` milliseconds. Fails if not streamed.",
         example={"max_ms": 500},
     ),
     "latency_under": entry(
-        "evalwright.evaluators.limits.limits:LatencyUnder",
+        "evalwright.evaluators.limits.metrics:LatencyUnder",
         "The answer took < `max_ms` milliseconds. An error if a recording does not say.",
         see={"latency": "≤ the limit", "latency_within": "≤ the limit, which may come from the case"},
         example={"max_ms": 10000},
     ),
     "stream_completed": entry(
-        "evalwright.evaluators.limits.limits:StreamCompleted",
+        "evalwright.evaluators.limits.metrics:StreamCompleted",
         "The stream of the answer reached its end.",
     ),
     "thinking_tokens_under": entry(
-        "evalwright.evaluators.limits.limits:ThinkingTokensUnder",
+        "evalwright.evaluators.limits.metrics:ThinkingTokensUnder",
         "There are < `max_tokens` thinking tokens.",
         see={"token_usage": "input, output and total, ≤"},
         example={"max_tokens": 1000},
@@ -61,7 +61,7 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
         example={"max_total": 4000},
     ),
     "tokens_per_second_above": entry(
-        "evalwright.evaluators.limits.limits:TokensPerSecondAbove",
+        "evalwright.evaluators.limits.metrics:TokensPerSecondAbove",
         "There are ≥ `min_tps` tokens per second. Fails if not streamed.",
         example={"min_tps": 20},
     ),

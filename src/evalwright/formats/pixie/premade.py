@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
-from evalwright.evaluators.values.json import schema_problems
+from evalwright.evaluators.values.field_checks import schema_problems
 from evalwright.formats.pixie.evaluator import judged
 from evalwright.formats.pixie.judge_calls import EMBEDDER, JUDGE, MODERATION
 from evalwright.model.chat import ChatRequest

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluators.judging import Scripted, case, fails, judged, problems, trace
+from evaluators.scripted_models import Scripted, case, fails, judged, problems, trace
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.similarity.similarity import cosine
+from evalwright.evaluators.similarity.cosine import cosine
 
 VECTORS = {
     "": [0.0, 0.0, 1.0],

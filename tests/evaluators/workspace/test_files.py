@@ -82,7 +82,7 @@ def test_another_patch_or_none_fails(tmp_path, text):
 
 @pytest.mark.parametrize("place", ["dir/a.txt", "dir", "."])
 def test_what_became_of_a_file_that_was_left_out_is_an_error_and_no_guess(place):
-    with pytest.raises(EvaluatorError, match="not known") as error:
+    with pytest.raises(EvaluatorError, match="unknown whether") as error:
         judged("git_diff", {"must_not_modify_files": ["dir/a.txt"]}, artifact(left_out={place: "too much"}))
     assert error.value.type == "incomplete_artifact"
     if place != ".":

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.judging import case, trace
+from evaluators.scripted_models import case, trace
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_evaluator
 from evalwright.llm.keys import key_of

@@ -134,7 +134,7 @@ def test_a_function_that_cannot_be_called_is_refused_before_the_run(function, sa
 
 
 def test_a_function_of_a_module_needs_no_run():
-    found = build_evaluator("python_function", {"function": "evaluators.test_functions:of_module"})
+    found = build_evaluator("python_function", {"function": "evaluators.code.test_functions:of_module"})
     assert found.evaluate(CASE, TRACE) == Evaluation(True, 1.0)
 
 

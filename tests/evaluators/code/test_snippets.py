@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluators.judging import Scripted, case, fails, judged, says, trace
+from evaluators.scripted_models import Scripted, case, fails, judged, says, trace
 from evalwright.sandbox.workers import ask_worker, python_command
 
 HEAD = "def validate(output, case, run):\n    "

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.judging import Scripted, fails, judged, problems, says, trace
+from evaluators.scripted_models import Scripted, fails, judged, problems, says, trace
 from evalwright.errors import EvaluatorError
 
 LITERAL = {"forbidden_patterns": ["system prompt"]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evaluators.judging import Scripted, case, fails, judged, problems, says, trace
+from evaluators.scripted_models import Scripted, case, fails, judged, problems, says, trace
 from evalwright.errors import EvaluatorError
 from evalwright.model.chat import ChatReply, ChatRequest
 

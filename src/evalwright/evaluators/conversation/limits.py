@@ -1,0 +1,56 @@
+"""Limits of a recorded conversation's latency and cost, inclusive (NorthStar's graders).
+
+The limit stands in the case, or in the configuration for all cases; a case without one is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.evaluators.conversation.messages import expected_of, latency_of
+from evalwright.evaluators.conversation.outcomes import graded, skipped
+from evalwright.evaluators.wording import number
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["CostWithin", "LatencyWithin"]
+
+_NO_LATENCY = skipped("max_latency_ms")
+_NO_COST = skipped("max_cost_usd")
+
+
+class LatencyWithin(msgspec.Struct, frozen=True):
+    """It took no longer than this, milliseconds; what was not measured fails."""
+
+    max_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        limit = expected_of(case).max_latency_ms if self.max_ms is None else self.max_ms
+        if limit is None:
+            return _NO_LATENCY
+        actual = latency_of(trace)
+        return _within(actual, limit, "latency", "ms", {"actual_ms": actual, "limit_ms": limit})
+
+
+class CostWithin(msgspec.Struct, frozen=True):
+    """It cost no more than this, US dollars; what was not measured fails."""
+
+    max_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        limit = expected_of(case).max_cost_usd if self.max_usd is None else self.max_usd
+        if limit is None:
+            return _NO_COST
+        actual = trace.metrics.cost_usd
+        return _within(actual, limit, "cost", "USD", {"actual_usd": actual, "limit_usd": limit})
+
+
+def _within(actual: float | None, limit: float, what: str, unit: str, detail: dict[str, Any]) -> Evaluation:
+    if actual is None:
+        return graded(False, f"the {what} was not measured, at most {number(limit)} {unit} expected", detail)
+    passed = actual <= limit
+    reason = "" if passed else f"the {what} is {number(actual)} {unit}, at most {number(limit)} {unit} expected"
+    return graded(passed, reason, detail)

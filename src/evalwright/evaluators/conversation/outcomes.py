@@ -1,0 +1,23 @@
+"""What checks of conversations have in common: results, and the bound of what a result lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalwright.model.result import Evaluation
+
+__all__ = ["MOST_SHOWN", "NO_ANSWER", "graded", "skipped"]
+
+NO_ANSWER = "the conversation has no final response"
+MOST_SHOWN = 20
+"""Calls or terms that a reason or a detail lists."""
+
+
+def skipped(key: str) -> Evaluation:
+    """The result for a case that does not ask for anything under `key`."""
+    return Evaluation(False, None, f"the case has no {key}", skipped=True)
+
+
+def graded(passed: bool, reason: str, detail: dict[str, Any]) -> Evaluation:
+    """A result whose score is 1 or 0."""
+    return Evaluation(passed, 1.0 if passed else 0.0, reason, detail)

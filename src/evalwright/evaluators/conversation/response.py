@@ -1,0 +1,145 @@
+"""What the final response of a conversation contains (NorthStar's graders).
+
+What is expected stands in the case, or in the configuration for all cases; a case that asks for nothing is skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.evaluators.conversation.messages import conversation_of, expected_of, json_text, parsed_json
+from evalwright.evaluators.conversation.outcomes import MOST_SHOWN, NO_ANSWER, graded, skipped
+from evalwright.evaluators.wording import listed, shown
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["Contains", "GroundTruthMatch", "NotContains", "ToolOutputReferenced"]
+
+_STRIPPED = ".,:;!?()[]{}\"'"
+_STOP_WORDS = frozenset(re.findall(r"\w+", "a an and are as at be for from in is it of on or so the to with"))
+# Made once: files of a million conversations skip most checks.
+_NO_REFERENCE = skipped("require_tool_output_reference")
+_NO_PHRASES = skipped("contains")
+_NO_BANNED = skipped("not_contains")
+_NO_TRUTH = skipped("ground_truth")
+
+
+class Contains(msgspec.Struct, frozen=True):
+    """Every phrase is in the final response, whatever the case of its letters."""
+
+    phrases: list[str] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        phrases = expected_of(case).contains if self.phrases is None else self.phrases
+        if phrases is None:
+            return _NO_PHRASES
+        response = conversation_of(trace).final_response
+        if response is None:
+            return graded(False, NO_ANSWER, {"missing_phrases": phrases, "phrases": phrases})
+        lowered = response.lower()
+        missing = [phrase for phrase in phrases if phrase.lower() not in lowered]
+        reason = f"missing: {listed(missing)}; in {shown(response)}" if missing else ""
+        return graded(not missing, reason, {"missing_phrases": missing, "phrases": phrases})
+
+
+class NotContains(msgspec.Struct, frozen=True):
+    """No phrase is in the final response, which there must be."""
+
+    phrases: list[str] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        phrases = expected_of(case).not_contains if self.phrases is None else self.phrases
+        if phrases is None:
+            return _NO_BANNED
+        response = conversation_of(trace).final_response
+        if response is None:
+            return graded(False, NO_ANSWER, {"found_phrases": [], "phrases": phrases})
+        lowered = response.lower()
+        found = [phrase for phrase in phrases if phrase.lower() in lowered]
+        reason = f"found: {listed(found)}; in {shown(response)}" if found else ""
+        return graded(not found, reason, {"found_phrases": found, "phrases": phrases})
+
+
+class GroundTruthMatch(msgspec.Struct, frozen=True):
+    """The true answer is a part of the final response, but for case and white space."""
+
+    text: str | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        truth = expected_of(case).ground_truth if self.text is None else self.text
+        if truth is None:
+            return _NO_TRUTH
+        response = conversation_of(trace).final_response
+        if response is None:
+            return graded(False, NO_ANSWER, {"ground_truth": truth})
+        found = _plain(truth) in _plain(response)
+        return graded(found, "" if found else f"{shown(truth)} is not in {shown(response)}", {"ground_truth": truth})
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+class ToolOutputReferenced(msgspec.Struct, frozen=True):
+    """The final response takes up what a tool gave back: enough of the terms of one output occur in it.
+
+    Terms are words of more than two characters that are no stop words, without punctuation and case. With `values`
+    the names of fields in JSON outputs do not count, and numbers and short words do.
+    """
+
+    required: bool | None = None
+    threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.35
+    values: bool = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        required = expected_of(case).require_tool_output_reference if self.required is None else self.required
+        if not required:
+            return _NO_REFERENCE
+        conversation = conversation_of(trace)
+        outputs = [text for output in conversation.tool_outputs if (text := self._output(output.content))]
+        if conversation.final_response is None:
+            return graded(False, NO_ANSWER, {"threshold": 1.0})
+        if not outputs:
+            return graded(False, "no tool gave anything back", {"threshold": 1.0})
+        said = self._terms(conversation.final_response)
+        measured = [(len(said & terms) / len(terms), text) for text in outputs if (terms := self._terms(text))]
+        best, text = max(measured, key=lambda pair: pair[0], default=(0.0, ""))
+        terms = self._terms(text)
+        reason = f"{len(said & terms)} of {len(terms)} terms of the nearest output are in the response"
+        reason += f" ({best:.2f}, {self.threshold:g} needed): found {_words(said & terms)}, not found "
+        detail = {"threshold": self.threshold, "evidence": [text] if text else []}
+        return Evaluation(best >= self.threshold, best, reason + _words(terms - said), detail)
+
+    def _output(self, content: Any) -> str | None:
+        if content is None or isinstance(content, str):
+            return content
+        return json_text(content)
+
+    def _terms(self, text: str) -> set[str]:
+        if self.values:
+            return {word for word in _split(" ".join(_values(parsed_json(text)))) if word and word not in _STOP_WORDS}
+        return {word for word in _split(text) if len(word) > 2 and word not in _STOP_WORDS}
+
+
+def _split(text: str) -> Iterable[str]:
+    return (word.strip(_STRIPPED).lower() for word in text.split())
+
+
+def _values(value: Any) -> Iterable[str]:
+    """The texts and numbers inside plain data, without the names of its fields."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _values(item)
+    elif value is not None:
+        yield str(value)
+
+
+def _words(words: set[str]) -> str:
+    return listed(sorted(words)[:MOST_SHOWN]) or "nothing"

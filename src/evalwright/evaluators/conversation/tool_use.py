@@ -1,0 +1,131 @@
+"""Which tools a conversation used, how often, in which order and with which arguments (NorthStar's graders).
+
+What is expected stands in the case, or in the configuration for all cases; a case that asks for nothing is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import msgspec
+
+from evalwright.evaluators.conversation.messages import conversation_of, expected_of, parsed_json
+from evalwright.evaluators.conversation.outcomes import MOST_SHOWN, graded, skipped
+from evalwright.evaluators.wording import called_with, listed, shown
+from evalwright.model.conversation import ExpectedArguments, ToolUse
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["ForbiddenTools", "MaxToolCalls", "RequiredTools", "ToolArgumentsMatch", "ToolSequence"]
+
+_MAPPINGS = (dict, Mapping)
+"""`dict` first: nearly all are, and an abstract class is slow to ask."""
+# Made once: files of a million conversations skip most checks.
+_NO_MOST = skipped("max_tool_calls")
+_NO_REQUIRED = skipped("required_tools")
+_NO_FORBIDDEN = skipped("forbidden_tools")
+_NO_ARGUMENTS = skipped("tool_arguments")
+_NO_SEQUENCE = skipped("tool_sequence")
+
+
+class MaxToolCalls(msgspec.Struct, frozen=True):
+    """At most so many calls of tools; every call counts."""
+
+    limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        limit = expected_of(case).max_tool_calls if self.limit is None else self.limit
+        if limit is None:
+            return _NO_MOST
+        actual = len(conversation_of(trace).tool_calls)
+        word = "call" if actual == 1 else "calls"
+        reason = f"{actual} {word} of tools, at most {limit} expected"
+        return graded(actual <= limit, reason, {"actual": actual, "limit": limit})
+
+
+class RequiredTools(msgspec.Struct, frozen=True):
+    """Every one of these tools was called."""
+
+    names: list[str] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        names = expected_of(case).required_tools if self.names is None else self.names
+        if names is None:
+            return _NO_REQUIRED
+        called = {call.name for call in conversation_of(trace).tool_calls}
+        missing = [name for name in names if name not in called]
+        reason = f"not called: {listed(missing)}; called: {listed(sorted(called)) or 'no tool'}" if missing else ""
+        return graded(not missing, reason, {"missing_tools": missing, "required_tools": names})
+
+
+class ForbiddenTools(msgspec.Struct, frozen=True):
+    """None of these tools was called."""
+
+    names: list[str] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        names = expected_of(case).forbidden_tools if self.names is None else self.names
+        if names is None:
+            return _NO_FORBIDDEN
+        called = {call.name for call in conversation_of(trace).tool_calls}
+        used = [name for name in names if name in called]
+        return graded(not used, f"called: {listed(used)}" if used else "", {"used_forbidden_tools": used})
+
+
+class ToolArgumentsMatch(msgspec.Struct, frozen=True):
+    """For each expected call at least one call of that tool has the arguments, among others it may have.
+
+    Mappings are compared as subsets at every depth, everything else as Python does. JSON text is parsed once.
+    """
+
+    expected: list[ExpectedArguments] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        expected = expected_of(case).tool_arguments if self.expected is None else self.expected
+        if expected is None:
+            return _NO_ARGUMENTS
+        calls = conversation_of(trace).tool_calls
+        mismatches = [found for entry in expected if (found := _mismatch(entry, calls)) is not None]
+        reason = "; ".join(mismatch["reason"] for mismatch in mismatches[:3])
+        return graded(not mismatches, reason, {"mismatches": mismatches})
+
+
+def _mismatch(entry: ExpectedArguments, calls: Iterable[ToolUse]) -> dict[str, Any] | None:
+    tried = []
+    for call in calls:
+        if call.name == entry.name:
+            given = parsed_json(call.arguments)
+            if _holds(entry.arguments, given):
+                return None
+            tried.append(given)
+    wanted = {"name": entry.name, "expected_arguments": entry.arguments}
+    if not tried:
+        return {**wanted, "reason": f"{entry.name} was not called"}
+    reason = f"no call has {called_with(entry.name, entry.arguments)}; called with {shown(tried[-1], 80)}"
+    return {**wanted, "actual_arguments": tried[:MOST_SHOWN], "reason": reason}
+
+
+def _holds(expected: Any, actual: Any) -> bool:
+    if expected == actual:
+        return True
+    return (
+        isinstance(expected, _MAPPINGS)
+        and isinstance(actual, _MAPPINGS)
+        and all(key in actual and _holds(value, actual[key]) for key, value in expected.items())
+    )
+
+
+class ToolSequence(msgspec.Struct, frozen=True):
+    """The names of the called tools, in order and with repeats, are exactly these."""
+
+    names: list[str] | None = None
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        names = expected_of(case).tool_sequence if self.names is None else self.names
+        if names is None:
+            return _NO_SEQUENCE
+        called = [call.name for call in conversation_of(trace).tool_calls]
+        reason = "" if called == names else f"called: {listed(called) or 'no tool'}; expected: {listed(names)}"
+        return graded(called == names, reason, {"expected_sequence": names, "actual_sequence": called})
