@@ -14,6 +14,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Output, Trace
+from evalwright.registry import NATIVE
 from evalwright.stores.memory import MemoryRun, MemoryStore
 
 __all__ = ["MemoryRun", "MemoryStore", "a_case", "a_plan", "a_result", "a_summary", "a_trace", "a_verdict"]
@@ -29,7 +30,7 @@ def a_plan(**fields: Any) -> Plan:
     defaults: dict[str, Any] = {
         "run_id": "2026-01-02T03-04-05_demo",
         "name": "demo",
-        "dialect": "evalh",
+        "dialect": NATIVE,
         "started_at": _MOMENT,
         "config_path": "eval.yaml",
         "config_hash": "0" * 64,

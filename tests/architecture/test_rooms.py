@@ -29,7 +29,7 @@ LOWER = {
     "evaluators": "model files registry processes sandbox llm session",
     "targets": "model files registry processes sandbox llm workspaces capture session",
     "decisions": "model scoring statistics",
-    "testing": "model stores",
+    "testing": "model registry stores",
     "reports": "model scoring decisions",
     "mirrors": "model files registry stores targets sandbox",
     "enrichers": "model files registry stores targets sandbox",

@@ -13,14 +13,14 @@ from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.yaml_flavours import Flavour
 
-FLAVOURS: tuple[Flavour, ...] = ("native", "yaml11", "yaml12")
+FLAVOURS: tuple[Flavour, ...] = ("true_false", "yaml11", "yaml12")
 
 
-def value_of(text: str, flavour: Flavour = "native") -> Any:
+def value_of(text: str, flavour: Flavour = "true_false") -> Any:
     return yaml.parse(text.encode(), "x.yaml", flavour).value
 
 
-def problems_of(data: str | bytes, flavour: Flavour = "native") -> tuple[Problem, ...]:
+def problems_of(data: str | bytes, flavour: Flavour = "true_false") -> tuple[Problem, ...]:
     with pytest.raises(InputError) as caught:
         yaml.parse(data if isinstance(data, bytes) else data.encode(), "x.yaml", flavour)
     return caught.value.problems
@@ -50,18 +50,18 @@ def test_nothing_at_all_is_none() -> None:
 
 
 def test_lines_are_known_by_key_path() -> None:
-    document = yaml.parse(b"a: 1\nlist:\n  - x: 1\n  - x: 2\n    y:\n      z: 3\n", "x.yaml", "native")
+    document = yaml.parse(b"a: 1\nlist:\n  - x: 1\n  - x: 2\n    y:\n      z: 3\n", "x.yaml", "true_false")
     places: list[tuple[str | int, ...]] = [(), ("a",), ("list",), ("list", 1), ("list", 1, "x"), ("list", 1, "y", "z")]
     assert [document.line(place) for place in places] == [1, 1, 2, 4, 4, 6]
 
 
 def test_what_is_missing_has_the_line_of_what_it_is_missing_from() -> None:
-    document = yaml.parse(b"a: 1\nb:\n  c: 1\n", "x.yaml", "native")
+    document = yaml.parse(b"a: 1\nb:\n  c: 1\n", "x.yaml", "true_false")
     assert document.line(("b", "d", "e")) == 2
 
 
 def test_a_document_without_content_has_no_lines() -> None:
-    assert yaml.parse(b"", "x.yaml", "native").line(("a",)) is None
+    assert yaml.parse(b"", "x.yaml", "true_false").line(("a",)) is None
 
 
 def test_duplicate_keys_are_all_told_with_both_lines() -> None:
@@ -83,7 +83,7 @@ def test_every_scalar_that_is_not_what_it_looks_like_is_told() -> None:
 
 
 def test_the_line_of_an_aliased_part_is_that_of_its_anchor() -> None:
-    document = yaml.parse(b"a: &a\n  x: 1\nb: *a\nc: [1,\n *a]\n", "x.yaml", "native")
+    document = yaml.parse(b"a: &a\n  x: 1\nb: *a\nc: [1,\n *a]\n", "x.yaml", "true_false")
     assert [document.line(place) for place in (("b",), ("b", "x"), ("c", 1), ("c", 1, "x"))] == [3, 2, 1, 2]
 
 

@@ -153,7 +153,7 @@ def test_a_kept_reply_carries_its_first_cost(tmp_path):
 
 @pytest.mark.parametrize("field", [{"temperature": 0.5}, {"system": "s"}, {"repeat": 1}, {"max_tokens": 5}])
 def test_whatever_changes_the_answer_is_another_question(field):
-    from evalwright.llm.keys import key_of
+    from evalwright.llm.routes import key_of
 
     assert key_of(request(), at="here") != key_of(request(**field), at="here")
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from evalwright.cli.options import as_json, dialect, run_argument
+from evalwright.errors import InputError
 
 __all__ = ["command"]
+
+_Scores = tuple[dict[str, float], int]
+"""Scores by case, and the number of lines."""
 
 
 @click.command("compare")
@@ -19,7 +24,7 @@ __all__ = ["command"]
 @click.option("--fail-on-regression", is_flag=True, help="Exit with 1 if a case regressed.")
 @dialect
 @click.option(
-    "--threshold", type=float, default=0.1, help="agentv: from which change of a score a case is won or lost."
+    "--threshold", type=float, default=0.1, help="Of result files: change of a score that makes a case won or lost."
 )
 def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: str | None, threshold: float) -> int:
     """Compare run B with run A, case by case; every change is B − A.
@@ -27,8 +32,8 @@ def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: 
     p is that of the exact McNemar test on the cases that both runs judged. Result files of AgentV (JSON Lines) are
     compared by their scores; the exit code is then 1 if the mean score dropped.
     """
-    if dialect == "agentv" or (a.suffix == ".jsonl" and b.suffix == ".jsonl"):
-        return _score_files(a, b, threshold, as_json)
+    if (read_scores := _results_reader(dialect, a, b)) is not None:
+        return _score_files(read_scores(a), read_scores(b), threshold, as_json)
     from contextlib import closing
 
     import msgspec
@@ -54,14 +59,26 @@ def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: 
     return 1 if worse and fail_on_regression else 0
 
 
-def _score_files(a: Path, b: Path, threshold: float, as_json: bool) -> int:
+def _results_reader(dialect: str | None, *paths: Path) -> Callable[[Path], _Scores] | None:
+    """What reads result files of a format; None for runs. JSON Lines are of the format that has such files."""
+    if dialect is None and any(path.suffix != ".jsonl" for path in paths):
+        return None
+    from evalwright.registry import format_of, formats, resolve
+
+    able = [one for one in ([format_of(dialect)] if dialect else formats()) if one.read_results is not None]
+    if len(able) > 1:
+        raise InputError(f"result files of which format? Pass --format ({', '.join(one.name for one in able)})")
+    reader: Callable[[Path], _Scores] | None = resolve(able[0].read_results) if able and able[0].read_results else None
+    return reader
+
+
+def _score_files(a: _Scores, b: _Scores, threshold: float, as_json: bool) -> int:
     import msgspec
 
     from evalwright.cli.screen import say
-    from evalwright.formats.agentv.result_keys import read_scores
-    from evalwright.formats.agentv.score_files import compared
+    from evalwright.decisions.scores import compared
 
-    (scores_a, lines_a), (scores_b, lines_b) = read_scores(a), read_scores(b)
+    (scores_a, lines_a), (scores_b, lines_b) = a, b
     found = compared(scores_a, scores_b, threshold)
     found["summary"]["total"] = lines_a + lines_b
     if as_json:

@@ -52,7 +52,7 @@ class Document:
         return part[0] if isinstance(part, tuple) else part
 
 
-def load(path: Path, flavour: Flavour = "native") -> Document:
+def load(path: Path, flavour: Flavour = "true_false") -> Document:
     """The YAML document in a file. Raises InputError with file and line."""
     return parse(_bytes_of(path), str(path), flavour)
 

@@ -1,7 +1,7 @@
 """What the plain scalars of YAML mean: three flavours.
 
-`native` takes only true and false (three case forms each) for booleans, so that `on`, `off`, `yes` and `no` stay words;
-`yaml11` is plain YAML 1.1; `yaml12` is the core schema of YAML 1.2, where dates are words too and `010` is ten.
+`true_false` takes only true and false (three case forms each) for booleans, so that `on`, `off`, `yes` and `no` stay
+words; `yaml11` is plain YAML 1.1; `yaml12` is the core schema of YAML 1.2, where dates are words too and `010` is ten.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import yaml
 
 __all__ = ["CORE", "FIRST", "TAG", "Flavour", "constructor", "tag_of"]
 
-Flavour = Literal["native", "yaml11", "yaml12"]
+Flavour = Literal["true_false", "yaml11", "yaml12"]
 
 TAG = "tag:yaml.org,2002:"
 

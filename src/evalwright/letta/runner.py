@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.files import yaml
+from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.rows import row_of
 from evalwright.formats.letta.suite import read
 from evalwright.formats.letta.surface.progress import LISTENER, Listener, ProgressStyle
@@ -57,7 +58,7 @@ class SuiteSpec:
 
     def load(self, **options: Any) -> Suite:
         """Raises InputError for a suite that cannot be run."""
-        document = yaml.parse(yaml.dump(self._data).encode(), str(self._file), "native")
+        document = yaml.parse(yaml.dump(self._data).encode(), str(self._file), "true_false")
         return read(self._file, document, {}, **options)
 
 
@@ -108,7 +109,7 @@ async def run_suite(
     given = {"cached": cached_results_path, "target": target, "output": output_path, "trials": num_runs}
     options = RunOptions(trials=num_runs, concurrency=max_concurrent)
     return await _listened_to(
-        custom_progress_callback, lambda: load_suite(Path(suite_path), "letta", options=given), options
+        custom_progress_callback, lambda: load_suite(Path(suite_path), FORMAT.name, options=given), options
     )
 
 

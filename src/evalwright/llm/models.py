@@ -15,12 +15,10 @@ from evalwright.llm.budget import Spending
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
-from evalwright.llm.keys import key_of
-from evalwright.llm.libraries import load_library
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 from evalwright.llm.replies import writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
-from evalwright.llm.routes import Route, route_of
+from evalwright.llm.routes import Route, key_of, load_library, route_of
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
 from evalwright.model.plan import Price
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
 from typing import NamedTuple
+
+import msgspec
 
 from evalwright.model.chat import ChatRequest
 from evalwright.registry import names
 
-__all__ = ["Route", "route_of"]
+__all__ = ["Route", "key_of", "load_library", "route_of"]
 
 
 class _Provider(NamedTuple):
@@ -36,6 +41,8 @@ _PROVIDERS = {
     "mistral": _Provider("openai", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), "MISTRAL_BASE_URL"),
     "xai": _Provider("openai", "https://api.x.ai/v1", ("XAI_API_KEY",), "XAI_BASE_URL"),
 }
+_LIBRARIES = ("openai", "anthropic", "litellm")
+"""Packages behind interfaces, which take seconds to import on a slow machine."""
 _ALIASES = {"gemini": "google"}
 _LOOPBACK = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(/|\Z)")
 
@@ -109,3 +116,22 @@ def _named(request: ChatRequest) -> tuple[str, str]:
     if slash and prefix in _PROVIDERS:
         return prefix, rest
     return ("anthropic" if request.model.startswith("claude") else "openai"), request.model
+
+
+def key_of(request: ChatRequest, *, at: str | None) -> str:
+    """The key under which a call is cached and recorded: SHA-256 (hex) of everything that can change the reply.
+
+    `at` is the address that the request goes to, None if that does not matter.
+    """
+    plain = msgspec.to_builtins(request)
+    # How a call is made does not change its reply; and a recording must be usable with another address or key.
+    for name in ("base_url", "api_key_env", "attempts", "attempt_seconds", "waits"):
+        plain.pop(name, None)
+    return hashlib.sha256(msgspec.json.encode([plain, at], order="sorted")).hexdigest()
+
+
+def load_library(interface: str) -> None:
+    """Import what an interface needs ahead of its first call. If it is not installed, the call reports it."""
+    if interface in _LIBRARIES:
+        with suppress(ImportError):
+            import_module(interface)

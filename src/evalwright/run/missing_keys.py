@@ -12,8 +12,7 @@ from evalwright.evaluators.build import build_evaluator, declared
 from evalwright.files.paths import seen_from_here
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
-from evalwright.llm.libraries import load_library
-from evalwright.llm.routes import route_of
+from evalwright.llm.routes import load_library, route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader

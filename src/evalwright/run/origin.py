@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import EvalwrightError, InputError, did_you_mean
+from evalwright.errors import EvalwrightError, InputError, Problem, did_you_mean
 from evalwright.model.cell import OfCase
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.registry import NATIVE, formats, resolve
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -58,7 +59,7 @@ def _plan_of_records(reader: RunReader) -> Plan:
     return Plan(
         run_id=run_id,
         name=run_id.partition("_")[2] or run_id,
-        dialect="evalh",
+        dialect=NATIVE,
         started_at=started,
         config_path="",
         config_hash="",
@@ -156,9 +157,11 @@ def _by_id(cases: dict[str, Case], location: str) -> CaseOf:
 
 
 def _foreign_suite(reader: RunReader) -> Suite:
-    from evalwright.formats.native.suite import plan_of_foreign
-
-    return plan_of_foreign(Path(reader.location) / "config.yaml")
+    for one in formats():
+        if one.adopt_run is not None and (suite := resolve(one.adopt_run)(Path(reader.location))) is not None:
+            found: Suite = suite
+            return found
+    raise InputError(Problem(reader.location, "was not written by evalwright, and has no config.yaml"))
 
 
 def _foreign_cases(reader: RunReader) -> list[Case]:

@@ -12,9 +12,9 @@ import pytest
 from evaluators.scripted_models import case, trace
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.llm.keys import key_of
 from evalwright.llm.models import LiveModels
 from evalwright.llm.retries import Rules
+from evalwright.llm.routes import key_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Trace

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from evalwright.errors import InputError
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.formats.loading import load_suite
-from evalwright.formats.native.suite import plan_of_foreign
+from evalwright.formats.native.suite import adopt_run
 from evalwright.model.plan import RetryRule
 from formats.suites import CASES, SOUND, problems, refusal, write
 
@@ -252,7 +252,9 @@ def test_a_missing_dataset_is_told_only_when_its_cases_are_needed(tmp_path: Path
 
 def test_the_configuration_of_a_foreign_run_is_read_without_its_environment(tmp_path: Path) -> None:
     masked = {"name": "s", "adapter": "http", "api_key": "***MASKED***", "headers": {"a": "${NOT_SET_ANYWHERE}"}}
-    suite = plan_of_foreign(write(tmp_path, changed("systems", [masked])))
+    write(tmp_path, changed("systems", [masked])).rename(tmp_path / "config.yaml")
+    suite = adopt_run(tmp_path)
+    assert suite is not None
     assert suite.variants[0].config["headers"] == {"a": "${NOT_SET_ANYWHERE}"}
 
 

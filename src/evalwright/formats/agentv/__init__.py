@@ -56,6 +56,7 @@ FORMAT = Format(
     other_form="evalwright.formats.agentv.forms:other_form",
     sidecar_of="evalwright.formats.agentv.detection:lines_beside",
     repository="evalwright.formats.agentv.discovery:repository_of",
+    read_results="evalwright.formats.agentv.result_keys:read_scores",
     totals="evalwright.formats.agentv.totals:AgentvTotals",
     judging=Judging(concurrent=False, on_errored_trace="skip"),
 )

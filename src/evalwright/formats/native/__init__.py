@@ -19,4 +19,5 @@ FORMAT = Format(
     unread="evalwright.formats.native.conversion:unread",
     write="evalwright.formats.native.writer:write_native",
     totals="evalwright.formats.native.totals:totals_of_gate",
+    adopt_run="evalwright.formats.native.suite:adopt_run",
 )

@@ -37,7 +37,7 @@ class _PriceTable(BaseModel):
 
 def read_prices(path: Path) -> dict[str, Price]:
     """Prices by model, US dollars per million tokens. Raises InputError with every mistake of the table."""
-    document = yaml.load(path, "native")
+    document = yaml.load(path)
     try:
         table = _PriceTable.model_validate(document.value)
     except ValidationError as error:

@@ -25,7 +25,7 @@ from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, Re
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 
-__all__ = ["load", "plan_of_foreign"]
+__all__ = ["adopt_run", "load"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
 _NEED_PATH = {"local_files", "sqlite"}
@@ -33,13 +33,14 @@ _NEED_PATH = {"local_files", "sqlite"}
 
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
     """The suite in an `eval.yaml`. Raises InputError with every problem."""
-    document = yaml.load(path, "native")
+    document = yaml.load(path)
     return _Reading(path, document, {**os.environ, **variables}).suite(to_run)
 
 
-def plan_of_foreign(config: Path) -> Suite:
-    """The suite in the `config.yaml` of a run that upstream evalh wrote, to read or judge it, not to run it."""
-    return _Reading(config, yaml.load(config, "native"), None).suite(to_run=False)
+def adopt_run(folder: Path) -> Suite | None:
+    """The suite in the `config.yaml` of a run that upstream evalh wrote, to read or re-evaluate it, not to run it."""
+    config = folder / "config.yaml"
+    return _Reading(config, yaml.load(config), None).suite(to_run=False) if config.is_file() else None
 
 
 def _rewards(totals: str) -> bool:

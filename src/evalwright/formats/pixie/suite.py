@@ -51,7 +51,7 @@ def datasets_in(folder: Path) -> list[Path]:
         if any(part.startswith(".") or part in ("results", "runs", "scorecards") for part in inner):
             continue
         try:
-            value = yaml.load(path, "native").value
+            value = yaml.load(path).value
         except InputError:
             found.append(path)  # a broken dataset is told, not passed over
             continue

@@ -1,4 +1,4 @@
-"""Compares two lists of scores: won, lost and tied cases."""
+"""Two result files side by side: cases won, lost and tied by their scores."""
 
 from __future__ import annotations
 
