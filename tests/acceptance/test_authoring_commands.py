@@ -109,7 +109,7 @@ def test_init_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("mine")
     ended = Project(tmp_path).evalwright("init", ".")
     assert ended.code == 2
-    assert "agent.py  exists already" in ended.err
+    assert "agent.py  already exists" in ended.err
     assert (tmp_path / "agent.py").read_text() == "mine"
     assert not (tmp_path / "eval.yaml").exists()
 

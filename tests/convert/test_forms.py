@@ -67,7 +67,7 @@ def test_there_and_back_is_the_same_suite(project):
 
 def test_no_file_is_written_over(project):
     (project / "EVAL.cases.yaml").write_text("mine")
-    with pytest.raises(InputError, match=r"EVAL\.cases\.yaml  exists already"):
+    with pytest.raises(InputError, match=r"EVAL\.cases\.yaml  already exists"):
         convert(project / "EVAL.yaml")
     assert (project / "EVAL.cases.yaml").read_text() == "mine"
     assert not (project / "EVAL.cases.jsonl").exists()

@@ -355,7 +355,7 @@ def test_deep_data_is_kept_whole_or_refused(tmp_path: Path, depth: int) -> None:
 def test_files_of_an_earlier_import_are_kept(tmp_path: Path) -> None:
     imported(tmp_path, [{"id": "c", "messages": HELLO}])
     before = (tmp_path / "out" / "cases.jsonl").read_bytes()
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match="already exists"):
         imported(tmp_path, [{"id": "d", "messages": HELLO}])
     assert (tmp_path / "out" / "cases.jsonl").read_bytes() == before
 

@@ -67,7 +67,7 @@ def import_recordings(
 def check_free(out: Path) -> None:
     """Raises InputError when folder `out` holds a suite already."""
     files = [out / _CASES, out / _SUITE]
-    present = [Problem(str(file), "exists already; choose another folder") for file in files if file.exists()]
+    present = [Problem(str(file), "already exists; choose another folder") for file in files if file.exists()]
     if present:
         raise InputError(present)
 

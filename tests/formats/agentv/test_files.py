@@ -411,7 +411,7 @@ def test_the_end_of_a_run_tells_what_was_missed_most_often(project):
     outcome = run(project, case([{"name": "c", "type": "cost", "budget": 1}]))
     told = "\n".join(run_lines(outcome.plan, outcome.summary, Paint()))
     assert "mean 0.000, median 0.000" in told
-    assert "1 × " in told.partition("missed most often")[2]
+    assert "1 × " in told.partition("Most frequent misses")[2]
 
 
 @pytest.mark.parametrize(("threshold", "status"), [(0.7, "pass"), (0.71, "fail")])

@@ -50,7 +50,7 @@ class OutputFolder(AbstractContextManager["OutputFolder"]):
         except NotADirectoryError:
             raise InputError(Problem(str(path.parent), "is no folder; name another place with --out")) from None
         except FileExistsError:
-            raise InputError(Problem(str(path), "exists already; name another place with --out")) from None
+            raise InputError(Problem(str(path), "already exists; name another place with --out")) from None
         except OSError as error:
             raise storage_error("write", path, error) from error
         self.files.append(path)
