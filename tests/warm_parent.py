@@ -130,7 +130,10 @@ def run(words: list[str]) -> None:
 
 if __name__ == "__main__":
     del sys.path[0]  # the folder of the tests
+    added = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder in sys.path]
     import_what_commands_import()
     gc.collect()
     gc.freeze()
+    for folder in added:
+        sys.path.remove(folder)  # each child has its own
     run(serve(socket.socket(fileno=int(sys.argv[1])))["words"])

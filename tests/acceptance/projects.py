@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,6 +66,23 @@ class Project:
     def run(self, *arguments: str, name: str = "eval.yaml") -> Path:
         """Run the suite; the run folder that the last line names."""
         return self.folder / self.evalwright("run", name, "--quiet", *arguments).last_line
+
+
+def interrupted(folder: Path, *arguments: str, begun: Callable[[], bool]) -> Ended:
+    """What becomes of a command after Ctrl-C, and Ctrl-C again, once it has begun."""
+    command = [sys.executable, "-m", "evalwright", *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline and not begun():
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.5)  # two signals that nobody has seen yet are one
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    return Ended(process.returncode, out, err)
 
 
 def _environment() -> dict[str, str]:

@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from acceptance.projects import EVAL, Project, project, rows
-
-
-def interrupted(made: Project) -> Path:
-    """A run that Ctrl-C stopped while its second case was running."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "evalwright", "run", "eval.yaml", "--quiet", "--concurrency", "1"],
-        cwd=made.folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and not any(
-        path.stat().st_size for path in (made.folder / "runs").glob("*/verdicts.jsonl")
-    ):
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=30)
-    assert process.returncode == 130
-    return made.folder / out.decode().rstrip("\n")
+from acceptance.projects import EVAL, Project, interrupted, project, rows
 
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> tuple[Project, Path]:
+    """A run that Ctrl-C stopped while its second case was running."""
     made = project(tmp_path, {"a": "thanks", "b": "slow"})
-    return made, interrupted(made)
+
+    def begun() -> bool:
+        return any(path.stat().st_size for path in tmp_path.glob("runs/*/verdicts.jsonl"))
+
+    ended = interrupted(tmp_path, "run", "eval.yaml", "--quiet", "--concurrency", "1", begun=begun)
+    assert ended.code == 130
+    return made, tmp_path / ended.last_line
 
 
 def test_an_interrupted_run_says_partial(stopped: tuple[Project, Path]) -> None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from acceptance.projects import Project, project, rows
+from acceptance.projects import Project, interrupted, project, rows
 
 
 @pytest.fixture
@@ -91,21 +87,8 @@ def test_folders_are_checked_as_one_object(both: Project) -> None:
 def test_an_interrupt_ends_all(tmp_path: Path) -> None:
     project(tmp_path / "one", {"a": "slow"})
     project(tmp_path / "two", {"b": "thanks"})
-    process = subprocess.Popen(
-        [sys.executable, "-m", "evalwright", "run", "one", "two", "-q"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 30
-    while not list(tmp_path.rglob("plan.json")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert (process.returncode, "1 not run" in err) == (130, True)
+    ended = interrupted(tmp_path, "run", "one", "two", "-q", begun=lambda: any(tmp_path.rglob("plan.json")))
+    assert (ended.code, "1 not run" in ended.err) == (130, True)
 
 
 def test_variables_of_one_suite_reach_no_other(tmp_path: Path) -> None:

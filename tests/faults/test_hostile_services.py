@@ -27,7 +27,7 @@ def run_against(folder, kinds, **system):
     suite = {
         "eval": {"name": "hostile"},
         "dataset": {"type": "jsonl", "path": "cases.jsonl"},
-        "systems": [{"name": "v", "timeout_seconds": 2, **system}],
+        "systems": [{"name": "v", "timeout_seconds": 4, **system}],
         "run": {"max_concurrency": CONCURRENCY, "retry": {"max_attempts": ATTEMPTS, "on": ["http_5xx"]}},
         "evaluators": [{"name": "fine", "type": "contains_text", "config": {"all_of": ["fine"]}}],
         "output": [{"type": "local_files", "path": "runs"}],
