@@ -18,7 +18,7 @@ _MOST_LISTED = 100
 def drift_lines(found: Drift, current: str) -> list[str]:
     """The report: counts, the change of the pass rate with its interval, cases, evaluators, latency, cost, tokens."""
     (delta,) = found.report.deltas
-    change = numbers.points(delta.pass_rate_delta, delta.pass_rate_delta_ci95)
+    interval = numbers.interval(delta.pass_rate_delta_ci95)
     p = "" if delta.p_value is None else f", p {numbers.probability(delta.p_value)}"
     lines = [
         f"# Drift: {code(current)}",
@@ -27,7 +27,7 @@ def drift_lines(found: Drift, current: str) -> list[str]:
         "",
         f"- regressions: {found.report.regressions_count}",
         f"- improvements: {found.report.improvements_count}",
-        f"- pass rate: {change} over {counted(delta.n, 'case')}{p}",
+        f"- pass rate: {delta.pass_rate_delta:+.2%} over {counted(delta.n, 'case')} (95% {interval}{p})",  # as in evalh
     ]
     lines += [
         f"- cells with an error: {numbers.percent(c.before)} → {numbers.percent(c.after)}"
