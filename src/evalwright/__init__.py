@@ -3,4 +3,109 @@
 PYTEST_DONT_REWRITE, which pytest else warns of where this was imported before it.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalwright.api.again import re_evaluate, resume
+    from evalwright.api.cells import Cell
+    from evalwright.api.comparisons import Comparison
+    from evalwright.api.decisions import Decision, decide
+    from evalwright.api.evaluation import aevaluate, evaluate, stream
+    from evalwright.api.evaluators import Evaluator, Judge, evaluator
+    from evalwright.api.pairs import compare
+    from evalwright.api.runs import Run, open_run
+    from evalwright.api.suites import load
+    from evalwright.api.summaries import Summary
+    from evalwright.api.systems import System
+    from evalwright.errors import EvalwrightError, InputError, StorageError
+    from evalwright.model.result import Evaluation
+    from evalwright.model.result import EvaluationResult as Result
+    from evalwright.model.snapshot import Case, Expected
+    from evalwright.model.suite import Suite
+    from evalwright.model.trace import Answer, ToolCall, Trace
+
+__all__ = [
+    "Answer",
+    "Case",
+    "Cell",
+    "Comparison",
+    "Decision",
+    "Evaluation",
+    "Evaluator",
+    "EvalwrightError",
+    "Expected",
+    "InputError",
+    "Judge",
+    "Result",
+    "Run",
+    "StorageError",
+    "Suite",
+    "Summary",
+    "System",
+    "ToolCall",
+    "Trace",
+    "__version__",
+    "aevaluate",
+    "compare",
+    "decide",
+    "evaluate",
+    "evaluator",
+    "load",
+    "open_run",
+    "re_evaluate",
+    "resume",
+    "stream",
+]
+
 __version__ = "0.1.0"
+
+_PLACES = {
+    "Answer": "model.trace",
+    "Case": "model.snapshot",
+    "Cell": "api.cells",
+    "Comparison": "api.comparisons",
+    "Decision": "api.decisions",
+    "Evaluation": "model.result",
+    "Evaluator": "api.evaluators",
+    "EvalwrightError": "errors",
+    "Expected": "model.snapshot",
+    "InputError": "errors",
+    "Judge": "api.evaluators",
+    "Result": "model.result:EvaluationResult",
+    "Run": "api.runs",
+    "StorageError": "errors",
+    "Suite": "model.suite",
+    "Summary": "api.summaries",
+    "System": "api.systems",
+    "ToolCall": "model.trace",
+    "Trace": "model.trace",
+    "aevaluate": "api.evaluation",
+    "compare": "api.pairs",
+    "decide": "api.decisions",
+    "evaluate": "api.evaluation",
+    "evaluator": "api.evaluators",
+    "load": "api.suites",
+    "open_run": "api.runs",
+    "re_evaluate": "api.again",
+    "resume": "api.again",
+    "stream": "api.evaluation",
+}
+"""Where each name is found when it is first used, so that importing the package stays quick."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, other = _PLACES[name].partition(":")
+    found = getattr(import_module(f"{__name__}.{module}"), other or name)
+    # What users see in messages, documentation and pickles is the name by which they import it.
+    found.__module__, found.__name__, found.__qualname__ = __name__, name, name
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

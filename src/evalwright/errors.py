@@ -54,6 +54,8 @@ class Problem:
     """True if something that the file names is not on this machine: the file can be checked, but not run here."""
 
     def __str__(self) -> str:
+        if not self.file and self.key:
+            return f"{self.key}: {self.message}"
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return "  ".join(part for part in (place, self.key, self.message) if part)
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from acceptance.projects import project
-from evalwright.cli.progress import progress_on
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.run.grid import Cell
+from evalwright.run.progress import progress_on
 from evalwright.run.state import RunState
 
 

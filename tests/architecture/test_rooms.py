@@ -58,6 +58,9 @@ ROOMS = {
     "letta": f"{BELOW_RUN} run",
     "northstar": f"{BELOW_RUN} run",
     "pixie": f"{BELOW_RUN} run",
+    "": "api model",
+    "api": f"{BELOW_RUN} run convert",
+    "plugins": "model session",
     "pytest_runs": f"{BELOW_RUN} run",
     "pytest_plugin": f"{BELOW_RUN} run pytest_runs",
 }

@@ -29,8 +29,9 @@ def command(run: Path, labels: Path, as_json: bool) -> int:
     """
     import msgspec
 
-    from evalwright.cli.screen import paint_for, say
+    from evalwright.cli.screen import say
     from evalwright.reports.calibration import calibration_lines
+    from evalwright.reports.screen import paint_for
     from evalwright.run.calibration import calibrate_run
 
     report = calibrate_run(run, labels)

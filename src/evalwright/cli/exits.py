@@ -102,8 +102,8 @@ def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
 def _say(lines: Sequence[str]) -> None:
     """Lines on stderr, without secrets of the environment and without characters that act on a terminal."""
-    from evalwright.cli.screen import paint_for
     from evalwright.files.masker import Masker
+    from evalwright.reports.screen import paint_for
     from evalwright.reports.text import harmless
 
     masker = Masker.of({}, os.environ)

@@ -30,9 +30,10 @@ def command(
     """
     from contextlib import closing
 
-    from evalwright.cli.screen import paint_for, say
+    from evalwright.cli.screen import say
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
+    from evalwright.reports.screen import paint_for
     from evalwright.reports.text import harmless
     from evalwright.run.start import open_run
     from evalwright.run.steps.workspace import StoredArtifacts

@@ -13,9 +13,10 @@ import msgspec
 
 from evalwright import registry
 from evalwright.cli.options import as_json
-from evalwright.cli.screen import paint_for, say
+from evalwright.cli.screen import say
 from evalwright.errors import InputError
 from evalwright.model.format import Format
+from evalwright.reports.screen import paint_for
 from evalwright.reports.table import Table
 
 __all__ = ["command"]

@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager, closing
 
 import msgspec
 
-from evalwright.cli.screen import paint_for, say
+from evalwright.cli.screen import say
 from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
+from evalwright.reports.screen import paint_for
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.start import Outcome, open_run
 from evalwright.run.state import RunState
@@ -28,7 +29,7 @@ def watch_of(quiet: bool, secrets: Mapping[str, str] = {}) -> Callable[[RunState
     """The progress display; None if it is off."""
     if quiet:
         return None
-    from evalwright.cli.progress import progress_on
+    from evalwright.run.progress import progress_on
 
     return progress_on(mask=Masker.of(secrets, os.environ).mask_text)
 

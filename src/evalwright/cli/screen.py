@@ -1,36 +1,17 @@
-"""Writing to the user: colours only on terminals, and no error if the reader has gone."""
+"""Writing to the user, with no error if the reader has gone."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable
-from typing import TextIO
 
 from evalwright.errors import Problem
-from evalwright.reports.text import Paint, harmless
+from evalwright.reports.text import harmless
 
-__all__ = ["is_terminal", "paint_for", "say", "tell", "warn"]
+__all__ = ["say", "tell", "warn"]
 
 _MOST_WARNINGS = 50
-
-
-def is_terminal(stream: TextIO) -> bool:
-    try:
-        return stream.isatty() and os.environ.get("TERM") != "dumb"
-    except ValueError:
-        return False
-
-
-def paint_for(stream: TextIO) -> Paint:
-    """What a stream can show: colours on a terminal unless NO_COLOR is set (no-color.org), and its width.
-
-    The variable COLUMNS overrides the width. Files and pipes get 120 columns: they are mostly read on wide screens.
-    """
-    terminal = is_terminal(stream)
-    columns = shutil.get_terminal_size((80 if terminal else 120, 0)).columns
-    return Paint(terminal and not os.environ.get("NO_COLOR"), columns)
 
 
 def warn(problems: Iterable[Problem]) -> None:

@@ -1,6 +1,7 @@
 """What evaluators say (`Evaluation`), what is stored of it (`EvaluationResult`), and the verdict of a cell."""
 
-from __future__ import annotations
+# No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
+# as its own, which for public records is `evalwright`.
 
 from datetime import datetime
 from typing import Any, Literal

@@ -4,7 +4,8 @@ It is the produced twin of the authored `EvalCase`, so that resuming and judging
 without the author's files and without pydantic.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
+# as its own, which for public records is `evalwright`.
 
 from typing import TYPE_CHECKING, Any
 
@@ -75,7 +76,7 @@ class Case(msgspec.Struct, gc=False):
         }
 
 
-def snapshot(case: EvalCase | Case) -> Case:
+def snapshot(case: "EvalCase | Case") -> Case:
     """The produced twin of an authored case, as it is run and stored: plain JSON data.
 
     A `Case` is returned as it is: some formats read their cases as such. Raises InputError for what JSON cannot hold.

@@ -5,7 +5,8 @@ ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`
 `group`.
 """
 
-from __future__ import annotations
+# No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
+# as its own, which for public records is `evalwright`.
 
 from datetime import datetime
 from typing import Any
@@ -135,6 +136,27 @@ class Answer(msgspec.Struct, gc=False):
     finished_at: datetime | None = None
     latency_ms: int | None = None
     spans: list[Span] = []
+
+    @classmethod
+    def of(
+        cls,
+        text: str | None = None,
+        *,
+        thinking: str | None = None,
+        structured: dict[str, Any] | None = None,
+        tool_calls: list[ToolCall] | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        cost_usd: float | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> "Answer":
+        """An answer by the parts that most systems know; `cost_usd` is what the call cost, US dollars."""
+        return cls(
+            output=Output(text, thinking, structured),
+            tool_calls=tool_calls or [],
+            metrics=Metrics(token_input=tokens_in, token_output=tokens_out, cost_usd=cost_usd),
+            extra=extra or {},
+        )
 
 
 class Trace(OfCase, msgspec.Struct, gc=False):

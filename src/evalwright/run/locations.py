@@ -110,12 +110,14 @@ def _without_literals(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def find_run(path: Path, secrets: Mapping[str, str] = {}) -> Place:
+def find_run(path: Path | Place, secrets: Mapping[str, str] = {}) -> Place:
     """The run at a path: a run folder, `FILE.sqlite/RUN_ID`, `FILE.sqlite` for its newest run, a folder with a note
-    of a run elsewhere, or `postgres:SCHEMA/RUN_ID`. Raises InputError.
+    of a run elsewhere, or `postgres:SCHEMA/RUN_ID`; a Place is one already. Raises InputError.
 
     `secrets` of its suite are masked in what is written, besides those of the environment.
     """
+    if isinstance(path, Place):
+        return path
     masker = Masker.of(secrets, os.environ)
     if str(path).startswith(_POSTGRES):
         return _in_postgres(str(path), masker)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
+from evalwright.model.protocols import Store
 from evalwright.model.summary import RunSummary
 
 __all__ = ["Outcome", "RunOptions"]
@@ -28,6 +29,8 @@ class RunOptions:
     target: str | None = None
     """A Python target, `module:callable`, instead of the suite's own."""
     models: ModelChoices | None = None
+    store: Store | None = None
+    """Where the run is kept, instead of the suite's own store."""
 
     @property
     def narrowed(self) -> str:

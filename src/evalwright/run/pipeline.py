@@ -177,6 +177,8 @@ class Pipeline:
             results = [*known, *results]
         self._tally.add(trace, results, verdict)
         self._state.count(verdict.status, trace.metrics.cost_usd)
+        if self._state.listener is not None:
+            self._state.listener(case, trace, results, verdict)
         if self._mirrors is not None:
             await self._mirrors.cell(trace, results, verdict)
 

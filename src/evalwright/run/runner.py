@@ -58,6 +58,7 @@ class Runner:
         Raises StorageError when a record cannot be written; records written before stay valid.
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        self._state.stop_now = self.stop_soon
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
         ticker: list[asyncio.Task[None]] = []
         try:
@@ -74,6 +75,7 @@ class Runner:
             if self._calls:
                 await self._ended.wait()
         finally:
+            self._state.stop_now = None
             for task in ticker:
                 task.cancel()
             self._watchdog.beat = None

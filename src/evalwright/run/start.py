@@ -17,7 +17,7 @@ from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.registry import load
 from evalwright.run.judge import is_judge
-from evalwright.run.locations import address_of, find_run, labels_file, store_of
+from evalwright.run.locations import Place, address_of, find_run, labels_file, store_of
 from evalwright.run.models import models_of
 from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.state import RunState
@@ -33,7 +33,17 @@ if TYPE_CHECKING:
     from evalwright.run.origin import Runnable
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Outcome", "RunOptions", "open_run", "re_evaluate", "resume", "retry", "run_suite", "run_suite_here"]
+__all__ = [
+    "Outcome",
+    "RunOptions",
+    "open_run",
+    "re_evaluate",
+    "resume",
+    "resume_here",
+    "retry",
+    "run_suite",
+    "run_suite_here",
+]
 
 
 def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | None = None) -> Outcome:
@@ -55,40 +65,45 @@ async def run_suite_here(suite: Suite, options: RunOptions | None = None, watch:
         return outcome(await work_here(job, watch))
 
 
-def resume(run_dir: Path, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
+def resume(run: Path | Place, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is."""
-    with _opened_for_work(run_dir) as (address, writer, run, history):
-        plan, cells = run.plan, range(len(history.traced))
-        finished = sum(map(history.finished, cells))
-        if finished == len(cells):
-            return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: every cell is finished")
-        note = f"{finished} of {len(cells)} cells were finished already"
-        return _gone_on(address, writer, run, history, frozenset(), models, watch, note)
+    from evalwright.run.loop import work
+
+    with _rest_of(run, models, _none_again) as (job, outcome):
+        return outcome(job is not None and work(job, watch))
+
+
+async def resume_here(run: Path | Place, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
+    """As `resume`, in the caller's running event loop (`evalwright.run.loop.work_here`)."""
+    from evalwright.run.loop import work_here
+
+    with _rest_of(run, models, _none_again) as (job, outcome):
+        return outcome(job is not None and await work_here(job, watch))
 
 
 def retry(
-    run_dir: Path,
+    run: Path | Place,
     *,
     evaluator_failures: bool = False,
     watch: Watch | None = None,
     models: ModelChoices | None = None,
 ) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
-    with _opened_for_work(run_dir) as (address, writer, run, history):
-        plan, cells = run.plan, range(len(history.traced))
-        again = frozenset(
+    from evalwright.run.loop import work
+
+    def again(history: History) -> frozenset[int]:
+        return frozenset(
             n
-            for n in cells
+            for n in range(len(history.traced))
             if history.errored[n] or (evaluator_failures and history.judged[n] and not history.passed[n])
         )
-        if not again and all(map(history.finished, cells)):
-            return _outcome(address, writer, plan, fold(writer, plan), False, "nothing to do: no cell to run again")
-        note = f"{len(again)} finished cells were run again"
-        return _gone_on(address, writer, run, history, again, models, watch, note)
+
+    with _rest_of(run, models, again) as (job, outcome):
+        return outcome(job is not None and work(job, watch))
 
 
 def re_evaluate(
-    run_dir: Path,
+    run: Path | Place,
     *,
     add: str | None = None,
     suite: Suite | None = None,
@@ -107,7 +122,7 @@ def re_evaluate(
     from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
     from evalwright.run.re_evaluate import judge_again, processors
 
-    place = find_run(run_dir, suite.secrets if suite else {})
+    place = find_run(run, suite.secrets if suite else {})
     with closing(place.store.open(place.run_id)) as writer:
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)
@@ -148,7 +163,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     from evalwright.run.plan import chosen_cases, documents, may_call_models, plan_of
 
     masker = Masker.of(suite.secrets, os.environ)
-    store = store_of(suite, options.out, masker)
+    store = options.store or store_of(suite, options.out, masker)
     plan = plan_of(suite, options)
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})
@@ -162,44 +177,60 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             cases = with_keys(plan, cases, options.models)
         with closing(store.create(plan, cases, documents(suite, masker))) as writer:
             job = Job(plan, writer, Tally.of(plan), _state(plan, None, frozenset()), mirroring_of(plan))
-            address = address_of(writer, plan, masker)
+            # a store that was passed in cannot be found by a path: there is nothing to leave a note of
+            address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             yield job, lambda over: _outcome(address, writer, plan, job.tally, over, mirrors=job.mirrors)
 
 
 @contextmanager
-def _opened_for_work(run_dir: Path) -> Iterator[tuple[Path, RunWriter, Runnable, History]]:
+def _opened_for_work(run: Path | Place) -> Iterator[tuple[Path, RunWriter, Runnable, History]]:
     from evalwright.run.grid import Grid
     from evalwright.run.history import history_of
     from evalwright.run.origin import runnable
 
-    place = find_run(run_dir)
+    place = find_run(run)
     with closing(place.store.read(place.run_id)) as reader:
-        run = runnable(reader)
-    place = find_run(run_dir, run.secrets)
+        found = runnable(reader)
+    place = find_run(run, found.secrets)
     with closing(place.store.open(place.run_id)) as writer:
-        yield place.address, writer, run, history_of(writer, Grid(run.plan))
+        yield place.address, writer, found, history_of(writer, Grid(found.plan))
 
 
-def _gone_on(
-    address: Path,
-    writer: RunWriter,
-    run: Runnable,
-    history: History,
-    again: frozenset[int],
-    models: ModelChoices | None,
-    watch: Watch | None,
-    note: str,
-) -> Outcome:
-    from evalwright.run.loop import Job, work
+def _none_again(_: History) -> frozenset[int]:
+    return frozenset()
+
+
+@contextmanager
+def _rest_of(
+    run: Path | Place, models: ModelChoices | None, again_of: Callable[[History], frozenset[int]]
+) -> Iterator[tuple[Job | None, Callable[[bool], Outcome]]]:
+    """As `_new_run` for a stored run: what is left of it and, of what is finished, the cells of `again_of`.
+
+    There is no job where nothing is left to do.
+    """
+    from evalwright.run.loop import Job
     from evalwright.run.missing_keys import must_have_keys
 
-    plan = run.plan
-    with Session(models=models_of(plan, models, Masker.of(run.secrets, os.environ)), environment=run.environment):
-        must_have_keys(plan, writer, models)
-        mirrors = mirroring_of(plan)
-        job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again)
-        interrupted = work(job, watch)
-        return _outcome(address, writer, plan, fold(writer, plan), interrupted, note, mirrors=mirrors)
+    with _opened_for_work(run) as (address, writer, found, history):
+        plan, again = found.plan, again_of(history)
+        total = len(history.traced)
+        finished = sum(map(history.finished, range(total)))
+        if finished == total and not again:
+            why = "every cell is finished" if again_of is _none_again else "no cell to run again"
+            yield None, lambda over: _outcome(address, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
+            return
+        masker = Masker.of(found.secrets, os.environ)
+        with Session(models=models_of(plan, models, masker), environment=found.environment):
+            must_have_keys(plan, writer, models)
+            mirrors = mirroring_of(plan)
+            job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again)
+            note = f"{finished} of {total} cells were finished already"
+            if again_of is not _none_again:
+                note = f"{len(again)} finished cells were run again"
+            yield (
+                job,
+                lambda over: _outcome(address, writer, plan, fold(writer, plan), over, note, mirrors=mirrors),
+            )
 
 
 def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunState:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
 from evalwright.run.grid import Cell
 
 __all__ = ["RunState"]
@@ -23,6 +27,10 @@ class RunState:
     cost_usd: float = 0.0
     stopping: bool = False
     """Nothing new is started: somebody asked for the end, or a write failed, and what runs is being finished."""
+    listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
+    """Called with the records of each cell that this session has finished, in the event loop of the run."""
+    stop_now: Callable[[], None] | None = None
+    """Cancels the cells in flight, from any thread; None while no cell can be. A later session runs them again."""
     already_done: int = 0
     """Cells that an earlier session of the same run had finished; they are part of `done`."""
     running: dict[int, tuple[Cell, float]] = field(default_factory=dict)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TextIO
 
-from evalwright.cli.screen import is_terminal, paint_for
 from evalwright.errors import counted
 from evalwright.reports import numbers
+from evalwright.reports.screen import is_terminal, paint_for
 from evalwright.reports.text import Paint, one_line, width
 from evalwright.run.state import RunState
 

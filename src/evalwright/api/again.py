@@ -1,0 +1,121 @@
+"""More work on a stored run: the rest of its cells, or other evaluators on the traces that it has."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalwright.api.cells import Cell
+from evalwright.api.evaluators import EvaluatorLike, specs_of
+from evalwright.api.places import Places
+from evalwright.api.runs import Run, run_of
+from evalwright.api.work import Listener, in_thread
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import EvaluatorSpec, PassCriteria
+from evalwright.model.suite import Suite
+
+if TYPE_CHECKING:
+    from evalwright.run.locations import Place
+    from evalwright.run.options import Outcome
+
+__all__ = ["re_evaluate", "resume"]
+
+
+def resume(
+    run: Run | str | os.PathLike[str],
+    *,
+    retry_errors: bool = False,
+    on_cell: Callable[[Cell], None] | None = None,
+) -> Run:
+    """Run what an interrupted run has not finished. What is finished stays as it is.
+
+    Args:
+        run: The run, or its folder.
+        retry_errors: Also run again the cells whose system ended in an error.
+        on_cell: Called once for each cell that finishes, in the caller's thread.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        InputError: it cannot be resumed: another process works on it, or a system is a function that cannot be imported
+            here; the message says which one to pass to `evaluate(..., resume=True)`.
+        StorageError: a record could not be written.
+        KeyboardInterrupt: as `evaluate`.
+    """
+    found = run_of(run)
+
+    def work(listener: Listener) -> Outcome:
+        from evalwright.run import start
+
+        if retry_errors:
+            return start.retry(_where(found), watch=listener.watch)
+        return start.resume(_where(found), listener.watch)
+
+    _, listener = in_thread(work, found._objects, on_cell)
+    return Run(found._place, listener.stopped, found._objects)
+
+
+def re_evaluate(
+    run: Run | str | os.PathLike[str],
+    evaluators: EvaluatorLike | Sequence[EvaluatorLike] | None = None,
+    *,
+    replace: bool = False,
+) -> Run:
+    """Evaluate the stored traces again; the systems are not called.
+
+    Args:
+        run: The run, or its folder. Its results and verdicts are replaced.
+        evaluators: What judges besides the run's own evaluators, whose results are kept; one with the name of an
+            evaluator of the run takes its place. None: the run's own evaluators, all again.
+        replace: Only `evaluators` judge; the run's own ones are dropped.
+
+    Returns:
+        The run with its new verdicts.
+
+    Raises:
+        InputError: evaluators that cannot be used; the run is as it was.
+        StorageError: a record could not be written; the run is as it was.
+    """
+    found = run_of(run)
+    places, problems = Places(), list[Problem]()
+    places.objects.update(found._objects)
+    specs = None if evaluators is None else specs_of(evaluators, places, problems)
+    if problems:
+        raise InputError(problems)
+
+    def work(listener: Listener) -> Outcome:
+        from evalwright.run import start
+
+        if specs is None:
+            return start.re_evaluate(_where(found), watch=listener.watch)
+        suite = _judged_by(found, specs)
+        if replace:
+            return start.re_evaluate(_where(found), suite=suite, watch=listener.watch)
+        for spec in specs[:-1]:
+            start.re_evaluate(_where(found), add=spec.name, suite=suite, watch=listener.watch)
+        return start.re_evaluate(_where(found), add=specs[-1].name, suite=suite, watch=listener.watch)
+
+    if specs != []:
+        in_thread(work, places.objects, None)
+    return Run(found._place, None, places.objects)
+
+
+def _judged_by(run: Run, specs: list[EvaluatorSpec]) -> Suite:
+    plan = run._plan
+    return Suite(
+        name=plan.name,
+        dialect=plan.dialect,
+        source=Path(plan.config_path),
+        cases=[],
+        variants=plan.variants,
+        evaluators=specs,
+        pass_criteria=PassCriteria(errored_evaluators="error"),
+    )
+
+
+def _where(run: Run) -> Path | Place:
+    """Runs on disk are found anew, with the secrets of their suite; one in memory is where it is."""
+    return run._place if run.path is None else run.path

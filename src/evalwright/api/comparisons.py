@@ -1,0 +1,111 @@
+"""What changed between two runs, or between a run's variants and its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalwright.errors import did_you_mean
+from evalwright.statistics.corrections import adjust_p_values
+
+if TYPE_CHECKING:
+    from evalwright.model.summary import ComparisonReport, VariantDelta
+
+__all__ = ["Comparison", "Difference", "adjusted", "within"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How a pass rate changed, over the cases that both sides judged."""
+
+    variant: str
+    """The variant; "a → b" where it has another name before."""
+    difference: float
+    """After minus before (-1 to 1): the mean over cases of the change of their share of passed trials."""
+    interval: tuple[float, float] | None
+    """Its 95 % interval; None without cases."""
+    p: float | None
+    """Two-sided, of no difference; None where no test applies."""
+    p_adjusted: float | None
+    """The same adjusted for all differences of the comparison (Holm 1979)."""
+    n: int
+    """Cases that both sides judged."""
+    regressions: Sequence[str]
+    """Cases whose share of passed trials fell."""
+    improvements: Sequence[str]
+    """Cases whose share of passed trials rose."""
+
+    def __str__(self) -> str:
+        interval = "" if self.interval is None else f" [{_points(self.interval[0])}, {_points(self.interval[1])}]"
+        p = "" if self.p_adjusted is None else f", p {_p(self.p_adjusted)}"
+        counts = f"{len(self.regressions)} worse, {len(self.improvements)} better"
+        return f"{self.variant}: {_points(self.difference)} pp{interval}, {self.n} cases, {counts}{p}"
+
+
+class Comparison:
+    """Differences of pass rates, one for each variant; printing it shows them."""
+
+    __slots__ = ("after", "before", "differences")
+
+    def __init__(self, before: str, after: str, differences: Iterable[Difference]) -> None:
+        self.before: str = before
+        """The run or the variant that the others are compared with."""
+        self.after: str = after
+        """The run that is compared with it."""
+        self.differences: Sequence[Difference] = tuple(differences)
+
+    @property
+    def regressions(self) -> Mapping[str, Sequence[str]]:
+        """Cases that got worse, by variant."""
+        return {one.variant: one.regressions for one in self.differences}
+
+    def __iter__(self) -> Iterator[Difference]:
+        return iter(self.differences)
+
+    def __len__(self) -> int:
+        return len(self.differences)
+
+    def __getitem__(self, variant: str) -> Difference:
+        for one in self.differences:
+            if one.variant == variant:
+                return one
+        known = [one.variant for one in self.differences]
+        raise KeyError(f"no variant {variant!r}{did_you_mean(variant, known)} (there are: {', '.join(known)})")
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.after} compared with {self.before}:", *(f"  {one}" for one in self.differences)])
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {self.after!r} with {self.before!r}: {len(self)} variants>"
+
+
+def within(report: ComparisonReport, name: str) -> Comparison:
+    """The variants of one run against its baseline."""
+    return Comparison(report.baseline, name, adjusted(report.deltas))
+
+
+def adjusted(deltas: Sequence[VariantDelta]) -> Iterator[Difference]:
+    """The differences of one comparison, with p-values adjusted for their number."""
+    known = [delta.p_value for delta in deltas if delta.p_value is not None]
+    adjusted = iter(adjust_p_values(known)["holm_adjusted"])
+    for delta in deltas:
+        yield Difference(
+            delta.variant,
+            delta.pass_rate_delta,
+            delta.pass_rate_delta_ci95,
+            delta.p_value,
+            None if delta.p_value is None else float(next(adjusted)),
+            delta.n,
+            tuple(delta.regressions),
+            tuple(delta.improvements),
+        )
+
+
+def _points(share: float) -> str:
+    """A difference of rates in percentage points, with its sign."""
+    return f"{share * 100:+.1f}".replace("-", "−")
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"

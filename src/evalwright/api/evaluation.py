@@ -1,0 +1,232 @@
+"""Running cases through systems and judging the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, overload
+
+from evalwright.api.cases import CasesLike
+from evalwright.api.cells import Cell
+from evalwright.api.options import Options, Settings, signature
+from evalwright.api.runs import Run
+from evalwright.api.suites import Prepared, Systems, prepared
+from evalwright.api.systems import SystemLike
+from evalwright.api.work import Listener, in_thread
+from evalwright.files.masker import Masker
+from evalwright.model.suite import Suite
+from evalwright.run.locations import Place, find_run, store_of
+from evalwright.run.plan import config_hash
+from evalwright.session.objects import with_objects
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from evalwright.run.options import Outcome
+
+__all__ = ["aevaluate", "evaluate", "run_from", "stream"]
+
+
+@overload
+def evaluate(cases: Suite, system: Systems = None, **options: Unpack[Options]) -> Run: ...
+@overload
+def evaluate(
+    cases: CasesLike,
+    system: SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike],
+    **options: Unpack[Options],
+) -> Run: ...
+def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack[Options]) -> Run:
+    """Run every case with every system and judge the answers.
+
+    Args:
+        cases: What is asked. A list of inputs, cases or mappings; a mapping from id to input; a DataFrame; a file; a
+            suite. Without ids, cases are numbered `1`, `2`, … by position.
+        system: What is tested; a mapping gives variants their names. Functions of one parameter get the input; of two,
+            the case and the variant; a parameter named `trial`, `case` or `variant` gets that. None only for a Suite.
+        evaluators: What judges. None: the suite's; for plain cases those that `Case.expected` asks for.
+        name: The run's name; None: the suite's, or the system's.
+        trials: Times that each case is run (≥ 1); None: 1, or the suite's.
+        concurrency: Cells in flight at once; None: 8, or the suite's.
+        timeout: Seconds for one call of a system; None: 120, or the suite's.
+        retries: Further attempts after `timeout` and `http_5xx`, with exponential back-off; None: 0, or the suite's.
+        limit: At most so many cases: the first ones, or with `seed` ones drawn at random; None: all.
+        tags: Only cases with one of these tags.
+        baseline: The variant that the others are compared with; None: none, or the suite's.
+        budget_usd: Cap for all model calls, US dollars; what would exceed it is the error `cost_limit`.
+        stop_after_equal_errors: The run stops if so many first cells all end in one and the same error; None: never.
+        seed: Makes the choice of `limit` random, and the same each time.
+        out: Folder that gets the run's folder; None keeps the run in memory. "runs" gives way to a suite's own folder.
+        on_cell: Called once for each finished cell, in order of completion, in the caller's thread or event loop.
+        progress: A line on stderr; None: when that is a terminal or a notebook.
+        resume: Continue the newest unfinished run of the same name and configuration in `out`, if there is one.
+
+    Returns:
+        The finished run. A cell that failed or errored is no exception: see `Run.passed`, `Run.raise_for_status()`.
+
+    Raises:
+        InputError: arguments, files or cases that cannot be used; every problem is listed; nothing was run.
+        StorageError: a record could not be written; what was written stays, and `resume` continues.
+        KeyboardInterrupt: after the first Ctrl-C the cells in flight finish; the run can be resumed.
+    """
+    settings = Settings(**options)
+    todo = _to_do(cases, system, settings)
+
+    def work(listener: Listener) -> Outcome:
+        from evalwright.run import start
+
+        if todo.unfinished is not None:
+            return start.resume(todo.unfinished, listener.watch, todo.options.models)
+        return start.run_suite(todo.suite, todo.options, listener.watch)
+
+    outcome, listener = in_thread(
+        work,
+        todo.objects,
+        settings.on_cell,
+        equal_errors=settings.stop_after_equal_errors,
+        progress=settings.progress,
+    )
+    return run_from(outcome, todo, listener)
+
+
+@overload
+async def aevaluate(cases: Suite, system: Systems = None, **options: Unpack[Options]) -> Run: ...
+@overload
+async def aevaluate(
+    cases: CasesLike,
+    system: SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike],
+    **options: Unpack[Options],
+) -> Run: ...
+async def aevaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack[Options]) -> Run:
+    """`evaluate` in the caller's event loop: asynchronous systems run there, all others in threads.
+
+    Cancelling it cancels the cells in flight; the run can be resumed.
+
+    Args:
+        cases: As for `evaluate`.
+        system: As for `evaluate`.
+        options: As for `evaluate`.
+
+    Returns:
+        The finished run.
+
+    Raises:
+        InputError: as `evaluate`.
+        StorageError: as `evaluate`.
+    """
+    settings = Settings(**options)
+    todo = _to_do(cases, system, settings)
+    listener = Listener(settings.on_cell, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
+    return run_from(await _work_here(todo, settings, listener), todo, listener)
+
+
+@overload
+def stream(
+    cases: Suite, system: Systems = None, **options: Unpack[Options]
+) -> AbstractAsyncContextManager[AsyncIterator[Cell]]: ...
+@overload
+def stream(
+    cases: CasesLike,
+    system: SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike],
+    **options: Unpack[Options],
+) -> AbstractAsyncContextManager[AsyncIterator[Cell]]: ...
+def stream(
+    cases: CasesLike | Suite, system: Systems = None, **options: Unpack[Options]
+) -> AbstractAsyncContextManager[AsyncIterator[Cell]]:
+    """`aevaluate` as an asynchronous iterator of cells, each as soon as it is judged.
+
+    Leaving the block before the last cell lets the cells in flight finish and stops the run; it can be resumed.
+
+    Args:
+        cases: As for `evaluate`.
+        system: As for `evaluate`.
+        options: As for `evaluate`; `on_cell` is called, too.
+
+    Returns:
+        A context manager: `async with stream(...) as cells: async for cell in cells: ...`
+
+    Raises:
+        InputError: as `evaluate`.
+        StorageError: as `evaluate`, from the iterator.
+    """
+    settings = Settings(**options)
+    return _streamed(_to_do(cases, system, settings), settings)
+
+
+for _function in (evaluate, aevaluate, stream):
+    setattr(_function, "__signature__", signature(_function))  # noqa: B010 - a type checker knows no such attribute
+
+
+@asynccontextmanager
+async def _streamed(todo: Prepared, settings: Settings) -> AsyncIterator[AsyncIterator[Cell]]:
+    finished: asyncio.Queue[Cell | None] = asyncio.Queue()
+
+    def hear(cell: Cell) -> None:
+        finished.put_nowait(cell)
+        if settings.on_cell is not None:
+            settings.on_cell(cell)
+
+    listener = Listener(hear, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
+    work = asyncio.create_task(_work_here(todo, settings, listener))
+    work.add_done_callback(lambda _: finished.put_nowait(None))
+
+    async def cells() -> AsyncIterator[Cell]:
+        while (cell := await finished.get()) is not None:
+            yield cell
+        await work
+
+    try:
+        yield cells()
+    except BaseException:
+        listener.stop()
+        await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()  # what the block raised goes before it
+        raise
+    listener.stop()
+    await work
+
+
+async def _work_here(todo: Prepared, settings: Settings, listener: Listener) -> Outcome:
+    from evalwright.run import start
+
+    with with_objects(todo.objects):
+        if todo.unfinished is not None:
+            return await start.resume_here(todo.unfinished, listener.watch, todo.options.models)
+        return await start.run_suite_here(todo.suite, todo.options, listener.watch)
+
+
+def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Prepared:
+    todo = prepared(cases, system, settings)
+    if settings.out is not None:
+        return replace(todo, unfinished=_unfinished(todo)) if settings.resume else todo
+    from evalwright.stores.memory import MemoryStore
+
+    return replace(todo, options=replace(todo.options, store=MemoryStore()))
+
+
+def _unfinished(todo: Prepared) -> Path | None:
+    """The newest run of the same name and configuration that lacks cells."""
+    store = store_of(todo.suite, todo.options.out, Masker.of(todo.suite.secrets, os.environ))
+    digest = config_hash(todo.suite)
+    for run_id in reversed(store.run_ids()):
+        with closing(store.read(run_id)) as reader:
+            plan, summary, location = reader.plan, reader.summary(), Path(reader.location)
+        if plan is None or (plan.name, plan.config_hash) != (todo.suite.name, digest):
+            continue
+        if summary is None or summary.cells_missing:
+            return location
+    return None
+
+
+def run_from(outcome: Outcome, todo: Prepared, listener: Listener) -> Run:
+    """The run that the work left behind."""
+    store = todo.options.store
+    if store is not None:
+        place = Place(store, outcome.plan.run_id, outcome.run_dir)
+    else:
+        place = find_run(outcome.run_dir)
+    return Run(place, listener.stopped, todo.objects)

@@ -1,0 +1,222 @@
+"""What judges: functions, registered evaluators with a configuration, and judges that ask models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, overload
+
+import msgspec
+
+from evalwright.api.places import Places, name_of
+from evalwright.api.problems import refused
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.snapshot import Case
+
+__all__ = ["Evaluator", "EvaluatorLike", "Judge", "asked_for", "evaluator", "specs_of"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FUNCTION = "python_function"
+_OPTIONS = "__evalwright_evaluator__"
+
+
+class _FunctionOptions(NamedTuple):
+    name: str | None
+    threshold: float | None
+    uses_model: bool
+
+
+class Evaluator:
+    """A registered evaluator with its configuration; `evalwright list evaluators` shows them all.
+
+    Example:
+        `Evaluator("contains_text", all_of=["refund"], name="says_refund")`
+    """
+
+    __slots__ = ("config", "name", "threshold", "type")
+
+    def __init__(self, type: str, /, *, name: str | None = None, threshold: float | None = None, **config: Any) -> None:
+        """
+        Args:
+            type: The registered name, such as "contains_text".
+            name: The name in results; None: that of the type.
+            threshold: The score from which it passes; None: the evaluator's own rule.
+            config: The keys that it has in `eval.yaml`.
+        """
+        self.type: str = type
+        self.name: str = name or type
+        self.threshold: float | None = threshold
+        self.config: dict[str, Any] = config
+
+    def __repr__(self) -> str:
+        given = "".join(f", {key}={value!r}" for key, value in self.config.items())
+        return f"Evaluator({self.type!r}, name={self.name!r}{given})"
+
+
+class Judge(Evaluator):
+    """A model that judges whether assertions hold of an answer.
+
+    Example:
+        `Judge("claude-sonnet-4-5", "The reply is polite and answers the question.", name="polite")`
+    """
+
+    __slots__ = ()
+
+    def __init__(self, model: str | Sequence[str], /, *assertions: str, name: str | None = None, **config: Any) -> None:
+        """
+        Args:
+            model: The model that is asked, or several of which the majority decides.
+            assertions: What must hold of an answer, each a sentence; all must.
+            name: The name in results; None: "llm_judge".
+            config: Further keys of `llm_judge`, such as `rubric`, `samples`, `temperature`, `cost_limit_usd`.
+        """
+        asked: dict[str, Any] = {"model": model} if isinstance(model, str) else {"models": list(model)}
+        if assertions:
+            asked["nl_assertions"] = list(assertions)
+        super().__init__("llm_judge", name=name, **asked, **config)
+
+
+class JudgingFunction(Protocol):
+    """A function whose parameters are filled by name.
+
+    Type checkers take it for `Callable[..., Any]`, but for the first parameter, which gives that of a lambda a type.
+    """
+
+    def __call__(self, first: Any, /, *others: Any, **by_name: Any) -> Any: ...
+
+
+EvaluatorLike: TypeAlias = str | Evaluator | Judge | JudgingFunction
+"""A registered name, an Evaluator, a Judge, or a function."""
+
+
+@overload
+def evaluator(function: F, /) -> F: ...
+@overload
+def evaluator(
+    *, name: str | None = None, threshold: float | None = None, uses_model: bool = False
+) -> Callable[[F], F]: ...
+def evaluator(
+    function: F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    threshold: float | None = None,
+    uses_model: bool = False,
+) -> F | Callable[[F], F]:
+    """Give a function that judges answers a name and options. It can be called as before.
+
+    Its parameters are filled by name: `input`, `output`, `expected`, `case`, `trace`, `artifact`, `results`. It returns
+    a bool, a number from 0 to 1, `(bool or number, reason)`, a mapping with `passed`, `score` and `reason`, or an
+    `Evaluation`; it raises if it cannot judge. It may be `async`.
+
+    Args:
+        function: The function, where the decorator is used without arguments.
+        name: The name in results; None: that of the function.
+        threshold: The number from which it passes (0 to 1); None: 0.5.
+        uses_model: It waits for a model, so that stored traces are re-evaluated several at a time.
+
+    Returns:
+        The function itself, or a decorator.
+
+    Example:
+        `short = evaluator(threshold=0.8)(lambda output: 40 / len(output.split()))`
+    """
+
+    def mark(marked: F) -> F:
+        setattr(marked, _OPTIONS, _FunctionOptions(name, threshold, uses_model))
+        return marked
+
+    return mark if function is None else mark(function)
+
+
+def specs_of(
+    given: EvaluatorLike | Sequence[EvaluatorLike], places: Places, problems: list[Problem]
+) -> list[EvaluatorSpec]:
+    """The evaluators of a plan; functions are noted in `places`, what is wrong in `problems`."""
+    single = isinstance(given, str | Evaluator) or callable(given)
+    listed: Sequence[Any] = [given] if single else given  # type: ignore[assignment]
+    if not isinstance(listed, Iterable):
+        problems.append(refused("evaluators", f"expected evaluators, found {type(given).__name__}"))
+        return []
+    specs = []
+    for position, one in enumerate(listed):
+        spec = _spec("evaluators" if single else f"evaluators[{position}]", one, places, problems)
+        if spec is not None:
+            specs.append(spec)
+    for name, number in Counter(spec.name for spec in specs).items():
+        if number > 1:
+            problems.append(refused("evaluators", f"two evaluators are named {name!r}: give one another name"))
+    return specs
+
+
+def _spec(place: str, one: Any, places: Places, problems: list[Problem]) -> EvaluatorSpec | None:
+    from evalwright.evaluators.build import build
+    from evalwright.registry import names
+    from evalwright.session.objects import with_objects
+
+    if isinstance(one, str):
+        one = Evaluator(one)
+    if not isinstance(one, Evaluator) and not callable(one):
+        expected = "a name, an Evaluator, a Judge or a function"
+        problems.append(refused(place, f"expected {expected}, found {type(one).__name__}"))
+        return None
+    if isinstance(one, Evaluator) and one.type not in names("evaluators"):
+        problems.append(refused(place, f"unknown evaluator {one.type!r}{did_you_mean(one.type, names('evaluators'))}"))
+        return None
+    try:
+        spec = _of_type(one) if isinstance(one, Evaluator) else _of_function(one, places)
+        with with_objects(places.objects):
+            build(spec)
+    except InputError as error:
+        named = isinstance(one, Evaluator)  # what a function is built with has keys of ours, which say nothing here
+        problems += [refused(f"{place}.{p.key}" if p.key and named else place, p.message) for p in error.problems]
+        return None
+    return spec
+
+
+def _of_type(one: Evaluator) -> EvaluatorSpec:
+    try:
+        config = msgspec.to_builtins(one.config)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(Problem("", f"expected plain data: {error}")) from error
+    return EvaluatorSpec(one.name, one.type, config, threshold=one.threshold)
+
+
+def _of_function(function: Callable[..., Any], places: Places) -> EvaluatorSpec:
+    options: _FunctionOptions = getattr(function, _OPTIONS, _FunctionOptions(None, None, False))
+    config: dict[str, Any] = {"function": places.add(function)}
+    if options.threshold is not None:
+        config["threshold"] = options.threshold
+    if options.uses_model:
+        config["uses_model"] = True
+    return EvaluatorSpec(options.name or name_of(function), _FUNCTION, config)
+
+
+_BY_EXPECTATION: Mapping[str, tuple[str, ...]] = {
+    "contains_text": ("answer_should_include", "answer_should_not_include"),
+    "tool_called": ("must_call_tools",),
+}
+"""Which evaluator looks at what a case expects."""
+
+
+def asked_for(cases: Sequence[Case]) -> list[EvaluatorSpec]:
+    """The evaluators that the cases' `expected` asks for. Raises InputError for cases that ask for none."""
+    asked: set[str] = set()
+    idle = []
+    for case in cases:
+        wanted = {name for name, keys in _BY_EXPECTATION.items() if any(getattr(case.expected, key) for key in keys)}
+        asked |= wanted
+        if not wanted:
+            idle.append(case.key)
+    if idle:
+        keys = ", ".join(key for keys in _BY_EXPECTATION.values() for key in keys)
+        which = "no case expects anything" if len(idle) == len(cases) else f"nothing is expected of {_listed(idle)}"
+        raise InputError(refused("evaluators", f"nothing would be judged: {which}; pass evaluators, or expect {keys}"))
+    return [EvaluatorSpec(name, name) for name in _BY_EXPECTATION if name in asked]
+
+
+def _listed(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+    return ", ".join(map(repr, ids[:3])) + more

@@ -1,0 +1,102 @@
+"""What can be said about a run from Python beside its cases and systems."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from evalwright.api.problems import refused
+from evalwright.errors import Problem
+
+if TYPE_CHECKING:
+    from evalwright.api.cells import Cell
+    from evalwright.api.evaluators import EvaluatorLike
+
+__all__ = ["Options", "Settings", "signature"]
+
+
+class Options(TypedDict, total=False):
+    """Keyword arguments of `evaluate`, `aevaluate` and `stream`; their docstrings say what each does."""
+
+    evaluators: EvaluatorLike | Sequence[EvaluatorLike] | None
+    name: str | None
+    trials: int | None
+    concurrency: int | None
+    timeout: float | None
+    retries: int | None
+    limit: int | None
+    tags: Sequence[str]
+    baseline: str | None
+    budget_usd: float | None
+    stop_after_equal_errors: int | None
+    seed: int | None
+    out: str | os.PathLike[str] | None
+    on_cell: Callable[[Cell], None] | None
+    progress: bool | None
+    resume: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The same with defaults. None for a number means 1 trial, 8 cells at once, 120 seconds, no retry, or the suite's
+    own."""
+
+    evaluators: EvaluatorLike | Sequence[EvaluatorLike] | None = None
+    name: str | None = None
+    trials: int | None = None
+    concurrency: int | None = None
+    timeout: float | None = None
+    retries: int | None = None
+    limit: int | None = None
+    tags: Sequence[str] = ()
+    baseline: str | None = None
+    budget_usd: float | None = None
+    stop_after_equal_errors: int | None = 20
+    seed: int | None = None
+    out: str | os.PathLike[str] | None = "runs"
+    on_cell: Callable[[Cell], None] | None = None
+    progress: bool | None = None
+    resume: bool = False
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with single values."""
+        found = []
+        for key, least in _LEAST.items():
+            value = getattr(self, key)
+            if value is None:
+                continue
+            whole = key not in ("timeout", "budget_usd")
+            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or not value >= least:
+                word = "a whole number" if whole else "a number"
+                found.append(refused(key, f"expected {word} of at least {least:g}, found {value!r}"))
+        if isinstance(self.tags, str):  # a text is a sequence, too: of its letters
+            found.append(refused("tags", f"expected a list of tags, found the text {self.tags!r}"))
+        name: object = self.name
+        if name is not None and not (isinstance(name, str) and name.strip()):
+            found.append(refused("name", f"expected a text, found {self.name!r}"))
+        on_cell: object = self.on_cell
+        if not (on_cell is None or callable(on_cell)):
+            found.append(refused("on_cell", f"expected a function, found {type(on_cell).__name__}"))
+        return found
+
+
+_LEAST: Mapping[str, float] = {
+    "trials": 1,
+    "concurrency": 1,
+    "timeout": 0.001,
+    "retries": 0,
+    "limit": 1,
+    "budget_usd": 0.0,
+    "stop_after_equal_errors": 1,
+}
+
+
+def signature(function: Callable[..., Any]) -> Signature:
+    """The parameters that `help()` and notebooks show: those of `function` with the options one by one."""
+    shown = Signature.from_callable(function)
+    own = [p for p in shown.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    more = [Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type) for f in fields(Settings)]
+    return shown.replace(parameters=[*own, *more])

@@ -1,0 +1,103 @@
+"""Two runs side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from evalwright.api.comparisons import Comparison, adjusted
+from evalwright.api.problems import refused
+from evalwright.api.runs import Run, run_of
+from evalwright.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from evalwright.model.plan import Plan
+    from evalwright.model.protocols import RunReader
+    from evalwright.model.summary import VariantDelta
+
+__all__ = ["compare", "paired_variants"]
+
+
+def compare(
+    before: Run | str | os.PathLike[str],
+    after: Run | str | os.PathLike[str],
+    *,
+    variant: str | Mapping[str, str] | None = None,
+    by: str | None = None,
+) -> Comparison:
+    """Compare two runs case by case: what changed in the pass rate, and how sure that is.
+
+    Args:
+        before: The earlier run, or its folder.
+        after: The later run, or its folder.
+        variant: The variant to compare, or a mapping from its name before to its name after. None: all variants that
+            both runs have, or the only one of each.
+        by: A metadata key: the cases of each of its values are compared by themselves. None: all cases together.
+
+    Returns:
+        One difference for each variant (and value of `by`), with its interval and p.
+
+    Raises:
+        InputError: a run that cannot be read, or variants that cannot be paired.
+    """
+    one, other = run_of(before), run_of(after)
+    reader_a, plan_a = one._opened()
+    reader_b, plan_b = other._opened()
+    with closing(reader_a), closing(reader_b):
+        found = list(_deltas(reader_a, plan_a, reader_b, plan_b, variant, by))
+    return Comparison(one._label, other._label, adjusted(found))
+
+
+def _deltas(
+    reader_a: RunReader,
+    plan_a: Plan,
+    reader_b: RunReader,
+    plan_b: Plan,
+    variant: str | Mapping[str, str] | None,
+    by: str | None,
+) -> Iterator[VariantDelta]:
+    from evalwright.scoring.deltas import delta
+    from evalwright.scoring.fold import fold
+
+    a, b = (fold(reader, plan, by_case=True).variants for reader, plan in ((reader_a, plan_a), (reader_b, plan_b)))
+    pairs = paired_variants([n for n, c in a.items() if any(c.cells.values())], list(b), variant)
+    groups = {} if by is None else {case.key: case.metadata.get(by) for case in reader_b.cases()}
+    for name, other in pairs:
+        before, after = a[name], b[other]
+        label = other if name == other else f"{name} → {other}"
+        trials, later, grouped = before.trials(), after.trials(), before.grouped | after.grouped
+        latency = before.latency.change(after.latency)
+        if by is None:
+            yield delta(label, trials, later, grouped, latency)
+            continue
+        for value in sorted({groups.get(case) for case in trials if groups.get(case) is not None}, key=str):
+            chosen = {case: counts for case, counts in trials.items() if groups.get(case) == value}
+            yield delta(f"{label}, {by}={value}", chosen, later, grouped, None)
+
+
+def paired_variants(
+    before: Sequence[str], after: Sequence[str], chosen: str | Mapping[str, str] | None
+) -> list[tuple[str, str]]:
+    """Names before and after of the variants to compare. Raises InputError."""
+    if isinstance(chosen, str):
+        pairs = [(chosen, chosen)]
+    elif chosen is not None:
+        pairs = list(chosen.items())
+    elif len(before) == len(after) == 1:
+        pairs = [(before[0], after[0])]
+    else:
+        pairs = [(name, name) for name in before if name in after]
+    problems = [
+        refused("variant", f"no variant {name!r} {when}{did_you_mean(name, known)} (there are: {', '.join(known)})")
+        for pair in pairs
+        for name, known, when in zip(pair, (before, after), ("before", "after"), strict=True)
+        if name not in known
+    ]
+    if not pairs:
+        message = f"no variant is in both runs (before: {', '.join(before)}; after: {', '.join(after)})"
+        problems.append(refused("variant", message))
+    if problems:
+        raise InputError(problems)
+    return pairs

@@ -1,0 +1,289 @@
+"""A stored run, seen from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalwright.api.cells import Cell
+from evalwright.api.frames import Backend, Kind, frame_of
+from evalwright.api.notebook import html_of
+from evalwright.api.problems import refused
+from evalwright.api.summaries import Summary
+from evalwright.errors import InputError, did_you_mean
+from evalwright.model.result import Status
+from evalwright.model.snapshot import Case
+from evalwright.run.options import Outcome
+
+if TYPE_CHECKING:
+    from evalwright.model.plan import Plan
+    from evalwright.model.protocols import RunReader
+    from evalwright.model.summary import RunSummary
+    from evalwright.run.locations import Place
+
+__all__ = ["Run", "open_run", "run_of"]
+
+_UNSOUND: tuple[Status, ...] = ("fail", "borderline", "error")
+_LISTED = 10
+
+
+class Run:
+    """A view of a stored run, which may still be in progress elsewhere. It is iterated by case, variant and trial."""
+
+    def __init__(self, place: Place, stopped: str | None = None, objects: Mapping[str, Any] | None = None) -> None:
+        """Not to be called: `evaluate` and `open_run` give runs."""
+        self._place, self._stopped, self._objects = place, stopped, dict(objects or {})
+        reader, self._plan = self._opened()
+        reader.close()
+
+    def _opened(self) -> tuple[RunReader, Plan]:
+        from evalwright.run.origin import plan_of_run
+
+        reader = self._place.store.read(self._place.run_id)
+        return reader, plan_of_run(reader)
+
+    @property
+    def path(self) -> Path | None:
+        """The run's folder, or the path that the command line takes for it; None for a run in memory."""
+        address = self._place.address
+        return None if str(address).startswith("memory:") else address
+
+    @property
+    def name(self) -> str:
+        """The name that the run was given."""
+        return self._plan.name
+
+    @property
+    def variants(self) -> Sequence[str]:
+        """The names of its variants."""
+        return [variant.name for variant in self._plan.variants]
+
+    @property
+    def summary(self) -> Summary:
+        """The run in numbers, as its records say now."""
+        return Summary(self._record(), self.name)
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it ended before its last cell; None if it did not."""
+        missing = self._record().cells_missing
+        if not missing:
+            return None
+        return self._stopped or f"{missing:,} cells were not run: it was interrupted, or is in progress elsewhere"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the command line would end with 0: the gate passed or, without one, every cell passed or was
+        skipped."""
+        return Outcome(self._place.address, self._plan, self._record()).exit_code == 0
+
+    def _record(self) -> RunSummary:
+        """The stored summary while it counts every cell; else the records are counted again."""
+        from evalwright.run.calibration import mark_judges
+        from evalwright.scoring.fold import fold
+
+        reader, plan = self._opened()
+        with closing(reader):
+            stored = reader.summary() if reader.plan is not None else None
+            if stored is not None and not stored.cells_missing:
+                return stored
+            summary = fold(reader, plan).summary(plan, stored.finished_at if stored else datetime.now(UTC))
+            mark_judges(reader, plan, summary)
+            return summary
+
+    def __len__(self) -> int:
+        return self._record().cells_total
+
+    def __iter__(self) -> Iterator[Cell]:
+        return self.cells()
+
+    def cells(
+        self,
+        *,
+        status: Status | Sequence[Status] | None = None,
+        variant: str | None = None,
+        case: str | None = None,
+        tag: str | None = None,
+    ) -> Iterator[Cell]:
+        """The cells by case, variant and trial, read one after the other: they need not fit into memory.
+
+        Args:
+            status: Only cells with this verdict, or with one of these.
+            variant: Only cells of this variant.
+            case: Only cells of the case with this id.
+            tag: Only cells of cases with this tag.
+
+        Returns:
+            An iterator of cells.
+        """
+        wanted = (status,) if isinstance(status, str) else status
+        for cell in self._ordered():
+            if (
+                (wanted is None or cell.status in wanted)
+                and variant in (None, cell.variant)
+                and case in (None, cell.case.id, cell.case_id)
+                and (tag is None or tag in cell.case.tags)
+            ):
+                yield cell
+
+    def _ordered(self) -> Iterator[Cell]:
+        from evalwright.scoring.verdict import cell_verdict, names_needed
+        from evalwright.stores.ordered import OrderedCells
+
+        reader, plan = self._opened()
+        with closing(reader), OrderedCells(reader) as cells:
+            needed = names_needed(reader, plan)
+            cases = enumerate(reader.cases())
+            position, case = -1, None
+            for trace, results, verdict in cells.all([variant.name for variant in plan.variants]):
+                while trace.case_index is not None and position < trace.case_index:
+                    position, case = next(cases)
+                if case is None or position != trace.case_index:  # another program's run has no list of its cases
+                    case = Case(trace.case_id, trace.input)
+                found = verdict or cell_verdict(plan.pass_criteria, needed, trace, results)
+                yield Cell(case, trace, results, found)
+
+    def failures(self) -> list[Cell]:
+        """The cells whose verdict is fail or borderline."""
+        return list(self.cells(status=("fail", "borderline")))
+
+    def errors(self) -> list[Cell]:
+        """The cells without a verdict, because the system or an evaluator broke."""
+        return list(self.cells(status="error"))
+
+    def cell(self, case: str, variant: str | None = None, trial: int = 0) -> Cell:
+        """One cell.
+
+        Args:
+            case: The case's id.
+            variant: The variant's name; None for the only one, or the first.
+            trial: Which repeat, from 0.
+
+        Returns:
+            The cell.
+
+        Raises:
+            KeyError: there is none; the message says which id is nearest.
+        """
+        wanted = self.variants[0] if variant is None and self.variants else variant
+        known: dict[str, None] = {}
+        for cell in self._ordered():
+            known[cell.case_id] = None
+            if case in (cell.case.id, cell.case_id) and (cell.variant, cell.trial) == (wanted, trial):
+                return cell
+        if case not in known:
+            raise KeyError(f"no case {case!r}{did_you_mean(case, known)}")
+        if wanted not in self.variants:
+            near = did_you_mean(str(wanted), self.variants)
+            raise KeyError(f"no variant {wanted!r}{near} (there are: {', '.join(self.variants)})")
+        raise KeyError(f"no trial {trial} of {case!r} with {wanted!r}; trials count from 0")
+
+    def to_frame(self, kind: Kind = "cells", *, backend: Backend | None = None) -> Any:
+        """The run as a DataFrame.
+
+        Args:
+            kind: "cells", a row for each cell: `case, variant, trial, status, score, input, output, expected, error,
+                latency_s` (seconds)`, cost_usd, tokens_in, tokens_out, tags, group`, then for each evaluator
+                `NAME.passed`, `NAME.score` and `NAME.reason`, and `metadata.KEY`. "results", a row for each result of
+                an evaluator. "tool_calls", a row for each call of a tool.
+            backend: "pandas" or "polars"; None: the one that is installed, pandas if both are.
+
+        Returns:
+            A DataFrame of pandas; with polars one of polars.
+
+        Raises:
+            InputError: neither is installed; the message names the extra.
+        """
+        return frame_of(self, kind, backend)
+
+    def report(self, format: str = "markdown", out: str | os.PathLike[str] | None = None) -> str:
+        """A report of the run.
+
+        Args:
+            format: One of `evalwright list reports`: markdown, html, json, junit, …
+            out: A file to write; None: none.
+
+        Returns:
+            The report as text.
+
+        Raises:
+            InputError: there is no such report.
+            StorageError: the file cannot be written.
+        """
+        from evalwright.files.durable import replace_file
+        from evalwright.registry import load, names
+
+        if format not in names("reports"):
+            known = names("reports")
+            message = f"unknown report {format!r}{did_you_mean(format, known)} (known: {', '.join(known)})"
+            raise InputError(refused("format", message))
+        summary = self._record()
+        reader, plan = self._opened()
+        with closing(reader):
+            reader.plan = plan
+            text: str = load("reports", format)().render(reader, summary)
+        if out is not None:
+            replace_file(Path(out), text.encode("utf-8", "backslashreplace"))
+        return text
+
+    def raise_for_status(self) -> Run:
+        """Raise unless the run passed, for tests and scripts.
+
+        Returns:
+            The run itself.
+
+        Raises:
+            AssertionError: it did not pass; up to ten cells are listed with their reasons.
+        """
+        __tracebackhide__ = True
+        if self.passed:
+            return self
+        lines = [f"{self.name}: {str(self.summary).splitlines()[0]}"]
+        unsound = self.cells(status=_UNSOUND)
+        for cell, _ in zip(unsound, range(_LISTED), strict=False):
+            trial = f" · trial {cell.trial + 1}" if cell.trial else ""
+            why = cell.error or "; ".join(cell.reasons)
+            lines.append(f"  {cell.status}  {cell.case_id} · {cell.variant}{trial}: {why[:300]}")
+        counts = self.summary.cells
+        if (more := sum(counts[status] for status in _UNSOUND) - _LISTED) > 0:
+            lines.append(f"  … and {more:,} more")
+        if self.stopped:
+            lines.append(f"  stopped: {self.stopped}")
+        if self.path is not None:
+            lines.append(f"  evalwright inspect {self.path} --failed")
+        raise AssertionError("\n".join(lines))
+
+    @property
+    def _label(self) -> str:
+        return str(self.path or self.name)
+
+    def __repr__(self) -> str:
+        return f"<Run {self._label!r}: {str(self.summary).splitlines()[0]}>"
+
+    def _repr_html_(self) -> str:
+        return html_of(self.name, self.summary, self.cells(status=_UNSOUND))
+
+
+def open_run(path: str | os.PathLike[str]) -> Run:
+    """A stored run.
+
+    Args:
+        path: Its folder, `FILE.sqlite/RUN_ID`, or `postgres:SCHEMA/RUN_ID`.
+
+    Returns:
+        The run, which may still be in progress elsewhere.
+
+    Raises:
+        InputError: there is no run, or it cannot be read.
+    """
+    from evalwright.run.locations import find_run
+
+    return Run(find_run(Path(path)))
+
+
+def run_of(run: Run | str | os.PathLike[str]) -> Run:
+    return run if isinstance(run, Run) else open_run(run)

@@ -1,0 +1,235 @@
+"""Suites: read from files, or made of the cases, systems and evaluators that a program passes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.api.cases import CasesLike, cases_of
+from evalwright.api.evaluators import asked_for, specs_of
+from evalwright.api.options import Settings
+from evalwright.api.places import Places
+from evalwright.api.problems import refused
+from evalwright.api.systems import SystemLike, variants_of
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.llm.choices import ModelChoices
+from evalwright.model.case import EvalCase
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings, Variant
+from evalwright.model.snapshot import Case, snapshot
+from evalwright.model.suite import Suite
+from evalwright.registry import NATIVE
+from evalwright.run.options import RunOptions
+
+__all__ = ["Prepared", "Systems", "load", "prepared", "with_evaluators"]
+
+Systems = SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike] | None
+
+_OUT = "runs"
+_CONCURRENCY, _TIMEOUT, _BACKOFF = 8, 120.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is to be run: a suite, the choices for this run, and the functions that were passed, by place."""
+
+    suite: Suite
+    options: RunOptions
+    objects: Mapping[str, Any]
+    unfinished: Path | None = None
+    """A stored run that is to be continued instead."""
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    variables: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Suite:
+    """Read a suite file in any format.
+
+    Args:
+        path: The file; for some formats a folder.
+        format: One of `evalwright list formats`; None: the one that the file's keys show.
+        variables: Values for `${NAME}` in the file, before those of the environment.
+        options: Options of the format, named as on the command line with `_` for `-`.
+
+    Returns:
+        The suite, to be changed or run.
+
+    Raises:
+        InputError: every problem of the file, with its line.
+    """
+    from evalwright.formats.loading import load_suite
+    from evalwright.registry import names
+
+    if format is not None and format not in names("formats"):
+        known = names("formats")
+        message = f"unknown format {format!r}{did_you_mean(format, known)} (known: {', '.join(known)})"
+        raise InputError(refused("format", message))
+    return load_suite(Path(path), format, variables, options=options)
+
+
+def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Prepared:
+    """Check everything that was passed. Raises InputError that lists every problem."""
+    problems = settings.problems()
+    places = Places()
+    if isinstance(cases, Suite):
+        suite, target = _of_suite(cases, system, settings, places, problems)
+    else:
+        suite, target = _of_cases(cases, system, settings, places, problems), None
+    names = [variant.name for variant in suite.variants]
+    if settings.baseline is not None and settings.baseline not in names and not (target and ":" not in target):
+        near = did_you_mean(settings.baseline, names)
+        problems.append(refused("baseline", f"no system {settings.baseline!r}{near} (there are: {', '.join(names)})"))
+    if settings.resume and settings.out is None:
+        problems.append(refused("resume", "expected a folder in 'out', found None"))
+    if problems:
+        raise InputError(problems)
+    suite, limit = _sampled(suite, settings)
+    out = None if settings.out in (None, _OUT) else Path(os.fspath(settings.out or ""))
+    options = RunOptions(
+        out=out,
+        tags=list(settings.tags),
+        limit=limit,
+        trials=settings.trials,
+        concurrency=settings.concurrency,
+        target=target,
+        models=ModelChoices(budget_usd=settings.budget_usd),
+    )
+    return Prepared(suite, options, places.objects)
+
+
+def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Places, problems: list[Problem]) -> Suite:
+    try:
+        found = cases_of(cases)
+    except InputError as error:
+        problems.extend(error.problems)
+        found = []
+    variants: list[Variant] = []
+    if system is None:
+        hint = "; evaluate(load(FILE)) runs a file's own" if isinstance(cases, str | os.PathLike) else ""
+        problems.append(refused("system", f"expected a function, a System or 'module:callable', found None{hint}"))
+    else:
+        variants = variants_of(system, settings.timeout or _TIMEOUT, places, problems)
+    evaluators = _evaluators(found, settings, places, problems)
+    run = _run_settings(RunSettings(max_concurrency=_CONCURRENCY), settings)
+    name = settings.name or (variants[0].name if len(variants) == 1 else "evaluation")
+    document = {
+        "name": name,
+        "cases": {"number": len(found), "sha256": _digest(found)},
+        "systems": msgspec.to_builtins(variants),
+        "evaluators": msgspec.to_builtins(evaluators),
+        "run": msgspec.to_builtins(run),
+        "trials": settings.trials or 1,
+    }
+    return Suite(
+        name=name,
+        dialect=NATIVE,
+        source=_script(),
+        cases=found,
+        variants=variants,
+        evaluators=evaluators,
+        pass_criteria=PassCriteria(errored_evaluators="error"),
+        run=run,
+        document=document,
+    )
+
+
+def _evaluators(
+    cases: Sequence[Case], settings: Settings, places: Places, problems: list[Problem]
+) -> list[EvaluatorSpec]:
+    if settings.evaluators is None:
+        if not cases:
+            return []
+        try:
+            return asked_for(cases)
+        except InputError as error:
+            problems.extend(error.problems)
+            return []
+    before = len(problems)
+    specs = specs_of(settings.evaluators, places, problems)
+    if not specs and len(problems) == before:
+        problems.append(refused("evaluators", "nothing would be judged: expected at least one evaluator, found none"))
+    return specs
+
+
+def _of_suite(
+    suite: Suite, system: Systems, settings: Settings, places: Places, problems: list[Problem]
+) -> tuple[Suite, str | None]:
+    """The suite with what was passed in the place of its own, and a choice among its variants."""
+    changes: dict[str, Any] = {"run": _run_settings(suite.run, settings)}
+    variants, target = suite.variants, None
+    if isinstance(system, str):
+        target = system
+        if ":" not in system and system not in (names := [variant.name for variant in variants]):
+            near = did_you_mean(system, names)
+            message = f"no system {system!r}{near}: expected 'module:callable' or one of {', '.join(names)}"
+            problems.append(refused("system", message))
+    elif system is not None:
+        variants = variants_of(system, settings.timeout or _TIMEOUT, places, problems)
+    if settings.timeout is not None:
+        variants = [msgspec.structs.replace(variant, timeout_seconds=settings.timeout) for variant in variants]
+    changes["variants"] = variants
+    if settings.name is not None:
+        changes["name"] = settings.name
+    changed = suite.model_copy(update=changes)
+    if settings.evaluators is not None:
+        changed = with_evaluators(changed, specs_of(settings.evaluators, places, problems))
+    if not changed.evaluators and not changed.evaluators_by_case:
+        problems.append(refused("evaluators", "nothing would be judged: the suite has no evaluators; pass some"))
+    return changed, target
+
+
+def with_evaluators(suite: Suite, specs: list[EvaluatorSpec]) -> Suite:
+    """The suite judged by these alone: its own criteria and gate name evaluators that it no longer has."""
+    return suite.model_copy(
+        update={
+            "evaluators": specs,
+            "evaluators_by_case": False,
+            "pass_criteria": PassCriteria(errored_evaluators="error"),
+            "gate": None,
+            "totals": NATIVE,
+        }
+    )
+
+
+def _run_settings(run: RunSettings, settings: Settings) -> RunSettings:
+    changes: dict[str, Any] = {}
+    if settings.retries is not None:
+        changes["retry"] = RetryRule(settings.retries + 1, backoff_seconds=_BACKOFF)
+    if settings.baseline is not None:
+        changes["baseline_variant"] = settings.baseline
+    return msgspec.structs.replace(run, **changes)
+
+
+def _sampled(suite: Suite, settings: Settings) -> tuple[Suite, int | None]:
+    """With a seed the cases of a limited run are drawn at random, and keep their order."""
+    if settings.limit is None or settings.seed is None:
+        return suite, settings.limit
+    tags = set(settings.tags)
+    cases: list[EvalCase | Case] = [case for case in suite.cases if not tags or not tags.isdisjoint(case.tags)]
+    drawn = random.Random(settings.seed).sample(range(len(cases)), min(settings.limit, len(cases)))
+    return suite.model_copy(update={"cases": [cases[i] for i in sorted(drawn)]}), None
+
+
+def _digest(cases: Sequence[Case]) -> str:
+    found = hashlib.sha256()
+    for case in cases:
+        found.update(msgspec.json.encode(snapshot(case)))
+        found.update(b"\n")
+    return found.hexdigest()
+
+
+def _script() -> Path:
+    """Where the run comes from, for messages and for imports: the script that is running, if there is one."""
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    return Path(file) if isinstance(file, str) else Path.cwd() / "<python>"

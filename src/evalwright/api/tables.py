@@ -1,0 +1,116 @@
+"""Tables of cases: rows of a DataFrame, of a CSV file or of a Parquet file, as mappings in the shape of a case."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem, did_you_mean
+
+__all__ = ["is_frame", "rows_of_csv", "rows_of_frame", "rows_of_parquet"]
+
+_COLUMNS = ("id", "input", "tags", "group", "description", "note")
+_NESTED = ("input", "expected", "metadata")
+_LISTS = (
+    "must_call_tools",
+    "answer_should_include",
+    "answer_should_not_include",
+    "must_modify_files",
+    "must_not_modify_files",
+)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether it is a DataFrame of pandas or polars; neither is imported for that."""
+    return type(value).__name__ == "DataFrame" and type(value).__module__.partition(".")[0] in ("pandas", "polars")
+
+
+def rows_of_frame(frame: Any, file: str = "") -> Iterator[dict[str, Any]]:
+    """Each row as a case. Raises InputError for columns that say nothing of a case."""
+    _check(map(str, frame.columns), file)
+    records: Iterable[Mapping[Any, Any]]
+    if type(frame).__module__.partition(".")[0] == "polars":
+        records = frame.iter_rows(named=True)
+    else:
+        records = frame.to_dict("records")
+    for record in records:
+        yield _case({str(key): _plain(value) for key, value in record.items()})
+
+
+def rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
+    """Each line as a case; a cell that begins with `[` or `{` is JSON. Raises InputError."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file)
+        _check(reader.fieldnames or (), str(path))
+        for row in reader:
+            if None in row:
+                raise InputError(Problem(str(path), "has more cells than there are columns", reader.line_num))
+            yield _case({key: _of_text(value) for key, value in row.items() if value})
+
+
+def rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    """Each row as a case. Raises InputError, also where neither pandas nor polars is installed."""
+    from evalwright.api.frames import library
+
+    module = library(None, f"reading {path}")
+    return rows_of_frame(module.read_parquet(path), str(path))
+
+
+def _check(columns: Iterable[str], file: str) -> None:
+    known = [*_COLUMNS, *(f"{name}.…" for name in _NESTED)]
+    listed = list(columns)
+    strange = [c for c in listed if c not in _COLUMNS and not (c.partition(".")[0] in _NESTED and c.partition(".")[2])]
+    problems = []
+    if not any(c == "input" or c.startswith("input.") for c in listed):
+        problems.append(
+            Problem(file, "expected a column 'input' or 'input.…', found none", key="" if file else "cases")
+        )
+    for name in strange:
+        key = name if file else f"cases[{name!r}]"
+        near = did_you_mean(name, _COLUMNS)
+        problems.append(Problem(file, f"unknown column{near} (known: {', '.join(known)})", key=key))
+    if problems:
+        raise InputError(problems)
+
+
+def _case(row: Mapping[str, Any]) -> dict[str, Any]:
+    case: dict[str, Any] = {}
+    for column, value in row.items():
+        if value is None:
+            continue
+        section, _, key = column.partition(".")
+        if key and section == "expected":
+            case.setdefault("expected", {}).update(_expected(key, value))
+        elif key:
+            case.setdefault(section, {})[key] = value
+        elif column == "tags":
+            case["tags"] = [tag.strip() for tag in value.split(",")] if isinstance(value, str) else list(value)
+        else:
+            case[column] = str(value) if column in ("id", "group") else value
+    return case
+
+
+def _expected(key: str, value: Any) -> dict[str, Any]:
+    section, _, fact = key.partition(".")
+    if section == "facts" and fact:
+        return {"facts": {fact: value}}
+    return {key: [value] if key in _LISTS and isinstance(value, str) else value}
+
+
+def _of_text(value: str) -> Any:
+    if value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Values of numpy as those of Python; what is missing is None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return None if value != value or type(value).__name__ in ("NAType", "NaTType") else value

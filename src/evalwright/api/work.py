@@ -1,0 +1,141 @@
+"""Work on a run: in a thread of its own for callers that wait, in the caller's event loop for those that await."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from evalwright.api.cells import Cell
+from evalwright.session.objects import with_objects
+
+if TYPE_CHECKING:
+    from evalwright.model.result import CaseVerdict, EvaluationResult
+    from evalwright.model.snapshot import Case
+    from evalwright.model.trace import Trace
+    from evalwright.run.options import Outcome
+    from evalwright.run.state import RunState
+
+__all__ = ["Listener", "in_thread"]
+
+
+class Listener:
+    """What is told of a run while it works: passes cells on, and stops a run that only repeats one error."""
+
+    def __init__(
+        self,
+        on_cell: Callable[[Cell], object] | None = None,
+        *,
+        equal_errors: int | None = None,
+        progress: bool | None = None,
+    ) -> None:
+        self._on_cell, self._equal_errors, self._progress = on_cell, equal_errors, progress
+        self._heard = 0
+        self._error: tuple[str, str] | None = None
+        self.state: RunState | None = None
+        """Of the run, once it works."""
+        self.stopped: str | None = None
+        """Why the run was stopped, if it was stopped here."""
+
+    @contextmanager
+    def watch(self, state: RunState) -> Iterator[None]:
+        """The display that a run is started with."""
+        self.state, state.listener = state, self._hear
+        with self._display(state):
+            yield
+
+    def stop(self) -> None:
+        """Let the cells in flight finish and start no more; the second time, cancel them."""
+        if self.state is None:
+            return
+        if self.state.stopping and self.state.stop_now is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed: there is nothing to cancel any more
+                self.state.stop_now()
+        self.state.stopping = True
+
+    def _display(self, state: RunState) -> AbstractContextManager[None]:
+        shown = self._progress
+        if shown is None:
+            from evalwright.reports.screen import is_terminal
+
+            shown = is_terminal(sys.stderr) or "ipykernel" in sys.modules
+        if not shown:
+            return contextlib.nullcontext()
+        from evalwright.run.progress import progress_on
+
+        return progress_on()(state)
+
+    def _hear(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
+        if self._equal_errors is not None and self._heard is not None:
+            self._count(trace)
+        if self._on_cell is not None:
+            self._on_cell(Cell(case, trace, results, verdict))
+
+    def _count(self, trace: Trace) -> None:
+        """Only the first cells count: a system that has answered once is not broken altogether."""
+        error = None if trace.error is None else (trace.error.type, trace.error.message)
+        if error is None or (self._heard and error != self._error) or self.state is None:
+            self._equal_errors = None
+            return
+        self._heard, self._error = self._heard + 1, error
+        if self._heard == self._equal_errors and self.state.done < self.state.total:
+            self.stopped = f"the first {self._heard} cells all ended in the same error: {error[1]}"
+            self.state.stopping = True
+
+
+class _Over:
+    """The end of the work in the other thread."""
+
+    def __init__(self, outcome: Outcome | None, error: BaseException | None) -> None:
+        self.outcome, self.error = outcome, error
+
+
+def in_thread(
+    work: Callable[[Listener], Outcome],
+    objects: Mapping[str, Any],
+    on_cell: Callable[[Cell], object] | None,
+    *,
+    equal_errors: int | None = None,
+    progress: bool | None = None,
+) -> tuple[Outcome, Listener]:
+    """Do the work in a thread with an event loop of its own, and call `on_cell` here.
+
+    After a first KeyboardInterrupt the cells in flight finish, after a second they are cancelled; then it is raised.
+    What `on_cell` raises ends the run in the same way.
+    """
+    told: SimpleQueue[Cell | _Over] = SimpleQueue()
+    listener = Listener(None if on_cell is None else told.put, equal_errors=equal_errors, progress=progress)
+    context = contextvars.copy_context()
+
+    def run() -> None:
+        try:
+            with with_objects(objects):
+                told.put(_Over(work(listener), None))
+        except BaseException as error:
+            told.put(_Over(None, error))
+
+    thread = threading.Thread(target=context.run, args=(run,), name="evalwright-run", daemon=True)
+    thread.start()
+    raised: BaseException | None = None
+    while True:
+        try:
+            heard = told.get()
+            if isinstance(heard, _Over):
+                break
+            if on_cell is not None and raised is None:
+                on_cell(heard)
+        except BaseException as error:
+            raised = raised or error
+            listener.stop()
+    thread.join()
+    if raised is not None:
+        raise raised
+    if heard.error is not None:
+        raise heard.error
+    assert heard.outcome is not None
+    return heard.outcome, listener

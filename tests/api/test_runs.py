@@ -1,0 +1,482 @@
+"""A run once it is stored: what it shows, how it goes on, how it is judged again, compared and decided on."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import evalwright as ew
+from api import agents
+
+
+def shouts(text):
+    if text == "boom":
+        raise ValueError("no")
+    return text.upper() if text != "quiet" else text
+
+
+CASES = {"a": "hi", "b": "quiet", "c": "boom", "d": "yes"}
+
+
+@pytest.fixture
+def run(tmp_path):
+    return ew.evaluate(CASES, shouts, evaluators=agents.loud, out=tmp_path, name="shouting")
+
+
+def evaluate(cases, system, **options):
+    return ew.evaluate(cases, system, **{"evaluators": agents.loud, "out": None, **options})
+
+
+def cli(*arguments, code=0):
+    environment = {**os.environ, "COLUMNS": "120", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "evalwright", *map(str, arguments)], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_views(run):
+    assert [(cell.case.id, cell.status) for cell in run] == [
+        ("a", "pass"),
+        ("b", "fail"),
+        ("c", "error"),
+        ("d", "pass"),
+    ]
+    assert [cell.case_id for cell in run.failures()] == ["b"]
+    assert [cell.case_id for cell in run.errors()] == ["c"]
+    assert [cell.case_id for cell in run.cells(status=("pass", "fail"), variant="shouts")] == ["a", "b", "d"]
+    assert (len(run), run.passed, run.stopped, run.variants) == (4, False, None, ["shouts"])
+    assert run.path.parent.exists()
+    assert run.cell("a").latency >= 0
+    assert run.cell("a").results["loud"].passed is True
+
+
+def test_numbers(run):
+    summary = run.summary
+    assert (summary.cases, summary.missing, summary.status) == (4, 0, "complete")
+    assert summary.cells == {"pass": 2, "borderline": 0, "fail": 1, "skip": 0, "error": 1}
+    assert (summary.pass_rate, summary.rates["shouts"].n) == (0.5, 4)
+    assert summary.latency["shouts"] < 60
+    assert summary.variant("shouts").cells["pass"] == 2
+    assert str(summary) == "4 cases, pass rate 50.0% [15.0–85.0], 1 error"
+    with pytest.raises(KeyError, match='did you mean "shouts"'):
+        summary.variant("shout")
+
+
+def test_one_cell_or_the_nearest(run):
+    assert run.cell("b").output == "quiet"
+    with pytest.raises(KeyError, match='did you mean "shouts"'):
+        run.cell("a", "shots")
+    with pytest.raises(KeyError, match="no trial 1 of"):
+        run.cell("a", trial=1)
+    with pytest.raises(KeyError, match='did you mean "refund"'):
+        evaluate({"refund": "x"}, agents.upper).cell("refnd")
+
+
+def test_a_passed_run_raises_nothing():
+    passed = evaluate({"a": "x"}, agents.upper)
+    assert passed.raise_for_status() is passed
+
+
+def test_a_run_that_did_not_pass_lists_its_cells(run):
+    with pytest.raises(AssertionError) as raised:
+        run.raise_for_status()
+    lines = str(raised.value).splitlines()
+    assert lines[:3] == [
+        "shouting: 4 cases, pass rate 50.0% [15.0–85.0], 1 error",
+        "  fail  b · shouts: loud: score 0",
+        f"  error  c · shouts: {run.cell('c').error}",
+    ]
+    assert str(run.path) in lines[3]
+
+
+def test_only_ten_cells_are_listed():
+    many = evaluate([str(i) for i in range(14)], agents.upper, evaluators=lambda output: False, trials=2)
+    with pytest.raises(AssertionError) as raised:
+        many.raise_for_status()
+    assert str(raised.value).splitlines()[-1] == "  … and 18 more"
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars"])
+def test_frames(backend):
+    pytest.importorskip(backend)
+    cases = [
+        ew.Case("a", {"q": 1}, ew.Expected(answer_should_include=["x"]), {"lang": "de"}, ["t"]),
+        ew.Case("b", "text", group="g"),
+    ]
+
+    def system(case):
+        return {"final_answer": "x", "tool_calls": [{"name": "look", "arguments": {"at": 1}}]}
+
+    run = evaluate(cases, system, evaluators="answered", trials=2)
+    frame = run.to_frame(backend=backend)
+    assert list(frame.columns) == [
+        "case", "variant", "trial", "status", "score", "input", "output", "expected", "error", "latency_s", "cost_usd",
+        "tokens_in", "tokens_out", "tags", "group", "answered.passed", "answered.score", "answered.reason",
+        "metadata.lang",
+    ]  # fmt: skip
+    assert list(frame["case"]) == ["a", "a", "b", "b"]
+    assert list(frame["trial"]) == [0, 1, 0, 1]
+    assert len(run.to_frame("results", backend=backend)) == 4
+    assert list(run.to_frame("tool_calls", backend=backend)["arguments"]) == ['{"at":1}'] * 4
+    assert type(frame).__module__.startswith(backend)
+
+
+def test_a_frame_without_rows_has_its_columns():
+    frame = evaluate(["a"], agents.upper).to_frame("tool_calls", backend="pandas")
+    assert list(frame.columns) == ["case", "variant", "trial", "position", "name", "id", "arguments"]
+
+
+def test_frames_of_another_kind_or_library_are_refused(run):
+    with pytest.raises(ew.InputError, match="kind: expected one of cells, results, tool_calls"):
+        run.to_frame("cell")
+    with pytest.raises(ew.InputError, match="backend: expected 'pandas' or 'polars'"):
+        run.to_frame(backend="numpy")
+
+
+def test_without_a_library_the_extra_is_named(run, monkeypatch):
+    import importlib.util
+
+    monkeypatch.setattr("evalwright.api.frames.find_spec", lambda name: None)
+    assert importlib.util.find_spec("json")
+    with pytest.raises(ew.InputError, match=r"evalwright\[frames\]"):
+        run.to_frame()
+
+
+def test_notebooks_show_a_page_without_script():
+    nasty = evaluate({"<b>": "<script>alert(1)</script>"}, agents.later, evaluators=lambda output: False)
+    page = nasty._repr_html_()
+    assert "&lt;SCRIPT&gt;" in page
+    assert "<script" not in page.lower()
+    assert "&lt;b&gt;" in page
+
+
+def test_reports(run, tmp_path):
+    assert "shouting" in run.report()
+    assert run.report("json", tmp_path / "report.json") == (tmp_path / "report.json").read_text()
+    with pytest.raises(ew.InputError, match="format: unknown report 'markdwn'; did you mean \"markdown\""):
+        run.report("markdwn")
+
+
+def test_the_command_line_reads_the_run(run):
+    assert "✗ fail  b · shouts" in cli("inspect", run.path)
+    assert "4 traces" in cli("re-evaluate", run.path)
+    assert "shouts" in cli("compare", run.path, run.path)
+    assert "shouting" in cli("report", run.path)
+
+
+def test_a_run_in_memory_has_no_path():
+    run = evaluate({"a": "x"}, agents.upper)
+    assert run.path is None
+    assert "<Run 'upper': 1 case" in repr(run)
+
+
+def test_a_stored_run_is_opened(run):
+    again = ew.open_run(run.path)
+    assert [(cell.case_id, cell.status) for cell in again] == [(cell.case_id, cell.status) for cell in run]
+    with pytest.raises(ew.InputError):
+        ew.open_run(run.path / "nothing")
+
+
+# Going on
+
+
+def interrupted(folder, system=agents.upper, **options):
+    """A run that ends early."""
+
+    async def main():
+        cases = [str(i) for i in range(30)]
+        async with ew.stream(cases, system, evaluators=agents.loud, out=folder, concurrency=1, **options) as cells:
+            await anext(cells)
+
+    asyncio.run(main())
+    [path] = folder.iterdir()
+    return ew.open_run(path)
+
+
+def counts(text):
+    return "A"
+
+
+def test_an_unfinished_run_is_continued(tmp_path):
+    run = interrupted(tmp_path, counts, name="nightly")
+    seen = []
+    cases = [str(i) for i in range(30)]
+    again = ew.evaluate(
+        cases,
+        counts,
+        evaluators=agents.loud,
+        out=tmp_path,
+        name="nightly",
+        resume=True,
+        concurrency=1,
+        on_cell=seen.append,
+    )
+    assert again.path == run.path
+    assert (len(again), len(seen) < 30, again.stopped) == (30, True, None)
+    fresh = ew.evaluate(cases, counts, evaluators=agents.loud, out=tmp_path, name="nightly", resume=True, concurrency=1)
+    assert fresh.path != run.path
+
+
+def test_another_configuration_is_another_run(tmp_path):
+    run = interrupted(tmp_path, counts, name="nightly")
+    again = ew.evaluate(["x"], counts, evaluators=agents.loud, out=tmp_path, name="nightly", resume=True)
+    assert again.path != run.path
+
+
+def test_resuming_from_python_and_from_the_command_line(tmp_path):
+    run = interrupted(tmp_path / "a", agents.upper)
+    assert len(ew.resume(run.path)) == 30
+    run = interrupted(tmp_path / "b", agents.upper)
+    cli("resume", run.path, code=1)
+    assert len(run) == 30
+
+
+def test_a_lambda_cannot_be_resumed_elsewhere_and_says_which(tmp_path):
+    run = interrupted(tmp_path, lambda text: "A")
+    with pytest.raises(ew.InputError, match=r"<lambda>.*resume=True"):
+        ew.resume(run)
+
+
+def test_cells_with_errors_run_again(tmp_path):
+    answers = iter([RuntimeError("once"), None])
+
+    def system(text):
+        if (error := next(answers, None)) is not None:
+            raise error
+        return text.upper()
+
+    run = ew.evaluate(["a", "b"], system, evaluators=agents.loud, out=tmp_path, concurrency=1)
+    assert [cell.status for cell in run] == ["error", "pass"]
+    seen = []
+    again = ew.resume(run, retry_errors=True, on_cell=seen.append)
+    assert [cell.status for cell in again] == ["pass", "pass"]
+    assert [cell.case_id for cell in seen] == ["1"]
+
+
+def test_a_run_in_memory_goes_on_too():
+    async def main():
+        async with ew.stream(["a", "b", "c"], agents.upper, evaluators=agents.loud, out=None, concurrency=1) as cells:
+            return await anext(cells)
+
+    assert asyncio.run(main()).case_id == "1"
+    run = evaluate(["a"], lambda text: None)
+    assert ew.resume(run, retry_errors=True).errors()
+
+
+def test_ctrl_c_finishes_what_runs_and_the_run_can_be_resumed(tmp_path):
+    script = (
+        "import os, signal, evalwright as ew\n"
+        "from api import agents\n"
+        "def hit(cell): os.kill(os.getpid(), signal.SIGINT)\n"
+        "try:\n"
+        "    cases = [str(i) for i in range(500)]\n"
+        "    ew.evaluate(cases, agents.upper, evaluators=agents.loud, concurrency=1, on_cell=hit)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted')\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.returncode) == ("interrupted\n", 0), done.stderr
+    [path] = (tmp_path / "runs").iterdir()
+    run = ew.open_run(path)
+    assert 0 < len(run) < 500
+    assert len(ew.resume(run)) == 500
+
+
+# Judging again
+
+
+def test_evaluators_are_added_and_systems_not_called(run):
+    calls = []
+
+    @ew.evaluator(name="short")
+    def brief(output):
+        calls.append(output)
+        return len(output) < 4
+
+    again = ew.re_evaluate(run, [brief, "answered"])
+    assert list(again.cell("a").results) == ["loud", "short", "answered"]
+    assert [cell.status for cell in again] == ["pass", "fail", "error", "pass"]
+    assert calls == ["HI", "quiet", "YES"]
+
+
+def test_evaluators_are_replaced(run):
+    again = ew.re_evaluate(run, lambda output: True, replace=True)
+    assert [cell.status for cell in again] == ["pass", "pass", "error", "pass"]
+    assert list(again.cell("a").results) == ["lambda"]
+
+
+def test_the_runs_own_evaluators_judge_again(run):
+    assert [cell.status for cell in ew.re_evaluate(run)] == [cell.status for cell in run]
+
+
+def test_a_run_in_memory_is_judged_again():
+    run = evaluate({"a": "x"}, agents.upper)
+    assert ew.re_evaluate(run, lambda output: False).cell("a").status == "fail"
+
+
+def test_an_evaluator_that_cannot_be_used_leaves_the_run_as_it_was(run):
+    with pytest.raises(ew.InputError, match="did you mean"):
+        ew.re_evaluate(run, "contans_text")
+    assert len(run) == 4
+
+
+def test_judging_again_below_a_running_loop(run):
+    async def main():
+        return ew.re_evaluate(run, "answered")
+
+    assert "answered" in asyncio.run(main()).cell("a").results
+
+
+# Comparing
+
+
+def graded(passing, total=40, errors=0, name="v"):
+    """A run whose first cases pass, and whose last ones have errors."""
+
+    def system(text):
+        number = int(text)
+        if number >= total - errors:
+            raise RuntimeError("down")
+        return "YES" if number < passing else "no"
+
+    return evaluate({str(i): str(i) for i in range(total)}, {name: system}, stop_after_equal_errors=None)
+
+
+def test_two_runs_are_compared():
+    comparison = ew.compare(graded(20), graded(30))
+    [one] = comparison
+    assert (one.variant, round(one.difference, 6), one.n) == ("v", 0.25, 40)
+    assert (len(one.regressions), len(one.improvements)) == (0, 10)
+    assert one.interval[0] > 0
+    assert one.p_adjusted < 0.01
+    assert str(comparison).endswith("v: +25.0 pp [+10.3, +38.0], 40 cases, 0 worse, 10 better, p 0.002")
+    assert comparison["v"] is one
+    with pytest.raises(KeyError, match="there are: v"):
+        comparison["w"]
+
+
+def test_variants_are_paired_by_name_or_as_told():
+    assert [one.variant for one in ew.compare(graded(1, name="a"), graded(1, name="b"))] == ["a → b"]
+    two = evaluate({"1": "1"}, {"a": agents.upper, "b": agents.upper})
+    assert [one.variant for one in ew.compare(two, two)] == ["a", "b"]
+    assert [one.variant for one in ew.compare(two, two, variant={"a": "b"})] == ["a → b"]
+    with pytest.raises(ew.InputError, match="no variant 'c' before"):
+        ew.compare(two, two, variant="c")
+
+
+def test_cases_are_compared_by_metadata():
+    cases = [{"input": "x", "metadata": {"lang": lang}} for lang in ("de", "en", "de")]
+    run = evaluate(cases, agents.upper)
+    assert [(one.variant, one.n) for one in ew.compare(run, run, by="lang")] == [
+        ("upper, lang=de", 2), ("upper, lang=en", 1),
+    ]  # fmt: skip
+
+
+def test_variants_of_a_run_are_compared_with_its_baseline():
+    run = evaluate(
+        {str(i): "x" for i in range(10)},
+        {"v1": agents.upper, "v2": lambda text: text, "v3": agents.upper},
+        baseline="v1",
+    )
+    comparison = run.summary.comparison
+    assert [(one.variant, one.difference) for one in comparison] == [("v2", -1.0), ("v3", 0.0)]
+    assert comparison["v2"].p_adjusted == 2 * comparison["v2"].p
+
+
+# Deciding
+
+
+def test_a_better_run_is_accepted():
+    decision = ew.decide(graded(20), graded(34), margin=0.02)
+    assert (decision.accepted, decision.verdict) == (True, "accepted")
+    assert str(decision).startswith("no worse than 2 points: +35.0 pp [")
+    assert str(decision).endswith("], 40 cases, p < 0.001")
+
+
+def test_a_worse_run_is_rejected():
+    decision = ew.decide(graded(34), graded(20))
+    assert (decision.accepted, decision.verdict) == (False, "rejected")
+    assert str(decision).startswith("worse: −35.0 pp [")
+
+
+def test_too_little_data_decide_nothing():
+    decision = ew.decide(graded(20), graded(21), margin=0.02)
+    assert (decision.accepted, decision.verdict, decision.variants[0].undecided_by) == (False, "undecided", "data")
+    assert str(decision).startswith("undecided (data): +2.5 pp [")
+
+
+def test_errors_are_never_failures():
+    [same] = ew.decide(graded(20), graded(20, errors=5), margin=0.2).variants
+    assert (same.difference, same.errors, same.n) == (0.0, (0, 5), 35)
+
+
+def test_where_errors_could_turn_the_verdict_it_is_undecided():
+    decision = ew.decide(graded(40), graded(40, errors=12), margin=0.15)
+    assert (decision.verdict, decision.variants[0].undecided_by) == ("undecided", "errors")
+    assert "12 errors left out" in str(decision)
+
+
+def test_a_score_is_decided_on():
+    def system(factor):
+        return lambda text: {"final_answer": str(factor * int(text) / 40)}
+
+    def number(output):
+        return float(output)
+
+    cases = {str(i): str(i) for i in range(40)}
+    before, after = (evaluate(cases, {"v": system(f)}, evaluators=number) for f in (0.5, 1.0))
+    decision = ew.decide(before, after, metric="number")
+    assert (decision.verdict, decision.variants[0].method) == ("accepted", "t")
+    with pytest.raises(ew.InputError, match="no evaluator 'nmber'; did you mean \"number\""):
+        ew.decide(before, after, metric="nmber")
+
+
+def test_what_is_not_alike_is_not_decided_on():
+    with pytest.raises(ew.InputError, match="1 case changed between the runs: a"):
+        ew.decide(evaluate({"a": "x"}, agents.upper), evaluate({"a": "y"}, agents.upper))
+    with pytest.raises(ew.InputError, match="the evaluator 'loud' changed"):
+        ew.decide(evaluate({"a": "x"}, agents.upper), evaluate({"a": "x"}, agents.upper, evaluators="answered"))
+    with pytest.raises(ew.InputError, match="margin: expected a number of at least 0"):
+        ew.decide(graded(1), graded(1), margin=-1)
+
+
+def test_several_variants_share_the_error_rate():
+    def run(passing):
+        def system(text):
+            return "YES" if int(text) < passing else "no"
+
+        return evaluate({str(i): str(i) for i in range(40)}, {"a": system, "b": lambda text: "YES"})
+
+    decision = ew.decide(run(20), run(34))
+    assert [one.verdict for one in decision.variants] == ["accepted", "undecided"]
+    assert (decision.verdict, decision.accepted) == ("undecided", False)
+    alone, together = (ew.decide(run(20), run(34), correction=c).variants[0].p for c in ("none", "holm"))
+    assert together == 2 * alone
+
+
+def test_nothing_in_common_is_undecided():
+    decision = ew.decide(evaluate({"a": "x"}, agents.upper), evaluate({"b": "x"}, agents.upper))
+    assert str(decision) == "undecided: no case was judged in both runs"
+
+
+def test_threads_may_use_one_run(run):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(len(list(run)))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [4] * 4
+
+
+def test_signals_of_the_caller_stay(run):
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
