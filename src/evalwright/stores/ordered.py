@@ -51,7 +51,9 @@ class OrderedCells:
     def __init__(self, reader: RunReader) -> None:
         encode = msgspec.json.encode
         self._reader = reader
-        self._spool = sqlite3.connect("")  # SQLite keeps such a database in memory and, if it grows, in an unnamed file
+        # SQLite keeps such a database in memory and, if it grows, in an unnamed file. A generator over it that is left
+        # before its end is closed by whichever thread collects it.
+        self._spool = sqlite3.connect("", check_same_thread=False)
         self._spool.executescript(_TABLES)
         traces = (
             (t.variant_name, t.trial, t.case_key, t.attempt, encode(t), t.case_index) for t in reader.traces(Trace)
