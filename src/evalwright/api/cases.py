@@ -111,7 +111,7 @@ def _of_lines(path: Path) -> list[Any] | None:
 def _of_document(path: Path) -> list[Any] | None:
     from evalwright.files import yaml
 
-    value = yaml.load(path, "native").value
+    value = yaml.load(path, "true_false").value
     if isinstance(value, dict) and value.keys() == {"cases"}:
         value = value["cases"]
     return value if isinstance(value, list) else None
