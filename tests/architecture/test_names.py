@@ -7,8 +7,8 @@ from architecture.source import modules, room
 
 FORMATS = {f"formats.{name}" for name in ("native", "agentv", "letta", "northstar", "pixie", "promptfoo", "skills")}
 FACES = (
-    "evalwright.letta", "evalwright.northstar", "evalwright.pixie", "evalwright.plugins", "evalwright.session",
-    "evalwright.statistics", "evalwright.testing",
+    "evalwright", "evalwright.letta", "evalwright.northstar", "evalwright.pixie", "evalwright.plugins",
+    "evalwright.session", "evalwright.statistics", "evalwright.testing",
 )  # fmt: skip
 """Packages that offer names of other modules, by a table or an import, under the path that users write."""
 PARALLEL = {
@@ -28,13 +28,20 @@ ORIGINALS = (
 ALLOWED = {
     "Batch": "cases for one command of AgentV; rows for one write to a database",
     "Cache": "replies of models; recorded results of Letta Evals, its own word",
+    "Cell": "of the Python API, judged; of the runner, still to be run",
     "Command": "the target, and the provider of AgentV that is called so in its files",
+    "Evaluator": "of the Python API, a name with a configuration; the protocol behind it",
     "Interrupted": "of a run, by Ctrl-C; of a response, by its server",
+    "Judge": "of the Python API, a model that judges; what applies the evaluators of a plan",
     "Outcome": "run.start gives it",
     "Place": "a place in a file; a place of runs",
     "RunOptions": "run.start takes it",
+    "compare": "the Python API's; what the command line prints",
     "git_branch": "registered under this name as a target and as a workspace",
-    "refused": "of a setting of AgentV; of a command of pixie",
+    "open_run": "the Python API's, which gives a Run; what that calls",
+    "re_evaluate": "the Python API's; what that and the command line call",
+    "refused": "of an argument of the Python API; of a setting of AgentV; of a command of pixie",
+    "resume": "the Python API's; what that and the command line call",
     "serve": "what the shim of a format's face is called by",
     "shortened": "text for a terminal; text of a response",
     "shown": "a value in a reason; a reference in a message of convert",

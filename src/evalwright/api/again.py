@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalwright.api.cells import Cell
 from evalwright.api.evaluators import EvaluatorLike, specs_of
-from evalwright.api.places import Places
+from evalwright.api.places import Passed
 from evalwright.api.runs import Run, run_of
 from evalwright.api.work import Listener, in_thread
 from evalwright.errors import InputError, Problem
@@ -80,7 +80,7 @@ def re_evaluate(
         StorageError: a record could not be written; the run is as it was.
     """
     found = run_of(run)
-    places, problems = Places(), list[Problem]()
+    places, problems = Passed(), list[Problem]()
     places.objects.update(found._objects)
     specs = None if evaluators is None else specs_of(evaluators, places, problems)
     if problems:

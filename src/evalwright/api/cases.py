@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         def columns(self) -> Any: ...
 
 
-__all__ = ["CasesLike", "cases_of"]
+__all__ = ["CasesLike", "given_cases"]
 
 CasesLike: TypeAlias = (
     "Iterable[Case | Mapping[str, Any] | str] | Mapping[str, Any] | DataFrame | str | os.PathLike[str]"
@@ -36,7 +36,7 @@ _KEYS = tuple(f.name for f in msgspec.structs.fields(Case) if f.name not in ("re
 _EXPECTED = tuple(f.name for f in msgspec.structs.fields(Expected))
 
 
-def cases_of(given: Any) -> list[Case]:
+def given_cases(given: Any) -> list[Case]:
     """The cases, numbered from "1" where they have no id. Raises InputError that lists every problem."""
     problems: list[Problem] = []
     cases = list(_cases(given, problems))

@@ -14,7 +14,7 @@ from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, counted, did_you_mean
 
 if TYPE_CHECKING:
-    from evalwright.decisions.decide import Part
+    from evalwright.decisions.decide import Finding
     from evalwright.model.plan import Plan
     from evalwright.model.protocols import RunReader
 
@@ -125,8 +125,7 @@ def decide(
     Raises:
         InputError: arguments or runs that cannot be used, or cases or evaluators that changed between the runs.
     """
-    from evalwright.decisions.decide import decide as decided
-    from evalwright.decisions.decide import side_of
+    from evalwright.decisions.decide import decide_pairs, measured
 
     _check(margin, alpha, correction)
     one, other = run_of(before), run_of(after)
@@ -135,8 +134,10 @@ def decide(
     with closing(reader_a), closing(reader_b):
         _must_be_alike(reader_a, plan_a, reader_b, plan_b, metric)
         pairs = paired_variants(one.variants, other.variants, None)
-        sides = [(side_of(reader_a, plan_a, old, metric), side_of(reader_b, plan_b, new, metric)) for old, new in pairs]
-    parts = decided(sides, margin=margin, alpha=alpha, correction=correction)
+        sides = [
+            (measured(reader_a, plan_a, old, metric), measured(reader_b, plan_b, new, metric)) for old, new in pairs
+        ]
+    parts = decide_pairs(sides, margin=margin, alpha=alpha, correction=correction)
     variants = [_variant(pair, part) for pair, part in zip(pairs, parts, strict=True)]
     verdicts = {variant.verdict for variant in variants}
     verdict: Literal["accepted", "rejected", "undecided"] = "undecided"
@@ -147,7 +148,7 @@ def decide(
     return Decision(verdict == "accepted", verdict, metric, margin, alpha, correction, tuple(variants))
 
 
-def _variant(names: tuple[str, str], part: Part) -> VariantDecision:
+def _variant(names: tuple[str, str], part: Finding) -> VariantDecision:
     found = part.found
     return VariantDecision(
         names[1] if names[0] == names[1] else f"{names[0]} → {names[1]}",

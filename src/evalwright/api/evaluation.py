@@ -14,7 +14,7 @@ from evalwright.api.cases import CasesLike
 from evalwright.api.cells import Cell
 from evalwright.api.options import Options, Settings, signature
 from evalwright.api.runs import Run
-from evalwright.api.suites import Prepared, Systems, prepared
+from evalwright.api.suites import Preparation, Systems, prepared
 from evalwright.api.systems import SystemLike
 from evalwright.api.work import Listener, in_thread
 from evalwright.files.masker import Masker
@@ -161,7 +161,7 @@ for _function in (evaluate, aevaluate, stream):
 
 
 @asynccontextmanager
-async def _streamed(todo: Prepared, settings: Settings) -> AsyncIterator[AsyncIterator[Cell]]:
+async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[AsyncIterator[Cell]]:
     finished: asyncio.Queue[Cell | None] = asyncio.Queue()
 
     def hear(cell: Cell) -> None:
@@ -190,7 +190,7 @@ async def _streamed(todo: Prepared, settings: Settings) -> AsyncIterator[AsyncIt
     await work
 
 
-async def _work_here(todo: Prepared, settings: Settings, listener: Listener) -> Outcome:
+async def _work_here(todo: Preparation, settings: Settings, listener: Listener) -> Outcome:
     from evalwright.run import start
 
     with with_objects(todo.objects):
@@ -199,7 +199,7 @@ async def _work_here(todo: Prepared, settings: Settings, listener: Listener) -> 
         return await start.run_suite_here(todo.suite, todo.options, listener.watch)
 
 
-def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Prepared:
+def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Preparation:
     todo = prepared(cases, system, settings)
     if settings.out is not None:
         return replace(todo, unfinished=_unfinished(todo)) if settings.resume else todo
@@ -208,7 +208,7 @@ def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Pre
     return replace(todo, options=replace(todo.options, store=MemoryStore()))
 
 
-def _unfinished(todo: Prepared) -> Path | None:
+def _unfinished(todo: Preparation) -> Path | None:
     """The newest run of the same name and configuration that lacks cells."""
     store = store_of(todo.suite, todo.options.out, Masker.of(todo.suite.secrets, os.environ))
     digest = config_hash(todo.suite)
@@ -222,7 +222,7 @@ def _unfinished(todo: Prepared) -> Path | None:
     return None
 
 
-def run_from(outcome: Outcome, todo: Prepared, listener: Listener) -> Run:
+def run_from(outcome: Outcome, todo: Preparation, listener: Listener) -> Run:
     """The run that the work left behind."""
     store = todo.options.store
     if store is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, overload
 
 import msgspec
 
-from evalwright.api.places import Places, name_of
+from evalwright.api.places import Passed, name_of
 from evalwright.api.problems import refused
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import EvaluatorSpec
@@ -132,7 +132,7 @@ def evaluator(
 
 
 def specs_of(
-    given: EvaluatorLike | Sequence[EvaluatorLike], places: Places, problems: list[Problem]
+    given: EvaluatorLike | Sequence[EvaluatorLike], places: Passed, problems: list[Problem]
 ) -> list[EvaluatorSpec]:
     """The evaluators of a plan; functions are noted in `places`, what is wrong in `problems`."""
     single = isinstance(given, str | Evaluator) or callable(given)
@@ -151,7 +151,7 @@ def specs_of(
     return specs
 
 
-def _spec(place: str, one: Any, places: Places, problems: list[Problem]) -> EvaluatorSpec | None:
+def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> EvaluatorSpec | None:
     from evalwright.evaluators.build import build
     from evalwright.registry import names
     from evalwright.session.objects import with_objects
@@ -184,7 +184,7 @@ def _of_type(one: Evaluator) -> EvaluatorSpec:
     return EvaluatorSpec(one.name, one.type, config, threshold=one.threshold)
 
 
-def _of_function(function: Callable[..., Any], places: Places) -> EvaluatorSpec:
+def _of_function(function: Callable[..., Any], places: Passed) -> EvaluatorSpec:
     options: _FunctionOptions = getattr(function, _OPTIONS, _FunctionOptions(None, None, False))
     config: dict[str, Any] = {"function": places.add(function)}
     if options.threshold is not None:

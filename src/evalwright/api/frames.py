@@ -11,13 +11,13 @@ from evalwright.api.cells import Cell
 from evalwright.api.problems import refused
 from evalwright.errors import InputError
 
-__all__ = ["Backend", "Kind", "frame_of", "library"]
+__all__ = ["Kind", "Library", "frame_of", "library"]
 
 Kind = Literal["cells", "results", "tool_calls"]
-Backend = Literal["pandas", "polars"]
+Library = Literal["pandas", "polars"]
 
 
-def frame_of(cells: Iterable[Cell], kind: Kind, backend: Backend | None) -> Any:
+def frame_of(cells: Iterable[Cell], kind: Kind, backend: Library | None) -> Any:
     """A row for each cell, result or tool call. Raises InputError."""
     if kind not in _ROWS:
         raise InputError(refused("kind", f"expected one of {', '.join(_ROWS)}, found {kind!r}"))
@@ -31,7 +31,7 @@ def frame_of(cells: Iterable[Cell], kind: Kind, backend: Backend | None) -> Any:
     return module.DataFrame(data) if module.__name__ == "pandas" else module.DataFrame(data, strict=False)
 
 
-def library(backend: Backend | None, purpose: str) -> Any:
+def library(backend: Library | None, purpose: str) -> Any:
     """The module pandas or polars. Raises InputError that names the extra where it is not installed."""
     if backend not in (None, "pandas", "polars"):
         raise InputError(refused("backend", f"expected 'pandas' or 'polars', found {backend!r}"))

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Places", "name_of"]
+__all__ = ["Passed", "name_of"]
 
 
-class Places:
+class Passed:
     """The functions of one run, each under a place that no other one has."""
 
     def __init__(self) -> None:

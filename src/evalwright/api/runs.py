@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.api.cells import Cell
-from evalwright.api.frames import Backend, Kind, frame_of
+from evalwright.api.frames import Kind, Library, frame_of
 from evalwright.api.notebook import html_of
 from evalwright.api.problems import refused
 from evalwright.api.summaries import Summary
@@ -182,7 +182,7 @@ class Run:
             raise KeyError(f"no variant {wanted!r}{near} (there are: {', '.join(self.variants)})")
         raise KeyError(f"no trial {trial} of {case!r} with {wanted!r}; trials count from 0")
 
-    def to_frame(self, kind: Kind = "cells", *, backend: Backend | None = None) -> Any:
+    def to_frame(self, kind: Kind = "cells", *, backend: Library | None = None) -> Any:
         """The run as a DataFrame.
 
         Args:

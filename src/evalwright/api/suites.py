@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from evalwright.api.cases import CasesLike, cases_of
+from evalwright.api.cases import CasesLike, given_cases
 from evalwright.api.evaluators import asked_for, specs_of
 from evalwright.api.options import Settings
-from evalwright.api.places import Places
+from evalwright.api.places import Passed
 from evalwright.api.problems import refused
 from evalwright.api.systems import SystemLike, variants_of
 from evalwright.errors import InputError, Problem, did_you_mean
@@ -28,7 +28,7 @@ from evalwright.model.suite import Suite
 from evalwright.registry import NATIVE
 from evalwright.run.options import RunOptions
 
-__all__ = ["Prepared", "Systems", "load", "prepared", "with_evaluators"]
+__all__ = ["Preparation", "Systems", "judged_by", "load", "prepared"]
 
 Systems = SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike] | None
 
@@ -37,7 +37,7 @@ _CONCURRENCY, _TIMEOUT, _BACKOFF = 8, 120.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Preparation:
     """What is to be run: a suite, the choices for this run, and the functions that were passed, by place."""
 
     suite: Suite
@@ -78,10 +78,10 @@ def load(
     return load_suite(Path(path), format, variables, options=options)
 
 
-def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Prepared:
+def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Preparation:
     """Check everything that was passed. Raises InputError that lists every problem."""
     problems = settings.problems()
-    places = Places()
+    places = Passed()
     if isinstance(cases, Suite):
         suite, target = _of_suite(cases, system, settings, places, problems)
     else:
@@ -105,12 +105,12 @@ def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> P
         target=target,
         models=ModelChoices(budget_usd=settings.budget_usd),
     )
-    return Prepared(suite, options, places.objects)
+    return Preparation(suite, options, places.objects)
 
 
-def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Places, problems: list[Problem]) -> Suite:
+def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Passed, problems: list[Problem]) -> Suite:
     try:
-        found = cases_of(cases)
+        found = given_cases(cases)
     except InputError as error:
         problems.extend(error.problems)
         found = []
@@ -145,7 +145,7 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pla
 
 
 def _evaluators(
-    cases: Sequence[Case], settings: Settings, places: Places, problems: list[Problem]
+    cases: Sequence[Case], settings: Settings, places: Passed, problems: list[Problem]
 ) -> list[EvaluatorSpec]:
     if settings.evaluators is None:
         if not cases:
@@ -163,7 +163,7 @@ def _evaluators(
 
 
 def _of_suite(
-    suite: Suite, system: Systems, settings: Settings, places: Places, problems: list[Problem]
+    suite: Suite, system: Systems, settings: Settings, places: Passed, problems: list[Problem]
 ) -> tuple[Suite, str | None]:
     """The suite with what was passed in the place of its own, and a choice among its variants."""
     changes: dict[str, Any] = {"run": _run_settings(suite.run, settings)}
@@ -183,13 +183,13 @@ def _of_suite(
         changes["name"] = settings.name
     changed = suite.model_copy(update=changes)
     if settings.evaluators is not None:
-        changed = with_evaluators(changed, specs_of(settings.evaluators, places, problems))
+        changed = judged_by(changed, specs_of(settings.evaluators, places, problems))
     if not changed.evaluators and not changed.evaluators_by_case:
         problems.append(refused("evaluators", "nothing would be judged: the suite has no evaluators; pass some"))
     return changed, target
 
 
-def with_evaluators(suite: Suite, specs: list[EvaluatorSpec]) -> Suite:
+def judged_by(suite: Suite, specs: list[EvaluatorSpec]) -> Suite:
     """The suite judged by these alone: its own criteria and gate name evaluators that it no longer has."""
     return suite.model_copy(
         update={

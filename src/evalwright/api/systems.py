@@ -9,18 +9,18 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from evalwright.api.places import Places, name_of
+from evalwright.api.places import Passed, name_of
 from evalwright.api.problems import refused
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
 from evalwright.model.trace import Answer
 
-__all__ = ["Output", "System", "SystemLike", "variants_of"]
+__all__ = ["Returned", "System", "SystemLike", "variants_of"]
 
-Output: TypeAlias = str | Mapping[str, Any] | Answer | None
+Returned: TypeAlias = str | Mapping[str, Any] | Answer | None
 """What a system returns; None is an error."""
 
-_Returned: TypeAlias = Output | Awaitable[Output] | Iterator[str] | AsyncIterator[str]
+_FromFunction: TypeAlias = Returned | Awaitable[Returned] | Iterator[str] | AsyncIterator[str]
 
 
 class Function(Protocol):
@@ -29,7 +29,7 @@ class Function(Protocol):
     Type checkers take it for `Callable[..., …]`, but for the first parameter, which gives that of a lambda a type.
     """
 
-    def __call__(self, first: Any, /, *others: Any, **by_name: Any) -> _Returned: ...
+    def __call__(self, first: Any, /, *others: Any, **by_name: Any) -> _FromFunction: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ SystemLike: TypeAlias = System | Function | str
 def variants_of(
     given: SystemLike | Mapping[str, SystemLike] | Sequence[SystemLike],
     timeout: float,
-    places: Places,
+    places: Passed,
     problems: list[Problem],
 ) -> list[Variant]:
     """A variant for each system; functions are noted in `places`, what is wrong in `problems`."""
@@ -84,7 +84,7 @@ def variants_of(
 
 
 def _variant(
-    place: str, name: str | None, one: Any, timeout: float, places: Places, problems: list[Problem]
+    place: str, name: str | None, one: Any, timeout: float, places: Passed, problems: list[Problem]
 ) -> Variant | None:
     system = one if isinstance(one, System) else System(one)
     call = system.call

@@ -20,7 +20,7 @@ from evalwright.scoring.verdict import cell_status, names_needed
 from evalwright.statistics.corrections import adjust_p_values
 from evalwright.statistics.differences import MeanDifference, mean_difference
 
-__all__ = ["PASS_RATE", "Correction", "Part", "Side", "decide", "side_of"]
+__all__ = ["PASS_RATE", "Correction", "Finding", "Measured", "decide_pairs", "measured"]
 
 PASS_RATE = "pass_rate"
 Correction = Literal["holm", "bh", "none"]
@@ -28,7 +28,7 @@ Verdict = Literal["accepted", "rejected", "undecided"]
 _ADJUSTED = {"holm": "holm_adjusted", "bh": "benjamini_hochberg_adjusted"}
 
 
-class Side(NamedTuple):
+class Measured(NamedTuple):
     """One variant of one run: the values of each case's judged trials, and how many trials have none."""
 
     values: Mapping[str, Sequence[float]]
@@ -36,7 +36,7 @@ class Side(NamedTuple):
     groups: Mapping[str, str]
 
 
-class Part(NamedTuple):
+class Finding(NamedTuple):
     """The decision about one variant."""
 
     verdict: Verdict
@@ -50,7 +50,7 @@ class Part(NamedTuple):
     """`data`, or `errors` where counting errors as failures or as passes would turn the verdict."""
 
 
-def side_of(reader: RunReader, plan: Plan, variant: str, metric: str) -> Side:
+def measured(reader: RunReader, plan: Plan, variant: str, metric: str) -> Measured:
     """What one variant of a run came to, as pass or failure, or by the score of one evaluator."""
     values: dict[str, list[float]] = {}
     errors: dict[str, int] = {}
@@ -67,7 +67,7 @@ def side_of(reader: RunReader, plan: Plan, variant: str, metric: str) -> Side:
             errors[case] = errors.get(case, 0) + 1
         elif value is not msgspec.UNSET:
             values.setdefault(case, []).append(value)
-    return Side(values, errors, groups)
+    return Measured(values, errors, groups)
 
 
 _Value = Callable[[TraceFacts, Collection[ResultFacts]], float | msgspec.UnsetType | None]
@@ -99,7 +99,9 @@ def _value_by_score(evaluator: str) -> _Value:
     return value
 
 
-def decide(pairs: Sequence[tuple[Side, Side]], *, margin: float, alpha: float, correction: Correction) -> list[Part]:
+def decide_pairs(
+    pairs: Sequence[tuple[Measured, Measured]], *, margin: float, alpha: float, correction: Correction
+) -> list[Finding]:
     """A decision for each pair of sides (before, after), all of them together at `alpha`."""
     plain = [_found(one, other, margin, alpha) for one, other in pairs]
     ps = _adjusted([None if found is None else found.p_margin for found in plain], correction)
@@ -113,7 +115,7 @@ def decide(pairs: Sequence[tuple[Side, Side]], *, margin: float, alpha: float, c
             bounds = [_bounded(one, other, which, margin, alpha) for which in (0, 1)]
             if any(_verdict(bound, bound and bound.p_margin, margin, alpha) != verdict for bound in bounds):
                 verdict, by = "undecided", "errors"
-        parts.append(Part(verdict, found, p, errors, by))
+        parts.append(Finding(verdict, found, p, errors, by))
     return parts
 
 
@@ -130,12 +132,12 @@ def _adjusted(ps: Sequence[float | None], correction: Correction) -> Iterator[fl
     return (None if p is None else float(next(rest)) for p in ps)
 
 
-def _bounded(one: Side, other: Side, which: int, margin: float, alpha: float) -> MeanDifference | None:
+def _bounded(one: Measured, other: Measured, which: int, margin: float, alpha: float) -> MeanDifference | None:
     """The difference with all errors counted as the least (0) or the greatest (1) value that was seen."""
     seen = [value for side in (one, other) for values in side.values.values() for value in values]
     value = max([1.0, *seen]) if which else min([0.0, *seen])
 
-    def counted(side: Side) -> Side:
+    def counted(side: Measured) -> Measured:
         cases = dict.fromkeys([*side.values, *side.errors])
         return side._replace(
             values={case: [*side.values.get(case, ()), *[value] * side.errors.get(case, 0)] for case in cases}
@@ -148,7 +150,7 @@ def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _found(one: Side, other: Side, margin: float, alpha: float) -> MeanDifference | None:
+def _found(one: Measured, other: Measured, margin: float, alpha: float) -> MeanDifference | None:
     """Over the cases that both sides judged."""
     shared = [case for case in one.values if case in other.values]
     groups = {**one.groups, **other.groups}
