@@ -20,7 +20,7 @@ import warm
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"(file|append)=([\w.-]+)")
+FILE = re.compile(r"(file|append)=([\w./-]+)")
 LINK = re.compile(r"\]\(([^)#\s]+)")
 EXIT = re.compile(r"\s+# exit (\d+)$")
 
@@ -60,7 +60,8 @@ def run(command, folder):
     words = shlex.split(command)
     words[:1] = {"evalwright": ["-m", "evalwright"], "python": []}[words[0]]
     rewrites_imports = words[:2] == ["-m", "pytest"]
-    with warm.starting_cold() if rewrites_imports else nullcontext():
+    has_packages = any(folder.glob("*.dist-info"))  # which there are is asked when a process starts
+    with warm.starting_cold() if rewrites_imports or has_packages else nullcontext():
         return warm.run(words, cwd=folder, env={**os.environ, "COLUMNS": "120"}, timeout=120)
 
 
@@ -78,6 +79,7 @@ def with_newest_run(command, folder):
 def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
     for language, info, text in blocks(page):
         if found := FILE.search(info):
+            (tmp_path / found[2]).parent.mkdir(exist_ok=True)
             with (tmp_path / found[2]).open("w" if found[1] == "file" else "a") as file:
                 file.write(text)
         elif language == "console":
