@@ -29,7 +29,7 @@ class Absent:
 
 
 ABSENT = Absent()
-"""What a path that matches nothing gives; null is a value."""
+"""The result of a path that matches nothing. Null is a value."""
 
 _DOTTED = re.compile(r"(?:\$\.)?([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*|\[-?\d{1,9}\])*)")
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(-?\d+)\]")

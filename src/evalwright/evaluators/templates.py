@@ -1,4 +1,4 @@
-"""`{{ case.a.b }}` in configured values, rendered from the case (specification evalh, c.1)."""
+"""`{{ case.a.b }}` in configured values, rendered from the case (evalh 2.0, argument templates)."""
 
 from __future__ import annotations
 

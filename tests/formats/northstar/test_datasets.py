@@ -1,4 +1,4 @@
-"""Files of recorded conversations (specification northstar, 2)."""
+"""Files of recorded conversations of NorthStar."""
 
 from __future__ import annotations
 

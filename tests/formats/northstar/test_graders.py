@@ -1,4 +1,4 @@
-"""The deterministic graders (specification northstar, 5.1)."""
+"""The deterministic graders of NorthStar."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges of recorded conversations (specification northstar, 5.4), asked through a function in place of a model."""
+"""Judges of recorded conversations of NorthStar, asked through a function in place of a model."""
 
 from __future__ import annotations
 

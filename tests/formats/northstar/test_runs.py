@@ -1,4 +1,4 @@
-"""Messages taken apart (specification northstar, 3)."""
+"""Messages taken apart by the rules of NorthStar."""
 
 from __future__ import annotations
 

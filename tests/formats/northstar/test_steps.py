@@ -1,4 +1,4 @@
-"""Exported traces and the graders of their steps (specification northstar, 4 and 5.3)."""
+"""NorthStar's exported traces and the graders of their steps."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Checks that are code, in processes of their own (specification northstar, 5.2): a function `validate`.
+"""Checks written as code, run in a separate process: a function `validate` (NorthStar 0.1, code graders).
 
-`validate(output, case, run)` gets the final response and plain data. It gives true or false, or a mapping with
-`passed` and, if it likes, `reason`, `feedback`, `score` and `metadata`. Any other value fails; code that ends in
-another way than by giving a value could not judge.
+`validate(output, case, run)` gets the final response and plain data. It returns true or false, or a mapping with
+`passed` and optionally `reason`, `feedback`, `score` and `metadata`. Any other value fails; code that ends without
+returning a value is an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["PythonCode", "TypeScriptCode"]
 
 
 class _Code(msgspec.Struct, frozen=True):
-    """Code and the milliseconds that it may take for a case."""
+    """Code, and its time limit per case in milliseconds."""
 
     code: str
     timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 1000
@@ -50,7 +50,7 @@ class _Code(msgspec.Struct, frozen=True):
 
 
 class PythonCode(_Code, frozen=True):
-    """Whether the Python function `validate` in `code` finds the conversation good."""
+    """Passes if the Python function `validate` in `code` says so."""
 
     kind = "python"
 
@@ -59,7 +59,7 @@ class PythonCode(_Code, frozen=True):
 
 
 class TypeScriptCode(_Code, frozen=True):
-    """Whether the function `validate` that the TypeScript in `code` exports finds the conversation good."""
+    """Passes if the TypeScript function `validate` that `code` exports says so."""
 
     kind = "typescript"
 
@@ -87,7 +87,7 @@ def _verdict(value: Any, detail: dict[str, Any]) -> Evaluation:
 
 
 def _wrong(said: Any) -> str | None:
-    """What is not as it must be in the value of `validate`."""
+    """What is wrong with the value that `validate` returned."""
     if not isinstance(said, dict):
         return f"found {shown(said, 80)}"
     if not isinstance(said.get("passed"), bool):

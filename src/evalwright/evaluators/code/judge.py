@@ -1,4 +1,4 @@
-"""A judge that is a program: it reads one JSON object on stdin and writes one on stdout (specification agentv, 3.2)."""
+"""A judge that is a program: one JSON object on stdin, one on stdout (AgentEvals 1.0, `code_judge`)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from evalwright.session import environment
 __all__ = ["CodeJudge", "Reply", "asked", "script_of", "trace_summary"]
 
 _TOLD = 200
-"""Characters of unreadable output that are told."""
+"""Characters of unreadable output in the reason."""
 _LAST = 2000
-"""Characters of stderr that are told."""
+"""Characters of stderr in the message."""
 
 
 class Reply(NamedTuple):
-    """What the program said, score 0 with a reasoning that says why when it could not be read."""
+    """The program's reply. If it could not be read, the score is 0 and the reasoning says why."""
 
     score: float
     hits: list[str]
@@ -41,7 +41,7 @@ class Reply(NamedTuple):
 
 
 class CodeJudge(msgspec.Struct, frozen=True):
-    """Score, hits and misses by a command, `script`: a list without a shell, or a text for `sh`."""
+    """Score, hits and misses from the command `script`: a list, run without a shell, or a string for `sh`."""
 
     script: Annotated[list[str], msgspec.Meta(min_length=1)] | Annotated[str, msgspec.Meta(min_length=1)]
     cwd: str = "."
@@ -68,12 +68,12 @@ class CodeJudge(msgspec.Struct, frozen=True):
 
 
 def script_of(script: Sequence[str] | str) -> list[str]:
-    """The command as a list; a text is given to the shell."""
+    """The command as a list; a string is run by the shell."""
     return ["sh", "-lc", script] if isinstance(script, str) else list(script)
 
 
 async def asked(command: Sequence[str], cwd: str, document: Mapping[str, Any], extra: Mapping[str, str]) -> Reply:
-    """The program's reply. Raises EvaluatorError when it cannot be started or ends with another code than 0."""
+    """The program's reply. Raises EvaluatorError if it cannot be started or exits with a code other than 0."""
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     try:
         finished = await run_command(
@@ -140,7 +140,7 @@ def _document(case: Case, trace: Trace, config: Mapping[str, Any] | None) -> dic
 
 
 def _both_cases(document: dict[str, Any]) -> dict[str, Any]:
-    """The top-level keys in camel case too; what the user wrote below them is left alone."""
+    """The top-level keys in camel case as well: pages of AgentEvals 1.0 have those. Nested keys are the user's."""
     camel = {}
     for key, value in document.items():
         first, *rest = key.split("_")
@@ -150,7 +150,7 @@ def _both_cases(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def trace_summary(trace: Trace) -> dict[str, Any] | None:
-    """What AgentV says of a trace: counts of calls by tool, tokens, US dollars, milliseconds; None without messages."""
+    """AgentV's summary of a trace: calls by tool, tokens, US dollars, milliseconds. None if it has no messages."""
     messages = messages_of(trace)
     if not messages:
         return None

@@ -1,4 +1,4 @@
-"""Results whose score says in which band they are: pass, borderline or fail (specification agentv, 3.1)."""
+"""Results whose score decides between pass, borderline and fail (AgentEvals 1.0: from 0.8, from 0.6, below)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def banded(
     detail: dict[str, Any] | None = None,
     verdict: str | None = None,
 ) -> Evaluation:
-    """The evaluation with a score, clamped to 0..1; it passes when its verdict, by default the band, is `pass`."""
+    """An evaluation with the score clamped to 0..1. It passes if its verdict, by default its band, is `pass`."""
     clamped = min(max(score, 0.0), 1.0) if math.isfinite(score) else 0.0
     said = verdict or band(clamped)
     told = reason or "; ".join(misses)

@@ -1,4 +1,4 @@
-"""Several evaluators as one: what they say, put together by an aggregator (specification agentv, 3.7)."""
+"""Several evaluators as one, combined by an aggregator (AgentEvals 1.0, `composite`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _KINDS = (
 
 
 class _Said(NamedTuple):
-    """What one member said; an error counts 0."""
+    """The result of one member; an error counts as 0."""
 
     spec: EvaluatorSpec
     evaluation: Evaluation
@@ -46,7 +46,7 @@ class _Said(NamedTuple):
         return "fail" if self.error is not None else self.evaluation.detail.get("verdict") or band(self.score)
 
     def child(self) -> dict[str, Any]:
-        """The member's result as it is kept in that of the whole."""
+        """The member's result as the composite's result keeps it."""
         e = self.evaluation
         return {
             "evaluator": self.spec.name,
@@ -64,14 +64,14 @@ class _Said(NamedTuple):
 
 
 class Composite:
-    """`evaluators` in the shape of a plan's, and an `aggregator` {type, ...}, by default their weighted average.
+    """Combines `evaluators`, given as in a plan, by `aggregator` {type, ...}: by default their weighted average.
 
-    Raises InputError for a member that cannot be built and an aggregator that does not fit them.
+    Raises InputError for a member that cannot be built, and for an aggregator that is unknown or names other members.
     """
 
     @staticmethod
     def calls_models(config: Mapping[str, Any]) -> bool:
-        """Whether a member or the aggregator does."""
+        """Whether a member or the aggregator calls models."""
         members = [(str(member.get("type")), member.get("config") or {}) for member in config["evaluators"]]
         return (config.get("aggregator") or {}).get("type") == "llm_judge" or any(calls_models(*m) for m in members)
 

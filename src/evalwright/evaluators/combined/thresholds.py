@@ -1,4 +1,4 @@
-"""An evaluator whose results pass by their score, whatever the evaluator itself says of them."""
+"""An evaluator whose results pass by score, whatever the evaluator itself decides."""
 
 from __future__ import annotations
 

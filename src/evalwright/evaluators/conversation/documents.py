@@ -1,4 +1,4 @@
-"""A case and its run as plain data, in the words of NorthStar: what checks by pattern and by code look at."""
+"""A case and its run as plain data, with NorthStar's key names: what patterns and code are checked against."""
 
 from __future__ import annotations
 

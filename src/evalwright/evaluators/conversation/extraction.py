@@ -1,8 +1,8 @@
-"""An evaluator behind an extractor: it judges one text of a conversation instead of the whole trace.
+"""An evaluator behind an extractor: it evaluates one text of a conversation instead of the whole trace.
 
-The text takes the place of the final answer and is kept in the result as `submission`. Rules of specification
-letta, 4.3 to 4.5: an empty conversation or an empty text is an error, and the evaluator is not asked; a case with
-one ground truth for each user message is judged turn by turn, and its score is the mean.
+The text replaces the final answer and is kept in the result as `submission`. As in letta-evals 0.9, an empty
+conversation or text is an error and the evaluator is not called; a case with one ground truth per user message is
+evaluated turn by turn, and its score is the mean.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Extracted:
 
 
 _SPOILING = ("extraction_error", "grader_error")
-"""Errors of a turn that spoil the whole; a judge that fails on one turn scores it 0."""
+"""Errors of one turn that make the whole result an error. Any other failure of a turn scores 0, as in letta-evals."""
 _NOTHING = Evaluation(False, 0.0, "empty submission")
 
 
@@ -105,7 +105,7 @@ async def _kept_later(judging: Awaitable[Evaluation], text: str) -> Evaluation:
 
 @contextmanager
 def _known(text: str) -> Iterator[None]:
-    """Whatever the evaluator raises tells which text it could not judge."""
+    """Whatever the evaluator raises carries the text that it could not evaluate."""
     try:
         yield
     except EvaluatorError as error:
@@ -130,7 +130,7 @@ async def _together_later(
 
 
 def _together(turns: list[Evaluation], texts: list[str], truths: list[Any]) -> Evaluation:
-    """The mean over the turns; a turn passes with a full score."""
+    """The mean over the turns; a turn passes with a score of 1."""
     scores = [turn.score or 0.0 for turn in turns]
     marks = ["✓" if score >= 1.0 else "✗" for score in scores]
     costs = [turn.cost_usd for turn in turns if turn.cost_usd is not None]

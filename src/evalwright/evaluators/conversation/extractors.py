@@ -1,6 +1,7 @@
-"""What picks the text that an evaluator judges out of a whole conversation (specification letta, 4.3).
+"""Extractors: each picks, from a whole conversation, the text that is evaluated (letta-evals 0.9, `extractor`).
 
-An extractor is a `msgspec.Struct` class whose fields are its configuration; `extract` gives one text, "" for none.
+An extractor is a `msgspec.Struct` class whose fields are its configuration. `extract` returns one text, "" if there
+is none.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class LastTurn(msgspec.Struct, frozen=True):
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """What a regular expression finds in the newest assistant message in which it finds anything.
+    """What a regular expression finds in the newest assistant message that it matches.
 
     With `search_all` everything that it finds there, joined with a space: of several groups, the one at `group`
     counted from 0.
@@ -141,7 +142,7 @@ class AfterMarker(msgspec.Struct, frozen=True):
 
 
 class MemoryBlock(msgspec.Struct, frozen=True):
-    """A block of the system's memory after the last turn, "" for a label that it has not."""
+    """A block of the system's memory after the last turn; "" if there is no block with this label."""
 
     block_label: _Name
 

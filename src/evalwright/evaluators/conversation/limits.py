@@ -23,7 +23,7 @@ _NO_COST = skipped("max_cost_usd")
 
 
 class LatencyWithin(msgspec.Struct, frozen=True):
-    """It took no longer than this, milliseconds; what was not measured fails."""
+    """The latency is at most `max_ms` milliseconds. It fails if it was not measured."""
 
     max_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
@@ -36,7 +36,7 @@ class LatencyWithin(msgspec.Struct, frozen=True):
 
 
 class CostWithin(msgspec.Struct, frozen=True):
-    """It cost no more than this, US dollars; what was not measured fails."""
+    """The cost is at most `max_usd` US dollars. It fails if it was not measured."""
 
     max_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
 

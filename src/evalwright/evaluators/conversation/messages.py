@@ -52,7 +52,7 @@ def conversation_of(trace: Trace) -> Conversation:
 
 
 def latency_of(trace: Trace) -> float | None:
-    """Milliseconds; of a recording those that were measured, if any were."""
+    """Milliseconds; for a recording those that were measured, None if none were."""
     recording = trace.extra.get(RECORDING)
     if not isinstance(recording, dict):
         return trace.latency_ms
@@ -62,7 +62,7 @@ def latency_of(trace: Trace) -> float | None:
 
 
 def normalized(messages: Sequence[Any]) -> Conversation:
-    """The conversation in messages; what is no message of a known role is passed over."""
+    """The conversation in messages; anything but a message of a known role is skipped."""
     found = Conversation(list(messages))
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None

@@ -30,7 +30,7 @@ _NO_TRUTH = skipped("ground_truth")
 
 
 class Contains(msgspec.Struct, frozen=True):
-    """Every phrase is in the final response, whatever the case of its letters."""
+    """The final response contains every phrase, ignoring case."""
 
     phrases: list[str] | None = None
 
@@ -48,7 +48,7 @@ class Contains(msgspec.Struct, frozen=True):
 
 
 class NotContains(msgspec.Struct, frozen=True):
-    """No phrase is in the final response, which there must be."""
+    """There is a final response, and it contains none of the phrases, ignoring case."""
 
     phrases: list[str] | None = None
 
@@ -66,7 +66,7 @@ class NotContains(msgspec.Struct, frozen=True):
 
 
 class GroundTruthMatch(msgspec.Struct, frozen=True):
-    """The true answer is a part of the final response, but for case and white space."""
+    """The final response contains the ground truth, ignoring case and white space."""
 
     text: str | None = None
 
@@ -86,9 +86,9 @@ def _plain(text: str) -> str:
 
 
 class ToolOutputReferenced(msgspec.Struct, frozen=True):
-    """The final response takes up what a tool gave back: enough of the terms of one output occur in it.
+    """The final response refers to a tool's output: it contains enough of the terms of one output.
 
-    Terms are words of more than two characters that are no stop words, without punctuation and case. With `values`
+    Terms are words of more than two characters, without stop words, punctuation and case. With `values`
     the names of fields in JSON outputs do not count, and numbers and short words do.
     """
 

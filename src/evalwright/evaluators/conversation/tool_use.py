@@ -31,7 +31,7 @@ _NO_SEQUENCE = skipped("tool_sequence")
 
 
 class MaxToolCalls(msgspec.Struct, frozen=True):
-    """At most so many calls of tools; every call counts."""
+    """There are at most `limit` tool calls; repeated ones count."""
 
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
@@ -46,7 +46,7 @@ class MaxToolCalls(msgspec.Struct, frozen=True):
 
 
 class RequiredTools(msgspec.Struct, frozen=True):
-    """Every one of these tools was called."""
+    """Each of these tools was called."""
 
     names: list[str] | None = None
 
@@ -75,7 +75,7 @@ class ForbiddenTools(msgspec.Struct, frozen=True):
 
 
 class ToolArgumentsMatch(msgspec.Struct, frozen=True):
-    """For each expected call at least one call of that tool has the arguments, among others it may have.
+    """For each expected call, some call of that tool has these arguments; it may have others as well.
 
     Mappings are compared as subsets at every depth, everything else as Python does. JSON text is parsed once.
     """

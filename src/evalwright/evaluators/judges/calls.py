@@ -1,4 +1,4 @@
-"""Asking judges: the settings of a call, every word that came back or why none did, and what it cost."""
+"""Calls of judges: their settings, the replies or the reasons why there are none, and their cost."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ __all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems
 T = TypeVar("T")
 
 _UNKNOWN = Price(3.0, 15.0)
-"""The price of a model that nobody priced, for estimates (specification evalh, c.2)."""
+"""The price assumed for a model without one, as in evalh 2.0: 3 and 15 US dollars per million tokens."""
 _LIKELY_OUTPUT = 512
 _KEPT = 2000
 """Characters of a reply that are kept in a result when it could not be read."""
 _OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused", "not_installed"})
-"""Failures that the settings of the run are the cause of: they keep their own type."""
+"""Failures that the run's own settings cause: they keep their type, so that they can be told from the judge's."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """What every judge is configured with, beyond its question."""
+    """The settings that all judges share."""
 
     max_tokens: Annotated[int, msgspec.Meta(gt=0)] = 1024
     temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """The provider's own where nothing is given."""
+    """None: the provider's default."""
     cost_limit_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """US dollars for all calls of one evaluation."""
+    """Cost limit in US dollars for all calls of one evaluation."""
     base_url: str | None = None
     api_key_env: str | None = None
-    """The environment variable that holds the key, where it is not the provider's usual one."""
+    """The environment variable with the key. None: the provider's usual one."""
 
     calls_models = True
 
     @property
     def judges(self) -> Sequence[str]:
-        """The models that are asked."""
+        """The models that are called."""
         raise NotImplementedError
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
@@ -57,7 +57,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]]) -> list[Problem]:
-    """What is wrong with names of models at keys of a configuration; any name will do for an endpoint of one's own."""
+    """What is wrong with the model names at keys of a configuration. A custom `base_url` accepts any name."""
     if isinstance(values.get("base_url"), str):
         return []
     found = [(key, backend_problem(name)) for key, name in models if isinstance(name, str)]
@@ -65,7 +65,7 @@ def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]])
 
 
 class Prompt(NamedTuple):
-    """What a judge is asked."""
+    """The prompt for a judge."""
 
     system: str
     user: str
@@ -79,13 +79,13 @@ class Prompt(NamedTuple):
         return f"{self.system}\n\n{self.user}"
 
     def estimate(self, price: Price, max_tokens: int) -> float:
-        """US dollars that one call will cost, roughly: four characters a token."""
+        """Estimated cost of one call in US dollars, at four characters per token."""
         return _cost(price, len(self._text) // 4, min(max_tokens, _LIKELY_OUTPUT))
 
 
 @dataclass(frozen=True, slots=True)
 class Word(Generic[T]):
-    """One judge's word: `value` is what its reply says, or `error` why there is none."""
+    """One judge's reply: `value` is what it says, or `error` why there is none."""
 
     model: str
     value: T | None = None
@@ -153,7 +153,7 @@ def failure(error: EvaluatorError, detail: Mapping[str, Any], words: Sequence[Wo
 
 
 def cost(words: Sequence[Word[Any]]) -> float | None:
-    """US dollars of all calls by known prices; None where any has none."""
+    """Cost of all calls in US dollars; None if the price of any is unknown."""
     costs = [word.reply.cost_usd for word in words if word.reply is not None]
     return sum(c for c in costs if c is not None) if costs and None not in costs else None
 
@@ -177,7 +177,7 @@ def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
-    """The sum of what was said; None where nobody said anything."""
+    """The sum of the values that are known; None if none is."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 

@@ -1,4 +1,4 @@
-"""Judges of recorded conversations and of the steps behind them (specification northstar, 5.4)."""
+"""Judges of recorded conversations and of the steps behind them (NorthStar 0.1, judge graders)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LONGEST_SPAN, _LONGEST_CONTENT, _LONGEST_EVENT = 1000, 1500, 800
 
 
 class Question(NamedTuple):
-    """A question, the scale of its answer, and how much of a trace it shows."""
+    """The request to a model, the scale of its reply, and how much of the trace it shows."""
 
     request: ChatRequest
     scale: Scale
@@ -44,7 +44,7 @@ class Question(NamedTuple):
 
 
 class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that reads what is to be judged as JSON and replies with a score or a verdict."""
+    """A model that gets the material as JSON and replies with a score or a verdict."""
 
     model: str
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.7
@@ -61,7 +61,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         return [] if problem is None else [Problem("", problem, key="scoring")]
 
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
-        """What the judge is shown, or why there is nothing to judge."""
+        """What the judge is shown, or the reason for skipping."""
         raise NotImplementedError
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
@@ -71,7 +71,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict(asked, await session().models.chat(asked.request, "judge"))
 
     def asked(self, case: Case, trace: Trace) -> Question | Evaluation:
-        """The question to the model; a skipped evaluation where there is nothing to judge."""
+        """The request to the model; a skipped evaluation if there is nothing to evaluate."""
         material = self.material(case, trace)
         if isinstance(material, str):
             return Evaluation(False, None, material, skipped=True)
@@ -92,7 +92,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         return Question(request, scale, {f"trace_context_{key[:-1]}_count": len(material[key]) for key in steps})
 
     def verdict(self, asked: Question, reply: ChatReply) -> Evaluation:
-        """What the reply says. Raises EvaluatorError for one that does not have the asked shape."""
+        """The result of a reply. Raises EvaluatorError for one without the requested shape."""
         scale = asked.scale
         reading = scale.read(reply.text)
         if reading is None:
@@ -116,7 +116,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RubricJudge(ConversationJudge, frozen=True, kw_only=True):
-    """Whether the conversation reaches its goal, by a rubric of the case or of the configuration."""
+    """Whether the conversation reaches its goal, by the case's or the configuration's rubric."""
 
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
     rubric: str | None = None
@@ -139,7 +139,7 @@ class RubricJudge(ConversationJudge, frozen=True, kw_only=True):
 
 
 class FaithfulnessJudge(ConversationJudge, frozen=True, kw_only=True):
-    """Whether what the final response claims is supported by the context and by what tools gave back."""
+    """Whether the context and the tool outputs support what the final response claims."""
 
     question = (
         "You judge whether every claim of the final response of an assistant is supported by the context and by the "
@@ -177,7 +177,7 @@ class _StepsJudge(ConversationJudge, frozen=True, kw_only=True):
 
 
 class HallucinatedToolResultJudge(_StepsJudge, frozen=True, kw_only=True):
-    """Whether the final response claims results of tools that no tool gave."""
+    """Whether the final response claims tool results that no tool returned."""
 
     question = (
         "You judge from the recorded steps whether the final response of an assistant is true to the results that its "
@@ -186,7 +186,7 @@ class HallucinatedToolResultJudge(_StepsJudge, frozen=True, kw_only=True):
 
 
 class PlanningActionMismatchJudge(_StepsJudge, frozen=True, kw_only=True):
-    """Whether the system did what it had reasoned or announced to do."""
+    """Whether the system did what it had reasoned or announced."""
 
     question = (
         "You judge from the recorded steps whether the actions of an assistant fit its own reasoning and plans: an "

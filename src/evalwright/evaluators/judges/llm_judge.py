@@ -1,4 +1,4 @@
-"""A model as the judge of assertions, of a rubric, or of both (specification evalh, c.2)."""
+"""A judge of assertions, of a rubric, or of both (evalh 2.0, `llm_judge`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RULES = ("all", "any", "majority")
 
 
 class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
-    """Whether assertions hold of an answer and a rubric's score is reached, in a model's judgement.
+    """Whether, according to a model, assertions hold for an answer and a rubric's score is reached.
 
     The judge is shown the fields of `include_in_prompt` (paths over the trace plus `case`) and what the case expects.
     """
@@ -37,7 +37,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     include_in_prompt: list[str] = msgspec.field(default_factory=lambda: ["input", "output.final_answer"])
     judge_response_schema: dict[str, Any] | None = None
     combine: Literal["majority", "mean"] = "majority"
-    """Of several judges: the majority of their verdicts, or the verdict on the mean of what they said."""
+    """With several judges: the majority of their verdicts, or the verdict on their mean."""
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
@@ -83,7 +83,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         return Evaluation(passed, sum(scores) / len(scores), criteria.reason(together), detail, cost_usd=cost(words))
 
     def _votes(self, words: Sequence[Word[Verdict]], decision: bool | None = None) -> dict[str, Any]:
-        """Vote by vote, where there are several, and the share of them that is like the decision."""
+        """Each vote, if there are several, and the share that agrees with the decision."""
         if len(words) == 1:
             return {}
         votes = [self._vote(word) for word in words]
@@ -130,9 +130,9 @@ def _question(criteria: Criteria) -> str:
 
 
 def _together(said: Sequence[Verdict]) -> Verdict:
-    """What judges say on average: an assertion holds when more than half say so, a score is the mean.
+    """The mean of several replies: an assertion holds if more than half say so; a score is the mean.
 
-    Reasons are those of the first judge that is of the same mind.
+    Reasons are those of the first judge that agrees.
     """
     if len(said) == 1:
         return said[0]

@@ -1,4 +1,4 @@
-"""Which names of models somebody answers to (specification evalh, c.2)."""
+"""Which model names lead to a provider: `claude-…`, `gpt-…`, `o1…` and `provider/model`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _KNOWN = re.compile(r"(claude|gpt|chatgpt|o\d+)(-.*)?")
 
 
 def backend_problem(model: str) -> str | None:
-    """Why nobody can be asked for `model`; None where somebody can. `provider/model` names the provider itself."""
+    """Why no provider serves `model`; None if one does. `provider/model` names the provider itself."""
     provider, slash, rest = model.partition("/")
     if (slash and provider and rest) or _KNOWN.fullmatch(model) or model.startswith("python:"):
         return None

@@ -1,4 +1,4 @@
-"""An answer against a reference answer, in both orders, so that a judge's liking for one place cancels out."""
+"""An answer compared with a reference, in both orders, so that a judge's position bias cancels out."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _POINTS = {"answer": 1.0, "tie": 0.5, "reference": 0.0}
 _CHOICES = ("A", "B", "tie")
 
 _Choice = tuple[str, str]
-"""Which of the two is better as the reply calls them, and why."""
+"""Which of the two is better, in the reply's own terms, and why."""
 
 
 class PairwiseJudge(Panel, frozen=True, kw_only=True):
-    """Whether an answer is as good as a reference (or better), asked once with either of them first.
+    """Whether an answer is as good as a reference (or better); each of them comes first once.
 
     The score is the share of comparisons that the answer wins, a tie counting half. `consistency` in the detail is
     the share of pairs of orders in which the same one won.

@@ -1,7 +1,7 @@
-"""Showing data to a judge so that it cannot be taken for the judge's instructions.
+"""Data shown to a judge in such a way that it cannot be taken for instructions.
 
-Each piece stands between markers that carry a fingerprint of all pieces: a judged text cannot contain it, and so
-cannot end its own block. The fingerprint depends on nothing else, so the same question is the same prompt.
+Each piece stands between markers that carry a fingerprint of all pieces: an evaluated text cannot contain
+it, and so cannot end its own block. The fingerprint depends on nothing else, so that equal prompts hit the cache.
 """
 
 from __future__ import annotations
@@ -59,6 +59,6 @@ def field_of(path: str, case: Case, trace: Trace) -> Any:
 
 
 def expectation_of(case: Case) -> dict[str, Any] | None:
-    """What the author expects, empty parts left out; None where nothing is expected."""
+    """What the author expects, without empty parts; None if nothing is expected."""
     expected = {key: value for key, value in case.argument()["expected"].items() if value}
     return expected or None

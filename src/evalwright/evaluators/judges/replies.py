@@ -1,6 +1,6 @@
 """Reading a judge's reply: the one JSON object in it, and truths and numbers as models write them.
 
-Nothing is guessed: what is not said clearly, or said twice, is a BadReply.
+Nothing is guessed: an unclear or repeated statement is a BadReply.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["BadReply", "number_in", "only_object", "reason_in", "truth_in"]
 
 _OPENING = re.compile(r'\{\s*["}]|\[')
 _MOST_BRACKETS = 100
-"""Square brackets of prose that are looked into; beyond them nobody is saying a verdict."""
+"""Opening brackets in prose that are tried as JSON: each costs a scan, and no real reply has this many."""
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -26,8 +26,8 @@ class BadReply(ValueError):
 def only_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
     """The JSON object that the reply consists of, or the only one with any of `keys` in fences or between prose.
 
-    Several different ones are no verdict: a judge that repeats what a judged text says must not be taken at that
-    text's word. Raises BadReply.
+    Several different objects are not a verdict: a judge may quote an object from the evaluated text, and that
+    must not decide. Raises BadReply.
     """
     text = text.strip()
     if not text:
@@ -100,7 +100,7 @@ def number_in(value: Any, what: str, lowest: float, highest: float) -> float:
 
 
 def reason_in(value: Any) -> str:
-    """A text that explains; nothing where there is none."""
+    """An explanation; "" if there is none."""
     return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

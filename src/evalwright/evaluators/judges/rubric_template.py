@@ -1,4 +1,4 @@
-"""A judge whose whole prompt the author writes, with `{names}` for what it is to see (specification letta, 4.2)."""
+"""A judge whose whole prompt the author writes, with `{names}` as placeholders (letta-evals 0.9, `rubric`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SCHEMA = {
     "additionalProperties": False,
 }
 _WAIT = 20.0
-"""Seconds between two attempts, at most (`llm.retrying`)."""
+"""Longest wait between two attempts in seconds, as in `llm.retries`."""
 _KEPT = 2000
 """Characters of a reply that are kept in the result."""
 
@@ -55,7 +55,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
     """Seconds of one attempt."""
     max_attempts: Annotated[int, msgspec.Meta(ge=1)] = 6
     rubric_vars: list[str] = []
-    """Variables that every case must bring."""
+    """Variables that every case must have."""
     braces: Literal["verbatim", "doubled"] = "verbatim"
     unknown_names: Literal["verbatim", "refuse"] = "verbatim"
 
@@ -63,7 +63,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
 
     @property
     def timeout_seconds(self) -> float:
-        """All attempts with the waits between them."""
+        """Seconds for all attempts and the waits between them."""
         return self.max_attempts * (self.timeout + _WAIT)
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
@@ -84,7 +84,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
         return _evaluation(await session().models.chat(request, "judge"))
 
     def _temperature(self) -> float:
-        """Reasoning models take no temperature but 1."""
+        """Reasoning models reject any temperature other than 1."""
         fixed = self.model.startswith(("o1", "o3")) or "gpt-5" in self.model
         return 1.0 if fixed and self.temperature == 0.0 else self.temperature
 
@@ -105,9 +105,9 @@ class RubricTemplate(msgspec.Struct, frozen=True):
 
 
 def filled(template: str, values: Mapping[str, Any], *, doubled: bool = False) -> tuple[str, set[str]]:
-    """The template with every known `{name}` replaced, and all names in it. What a value brings is never expanded.
+    """The template with every known `{name}` replaced, and all names in it. Braces in a value are never expanded.
 
-    Values that are not text stand as Python shows them. Unknown names stay as they are.
+    Values that are not strings appear as Python prints them. Unknown names stay as they are.
     """
     names: set[str] = set()
 
@@ -133,7 +133,7 @@ def _evaluation(reply: ChatReply) -> Evaluation:
 
 
 def _read(text: str) -> tuple[float, str]:
-    """The reply must be one JSON object with a score: nothing is searched for, nothing guessed."""
+    """The whole reply must be one JSON object with a score; nothing is searched for or guessed."""
     try:
         said = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Scales of judges that reply with a score or with a verdict, and reading their replies (northstar, 5.4)."""
+"""Scales of judges that reply with a score or a verdict, and how their replies are read (NorthStar 0.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Reading", "Scale", "Scoring", "scale_problem"]
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _MOST_TRIES = 500
-"""Opening braces of a reply that are tried; beyond them nobody is saying a verdict."""
+"""Opening braces of a reply that are tried as JSON: each costs a scan, and no real reply has this many."""
 _LONGEST = 200_000
 _TRUTHS = {
     **dict.fromkeys(("true", "yes", "on", "t", "y", "1"), True),
@@ -34,7 +34,7 @@ class Scoring(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def scale_problem(scoring: Scoring) -> str | None:
-    """What is wrong with a scale; None for a sound one."""
+    """What is wrong with a scale; None if nothing is."""
     if not scoring.max_score > scoring.min_score:
         return "max_score must be greater than min_score"
     if scoring.passing_score is None:
@@ -45,7 +45,7 @@ def scale_problem(scoring: Scoring) -> str | None:
 
 
 class Reading(NamedTuple):
-    """What a judge replied."""
+    """A judge's reply, read."""
 
     raw: float
     reason: str
@@ -119,7 +119,7 @@ class Scale(NamedTuple):
         }
 
     def read(self, text: str) -> Reading | None:
-        """The first object in a reply that has the asked shape; None when there is none."""
+        """The first object in a reply that has the requested shape; None if none has."""
         for found in _objects(text):
             try:
                 return self._reading(found)
@@ -128,7 +128,7 @@ class Scale(NamedTuple):
         return None
 
     def problem(self, text: str) -> str:
-        """Why `read` finds nothing."""
+        """Why `read` found nothing."""
         for found in _objects(text):
             try:
                 self._reading(found)

@@ -1,4 +1,4 @@
-"""What one judge said of assertions and a rubric, and whether that passes (specification evalh, c.2)."""
+"""One judge's reply about assertions and a rubric, and whether it passes (evalh 2.0, `llm_judge`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rubric(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """One judge's word: of each assertion whether it holds and why, and the rubric's score and why."""
+    """One judge's reply: for each assertion whether it holds and why, and the rubric's score and why."""
 
     holds: list[bool]
     reasons: list[str]
@@ -106,7 +106,7 @@ class Criteria(NamedTuple):
         return sum(verdict.holds) / len(verdict.holds) if verdict.holds else verdict.score
 
     def detail(self, verdict: Verdict) -> dict[str, Any]:
-        """Assertion by assertion and the rubric, as a result keeps them."""
+        """Each assertion and the rubric, as a result keeps them."""
         detail: dict[str, Any] = {}
         if self.assertions:
             detail["assertions"] = [
@@ -119,7 +119,7 @@ class Criteria(NamedTuple):
         return detail
 
     def reason(self, verdict: Verdict) -> str:
-        """What did not hold, in the judge's words."""
+        """What does not hold, in the judge's words."""
         parts = [
             f"{assertion.text!r} does not hold" + (f": {why}" if why else "")
             for assertion, held, why in zip(self.assertions, verdict.holds, verdict.reasons, strict=True)

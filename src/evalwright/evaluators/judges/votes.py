@@ -1,4 +1,4 @@
-"""Several judges, or one judge several times: what they say together, and how far they agree."""
+"""Several judges, or one judge several times: their joint decision and their agreement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Panel(Asking, frozen=True, kw_only=True):
-    """Who is asked: one `model` or several `models`, each of them `samples` times."""
+    """The judges: one `model` or several `models`, each called `samples` times."""
 
     model: str | None = None
     models: list[str] | None = None
@@ -24,7 +24,7 @@ class Panel(Asking, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> list[tuple[str, int]]:
-        """Every question as its model and the number of its repeat."""
+        """Each call as its model and the number of its repeat."""
         return [(model, repeat) for model in self.judges for repeat in range(self.samples)]
 
     @property
@@ -55,9 +55,9 @@ def panel_problems(values: Mapping[str, Any]) -> list[Problem]:
 
 
 def majority(words: Sequence[Word[T]], passes: Callable[[T], bool]) -> bool:
-    """Whether more than half of all judges let it pass.
+    """Whether more than half of all judges pass it.
 
-    Raises the first judge's error when those without a word could turn the verdict.
+    Raises the first judge's error if the judges without a verdict could change the decision.
     """
     said = [passes(word.value) for word in words if word.value is not None]
     if sum(said) * 2 > len(words):
@@ -69,10 +69,10 @@ def majority(words: Sequence[Word[T]], passes: Callable[[T], bool]) -> bool:
 
 
 def first_error(words: Sequence[Word[Any]]) -> EvaluatorError:
-    """The error of the first judge that has one."""
+    """The first error among the judges; None if there is none."""
     return next(word.error for word in words if word.error is not None)
 
 
 def agreeing_share(verdicts: Sequence[object], decision: object) -> float:
-    """The share of verdicts that are like the decision."""
+    """The share of verdicts that agree with the decision."""
     return sum(verdict == decision for verdict in verdicts) / len(verdicts)

@@ -1,4 +1,4 @@
-"""What a run of the system used: calls, tokens, money and time (specification agentv, 3.6). Limits are inclusive."""
+"""Inclusive limits of what a cell used: calls, tokens, cost and time (AgentEvals 1.0, `execution_metrics`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LIMITS = {
 
 
 class Used(NamedTuple):
-    """What a trace says was used, None where it does not say."""
+    """What a trace reports as used; None for what it does not report."""
 
     input: float | None
     output: float | None
@@ -40,7 +40,7 @@ class Used(NamedTuple):
 
 
 def used_by(trace: Trace) -> Used:
-    """What the system reported; the time is measured where it did not. Negative numbers are no reports."""
+    """What the system reported; the time is measured if it did not. Negative numbers count as not reported."""
     usage = trace.extra.get("token_usage")
     usage = usage if isinstance(usage, dict) else {}
     metrics = trace.metrics
@@ -70,7 +70,7 @@ def _sum(*values: float | None) -> float | None:
 
 
 class ExecutionMetrics(msgspec.Struct, frozen=True):
-    """Share of limits that were kept. What was not reported was not kept."""
+    """The share of limits that were kept. A number that was not reported breaks its limit."""
 
     max_tool_calls: _Limit = None
     max_llm_calls: _Limit = None
@@ -142,7 +142,7 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Whether the system cost at most `budget` US dollars; a cost that was not reported is too much."""
+    """Whether the system cost at most `budget` US dollars. A cost that was not reported fails."""
 
     budget: Annotated[float, msgspec.Meta(ge=0)]
 

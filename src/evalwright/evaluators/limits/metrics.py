@@ -1,4 +1,4 @@
-"""Bounds on what a call took: time, money, tokens. A value that nobody reported fails (specification evalh, c)."""
+"""Limits of a call's time, cost and tokens. A value that was not reported fails (evalh 2.0)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _under(value: float | None, limit: float, what: str, unit: str) -> Evaluatio
 
 
 class LatencyUnder(msgspec.Struct, frozen=True):
-    """Latency strictly under `max_ms` milliseconds. A recording that does not say how long it took cannot be judged."""
+    """Latency strictly under `max_ms` milliseconds. An error for a recording without a latency."""
 
     max_ms: _PositiveInt
     uses_case = False

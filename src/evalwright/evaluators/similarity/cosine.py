@@ -1,4 +1,4 @@
-"""How near an answer is to a reference in meaning: the cosine of their embeddings (specification evalh, c)."""
+"""Similarity of an answer and a reference: the cosine of their embeddings (evalh 2.0, `semantic_similarity`)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
 
 
 def reference_problems(values: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with the reference of a configuration: there must be one."""
+    """What is wrong with the reference in a configuration: one of the two keys is required."""
     if values.get("reference_text") is None and values.get("reference_path") is None:
         return [Problem("", "needs 'reference_text' or 'reference_path', found neither", key="reference_text")]
     return []
@@ -123,7 +123,7 @@ def _check(vectors: _Vectors, count: int) -> None:
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """The cosine of the angle between two vectors, -1 to 1. Raises EvaluatorError for one without a direction."""
+    """The cosine of the angle between two vectors, -1 to 1. Raises EvaluatorError for a vector of zeros."""
     norms = math.hypot(*one), math.hypot(*other)
     if 0.0 in norms:
         raise _unusable("a vector has no direction: all its numbers are 0")

@@ -1,4 +1,4 @@
-"""What turns texts into vectors: two of our own, another package's, or a function of the user's."""
+"""Embedders, which turn texts into vectors: two built-in ones, a plug-in's, or a function of the user."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def _function_at(place: str) -> Embed:
 
 
 def openai_small() -> Embed:
-    """OpenAI's `text-embedding-3-small`, or whatever answers to that name at OPENAI_BASE_URL."""
+    """OpenAI's `text-embedding-3-small`, or the model of that name at OPENAI_BASE_URL."""
 
     return _Asked("text-embedding-3-small")
 
 
 class _Asked:
-    """Vectors by a model that the run asks."""
+    """Vectors from a model that the run calls."""
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -72,7 +72,7 @@ class _Asked:
 
 
 def minilm() -> Embed:
-    """The local model `all-MiniLM-L6-v2`, read into memory once, at the first question."""
+    """The local model `all-MiniLM-L6-v2`, loaded once, at the first call."""
     if importlib.util.find_spec("sentence_transformers") is None:
         raise InputError(f"{_MINILM} needs the extra: pip install 'evalwright[embeddings]'")
     return _minilm_vectors

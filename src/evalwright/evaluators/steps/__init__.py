@@ -20,7 +20,7 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
     ),
     "invalid_state_transition": entry(
         "evalwright.evaluators.steps.checks:InvalidStateTransition",
-        "Each observed change of state is allowed; staying in a state is, too.",
+        "Each observed change of state is allowed; staying in a state must be listed, too.",
         format="NorthStar",
     ),
     "retrieval_precision_recall": entry(

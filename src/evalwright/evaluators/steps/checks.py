@@ -1,4 +1,4 @@
-"""Checks on the steps behind an answer (specification northstar, 5.3); a trace without steps is skipped."""
+"""Checks of the steps behind an answer (NorthStar 0.1, trace graders). A trace without steps is skipped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _REPEATS = 3
-"""Calls of one tool with the same arguments that are no loop yet, where the case says nothing."""
+"""Calls of one tool with the same arguments that are not yet a loop, if the case does not say."""
 _SAYING = ("assistant_message", "reasoning", "final_response")
 _STALE = ("stale", "stale_context", "used_stale_context")
 _ID_LISTS = ("retrieved_ids", "document_ids", "ids")
@@ -55,7 +55,7 @@ def _asked(case: Case) -> TraceExpected:
 
 
 class _Lenient(msgspec.Struct, frozen=True):
-    """Judges by the original's rule, with `strict` by a better one; where that says otherwise, the detail tells."""
+    """Decides by the original's rule, with `strict` by a stricter one. If they differ, the result's detail says so."""
 
     strict: bool = False
 
@@ -72,7 +72,7 @@ class _Lenient(msgspec.Struct, frozen=True):
 
 
 class BadToolFailureRecovery(msgspec.Struct, frozen=True):
-    """After each failed call of a tool the system says or reasons something; calling again alone is no recovery."""
+    """After each failed tool call the system says or reasons something; calling again alone is not a recovery."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         steps = steps_of_trace(trace)
@@ -102,7 +102,7 @@ def _after(event: StepEvent, span: Step) -> bool:
 
 
 class UnnecessaryToolLoop(_Lenient, frozen=True):
-    """No tool is called more often than allowed with the same arguments.
+    """No tool is called with the same arguments more often than allowed.
 
     With `strict` positional arguments count too, and a call that names its tool is a call of that tool.
     """
@@ -150,7 +150,7 @@ def _arguments(content: Any) -> Any:
 
 
 class InvalidStateTransition(msgspec.Struct, frozen=True):
-    """Each change from one observed state to the next is allowed, staying in a state included."""
+    """Each change from one observed state to the next is allowed; staying in a state must be allowed, too."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         steps, allowed = steps_of_trace(trace), _asked(case).allowed_state_transitions
@@ -176,9 +176,9 @@ def _state(event: StepEvent) -> str | None:
 
 
 class RetrievalPrecisionRecall(_Lenient, frozen=True):
-    """Enough of what tools retrieved is relevant, and enough of what is relevant was retrieved.
+    """Retrieved documents reach the precision and recall that the case asks for.
 
-    Where nothing was retrieved it is skipped; with `strict` nothing of what is relevant was.
+    Skipped if nothing was retrieved; with `strict` the recall is 0 then.
     """
 
     def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
@@ -228,7 +228,7 @@ def _ids_of(documents: list[Any]) -> Iterator[str]:
 
 
 class StepCostAttribution(msgspec.Struct, frozen=True):
-    """No step costs more than it may, US dollars."""
+    """No step costs more US dollars than allowed."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         steps, limit = steps_of_trace(trace), _asked(case).max_step_cost_usd
@@ -257,7 +257,7 @@ def _told(span: Step, cost: float) -> dict[str, Any]:
 
 
 class StaleContextUsage(msgspec.Struct, frozen=True):
-    """No event is marked as using a stale context."""
+    """No event is marked as using stale context."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         steps = steps_of_trace(trace)
@@ -278,7 +278,7 @@ def _marked(event: StepEvent, key: str) -> bool:
 
 
 class FailureOrigin(_Lenient, frozen=True):
-    """Nothing failed; otherwise this names the first step that did. Without any failure it is skipped.
+    """Names the first step that failed; skipped if none did.
 
     With `strict` it passes when the run ended well and every failed tool was recovered from.
     """

@@ -1,4 +1,4 @@
-"""One simple question about the text of an answer (specification agentv, 3.1)."""
+"""One simple check of the text of an answer (AgentEvals 1.0: `contains`, `equals`, `regex`, `is-json`, …)."""
 
 from __future__ import annotations
 

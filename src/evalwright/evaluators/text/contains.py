@@ -18,7 +18,7 @@ _ANSWER = "output.final_answer"
 
 
 class ContainsText(msgspec.Struct, frozen=True):
-    """Whether a text holds all, some or none of given substrings (specification evalh, c).
+    """Whether a text contains all, some or none of the given strings.
 
     Lists that are not given come from the case: `all_of` from `expected.answer_should_include`, `none_of` from
     `expected.answer_should_not_include`; an empty list given here overrides. Case is folded by lower-casing.
@@ -75,7 +75,7 @@ def _reason(text: str, missing: Sequence[str], none_matched: Sequence[str], forb
 class Answered(msgspec.Struct, frozen=True):
     """The final answer is there and not empty.
 
-    Where the recording cannot tell, which its `extra.answer_unrecorded` gives the reason for, it is skipped.
+    Skipped if the recording cannot tell; `extra.answer_unrecorded` of the trace then has the reason.
     """
 
     uses_case = False

@@ -1,6 +1,6 @@
-"""The answer beside one text that is known to be right (specification letta, 4.1).
+"""The answer compared with one text that is known to be right (letta-evals 0.9, built-in `tool` graders).
 
-The ground truth is `ground_truth` of the configuration, else what the case brings: `extra.ground_truth`, or
+The ground truth is `ground_truth` of the configuration, else the case's: `extra.ground_truth`, or
 `expected.facts.ground_truth` in the native format.
 """
 
@@ -22,7 +22,7 @@ _MOST_OFFENDERS = 5
 
 
 class Equals(msgspec.Struct, frozen=True):
-    """Whether answer and ground truth are equal but for white space round them."""
+    """Whether answer and ground truth are equal, ignoring white space around them."""
 
     ground_truth: str | None = None
 
@@ -34,7 +34,7 @@ class Equals(msgspec.Struct, frozen=True):
 
 
 class Contained(msgspec.Struct, frozen=True):
-    """Whether the ground truth occurs in the answer, upper and lower case alike."""
+    """Whether the answer contains the ground truth, ignoring case."""
 
     ground_truth: str | None = None
 

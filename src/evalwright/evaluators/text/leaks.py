@@ -1,4 +1,4 @@
-"""Whether thinking shows what it must not (specification evalh, c: `thinking_does_not_leak`)."""
+"""Whether thinking reveals what it must not (evalh 2.0, `thinking_does_not_leak`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _REPLY = 'Reply with this JSON object:\n{"leaks": true or false, "reason": one s
 
 
 class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
-    """No forbidden pattern in the thinking, and a judge that finds no leak in it; the judge is always asked.
+    """The thinking has no forbidden pattern and a judge finds no leak in it; the judge is always called.
 
     A pattern is a text, or after `re:` a regular expression; an invalid one is searched for as it is written.
     """

@@ -1,4 +1,4 @@
-"""A regular expression that is searched for anywhere in a conversation (specification northstar, 5.2)."""
+"""A regular expression that is searched for anywhere in a conversation (NorthStar 0.1, `regex` grader)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["Regex"]
 _FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
 _ANSWER = ("final_response", "output")
 _LONGEST = 500
-"""Characters of a match that are told."""
+"""Characters of a match in the result."""
 
 
 class Regex(msgspec.Struct, frozen=True, dict=True):
-    """Whether `pattern` is found in `target`; a target that is not there fails.
+    """Whether `pattern` is found in `target`. A missing target fails.
 
     `target` is `final_response`, or a path of keys through the case (`case.metadata.tier`) or the run
     (`run.tool_calls`); what is no text is searched as JSON with sorted keys.

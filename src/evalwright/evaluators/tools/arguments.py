@@ -1,4 +1,4 @@
-"""Expected arguments against those of a call (specification evalh, c.1)."""
+"""Expected arguments compared with those of a call (evalh 2.0, `args_match`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks on the tools that a system called."""
+"""Checks of the tools that a system called."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_CALLS = 50
 
 
 class ToolCalled(msgspec.Struct, frozen=True, dict=True):
-    """How often a tool was called, with which arguments, and whether it succeeded (specification evalh, c.1).
+    """Whether a tool was called as often as expected, with these arguments, and succeeded (evalh 2.0, `tool_called`).
 
     Without `tool_name`, every tool in the case's `expected.must_call_tools` must have been called.
     """

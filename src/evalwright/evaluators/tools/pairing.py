@@ -1,4 +1,4 @@
-"""Pairing what was expected with what happened, so that as many as possible find a partner."""
+"""Pairs what was expected with what happened, so that as many as possible have a partner."""
 
 from __future__ import annotations
 

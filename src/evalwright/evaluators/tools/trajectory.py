@@ -1,4 +1,4 @@
-"""Which tools were called, how often and in which order (specification agentv, 3.4)."""
+"""Which tools were called, how often and in which order (AgentEvals 1.0, `tool_trajectory`)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _counted(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tuple[lis
 
 
 def _timed(found: _Found) -> tuple[list[str], list[str]]:
-    """A limit of time is one more thing to meet; a call that does not say how long it took takes the limit away."""
+    """A time limit is one more expectation; for a call without a duration it is dropped."""
     hits: list[str] = []
     misses: list[str] = []
     for item, call, _ in found:

@@ -1,4 +1,4 @@
-"""Fields of a JSON answer beside those of the expected one (specification agentv, 3.5)."""
+"""Fields of a JSON answer compared with the expected ones (AgentEvals 1.0, `field_accuracy`)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class _Outcome(NamedTuple):
 
 
 class FieldAccuracy(msgspec.Struct, frozen=True):
-    """Weighted share of fields in which the answer agrees with what is expected."""
+    """The weighted share of fields in which the answer has the expected value."""
 
     fields: Annotated[list[Field], msgspec.Meta(min_length=1)]
     aggregation: Literal["weighted_average", "all_or_nothing", "minimum"] = "weighted_average"

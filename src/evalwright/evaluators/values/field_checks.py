@@ -1,4 +1,4 @@
-"""Checks on a value of a trace chosen by path: equality, JSON Schema, comparison."""
+"""Checks of a field of the trace: equality, JSON Schema, comparisons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge by the exit code of a command that is run on the files that a system left behind (specification evalh, c)."""
+"""A verdict by the exit code of a command, run on the files that a system left (evalh 2.0, `command`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a system changed, and how (specification evalh, c)."""
+"""Which files a system changed, and how (evalh 2.0, `git_diff`)."""
 
 from __future__ import annotations
 
