@@ -13,9 +13,9 @@ _LONGEST = 160
 _PARTS = (("mean", "mean_score"), ("median", "median_score"), ("lowest", "min_score"), ("highest", "max_score"))
 
 
-def score_lines(native: dict[str, Any] | None, paint: Paint) -> list[str]:
+def score_lines(native: dict[str, Any], paint: Paint) -> list[str]:
     """Nothing for totals of other formats (`RunSummary.native`)."""
-    if not native or "median_score" not in native:
+    if "median_score" not in native:
         return []
     parts = [f"{label} {native[name]:.3f}" for label, name in _PARTS]
     if native["std_score"] is not None:

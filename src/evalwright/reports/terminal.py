@@ -43,7 +43,7 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         _title(plan, summary, paint),
         table_lines(VARIANT_COLUMNS, summary.variants, paint),
         table_lines(EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator), paint),
-        score_lines(summary.native, paint),
+        score_lines(summary.native, paint) if summary.native else [],
         _trials(summary.variants, paint),
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],
