@@ -29,7 +29,7 @@ _Scores = tuple[dict[str, float], int]
 def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: str | None, threshold: float) -> int:
     """Compare run B with run A, case by case; every change is B − A.
 
-    p is that of the exact McNemar test on the cases that both runs judged. Result files of AgentV (JSON Lines) are
+    p comes from the exact McNemar test on the cases that both runs judged. Result files of AgentV (JSON Lines) are
     compared by their scores; the exit code is then 1 if the mean score dropped.
     """
     if (read_scores := _results_reader(dialect, a, b)) is not None:
