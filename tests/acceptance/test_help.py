@@ -9,6 +9,8 @@ import pytest
 from evalwright import __version__
 from evalwright.cli import commands
 
+pytestmark = pytest.mark.cold
+
 HEAVY = {"asyncio", "jsonpath_ng", "jsonschema", "msgspec", "pydantic", "rich", "yaml"}
 
 

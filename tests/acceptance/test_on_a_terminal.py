@@ -18,6 +18,8 @@ from evalwright.run.grid import Cell
 from evalwright.run.progress import progress_on
 from evalwright.run.state import RunState
 
+pytestmark = pytest.mark.cold
+
 
 def on_terminal(folder: Path, stream: str, *arguments: str, **environment: str) -> str:
     """All that a command writes to the one stream that is a terminal."""

@@ -10,6 +10,8 @@ import pytest
 from faults.harness import LOCAL_FILES, POSTGRES, SQLITE, check_complete, kill_at_random, make_project
 from postgres_server import restart
 
+pytestmark = pytest.mark.cold
+
 CELLS = 300
 MORE_KILLS = pytest.mark.slow("starts a run five times and kills it four times")
 

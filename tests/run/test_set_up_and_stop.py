@@ -1,5 +1,6 @@
 """Set-up code of users is held, and a run that stops leaves what is still due for the next session."""
 
+import gc
 import os
 import signal
 import threading
@@ -13,6 +14,15 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Answer, Output, Trace
 from evalwright.run.start import open_run, re_evaluate, resume, run_suite
 from run.suites import SAYS_LAST, suite
+
+
+@pytest.fixture(autouse=True)
+def undisturbed_collections():
+    """Hypothesis looks on at each collection of garbage, and Python swallows an interrupt that arrives there."""
+    callbacks = gc.callbacks.copy()
+    gc.callbacks.clear()
+    yield
+    gc.callbacks[:] = callbacks
 
 
 @pytest.mark.parametrize(("target", "told"), [("agents:Refuses", "SystemExit"), ("agents:Sleeps", "0.5 seconds")])
