@@ -107,6 +107,7 @@ print(json.dumps({
 def test_a_child_has_what_a_process_has_that_was_started_for_it(tmp_path: Path, words: list[str]) -> None:
     (tmp_path / "state.py").write_text(STATE)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "more"), "WORD": "wörd"}
+    del environment["PATH"]
 
     def state() -> object:
         return json.loads(warm.run(words, cwd=tmp_path, env=environment, input="hi").stdout)

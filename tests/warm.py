@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -78,7 +78,8 @@ class Parent:
             try:
                 code, seconds = lines.readline().split()
             except TimeoutError:
-                os.killpg(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.killpg(pid, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(words, timeout) from None
         self.cpu_seconds += float(seconds)
         return int(code)
