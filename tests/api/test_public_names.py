@@ -61,5 +61,13 @@ def test_the_whole_api_needs_no_command_line():
 
 
 def test_plug_ins_find_what_they_need():
+    assert dir(plugins) == sorted(plugins.__all__)
+    assert [name for name in plugins.__all__ if getattr(plugins, name) is None] == []
     assert {"Answer", "Evaluator", "Format", "InputError", "Store", "Target", "workspace_path"} <= set(plugins.__all__)
     assert plugins.Case is evalwright.Case
+
+
+def test_an_evaluator_of_a_plug_in_needs_no_pydantic():
+    script = "import sys; from evalwright.plugins import Case, Evaluation, Trace; print('pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, TargetError
-from evalwright.model.plan import Variant
-from evalwright.model.result import Evaluation
-from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Output, Trace
+from evalwright.plugins import Answer, Case, Evaluation, InputError, Output, Problem, TargetError, Trace, Variant
 
 __all__ = ["Canned", "WordCount"]
 
