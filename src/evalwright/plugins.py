@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalwright.errors import EvaluatorError, InputError, Problem, StorageError, TargetError
-    from evalwright.formats.shared.written import Written
+    from evalwright.formats.shared.output import Written
     from evalwright.formats.shims import serve
     from evalwright.model.artifact import Artifact, FilesystemArtifact
     from evalwright.model.case import EvalCase, ExpectedBehavior, ForeignCase
@@ -171,7 +171,7 @@ _PLACES = {
     "Traits": "model.protocols",
     "Variant": "model.plan",
     "Workspace": "model.protocols",
-    "Written": "formats.shared.written",
+    "Written": "formats.shared.output",
     "entry": "model.entry",
     "serve": "formats.shims",
     "snapshot": "model.snapshot",
