@@ -60,7 +60,7 @@ ROOMS = {
     "pixie": f"{BELOW_RUN} run",
     "": "api model",
     "api": f"{BELOW_RUN} run convert",
-    "plugins": "model session scoring formats.shims",
+    "plugins": "model session scoring formats.shared formats.shims",
     "pytest_runs": f"{BELOW_RUN} run",
     "pytest_plugin": f"{BELOW_RUN} run pytest_runs",
 }
