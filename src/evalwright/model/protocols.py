@@ -45,17 +45,14 @@ Part = tuple[int, int]
 
 
 class Dialect(Protocol):
-    """Reads the files of one eval format.
+    """What a suite format was before `model.format.Format`; classes of the group `evalwright.dialects` still work.
 
     `options` of the class names what else `load` takes as keywords: the format's own options of the command line,
     and `target` if the format chooses that itself (and sets `Suite.target_chosen`).
     """
 
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        """Whether `path`, whose top-level mapping is `head` (empty if it is none), is of this format.
-
-        Ours leave this to `dialects.detection`, which needs not load them.
-        """
+        """Whether `path`, whose top-level mapping is `head` (empty if it is none), is of this format."""
 
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
         """The suite in `path`, with `variables` before the environment. Raises InputError with every problem.

@@ -34,7 +34,10 @@ class Totals(Protocol):
 
 
 def totals_of(plan: Plan) -> Totals | None:
-    """The empty totals of a plan's format; those of the native one, its gate, where a format has none of its own."""
-    ref = format_of_run(plan.totals, plan.dialect).totals or format_of(NATIVE).totals
-    made: Totals | None = None if ref is None else resolve(ref)(plan)
+    """The empty totals of a plan's format; where it has none of its own those of the native one, which are its gate."""
+    native, one = format_of(NATIVE), format_of_run(plan.totals, plan.dialect)
+    ref = one.totals or native.totals
+    if ref is None or (ref == native.totals and plan.gate is None):
+        return None
+    made: Totals | None = resolve(ref)(plan)
     return made

@@ -10,68 +10,65 @@ __all__ = ["FORMAT"]
 
 _SURFACE = "evalwright.formats.letta.surface."
 _RUNNER = "evalwright.letta.runner"
-
-
-def _names(module: str, *names: str) -> dict[str, str]:
-    return {name: f"{module}:{name}" for name in names}
-
-
-_DECORATORS = _names(
-    _SURFACE + "decorators", "agent_factory", "extractor", "grader", "reward_composer", "role_of", "suite_setup"
-)
+_DECORATORS = {
+    name: f"{_SURFACE}decorators:{name}"
+    for name in ("agent_factory", "extractor", "grader", "reward_composer", "role_of", "suite_setup")
+}
 _MODELS = {
-    **_names(
-        _SURFACE + "models",
+    name: f"{_SURFACE}models:{name}"
+    for name in (
         "AgentState", "Block", "GradeResult", "LettaMessageUnion", "PerTurnGrade", "RewardOutput", "Sample",
-    ),
-    **_names(_RUNNER, "RunnerResult", "SuiteSpec"),
-}  # fmt: skip
+    )
+} | {name: f"{_RUNNER}:{name}" for name in ("RunnerResult", "SuiteSpec")}  # fmt: skip
 _LOADERS = dict.fromkeys(("load_dataset", "load_jsonl", "load_csv"), _SURFACE + "datasets:load_dataset")
-_CALLBACK, _STYLE = _names(_SURFACE + "progress", "ProgressCallback"), _names(_SURFACE + "progress", "ProgressStyle")
-_RUN = _names(_RUNNER, "Runner", "run_suite")
-_EXTRACTORS = _names(
-    _SURFACE + "extractors",
-    "after_marker", "all_assistant", "first_assistant", "last_assistant", "last_turn", "memory_block", "pattern",
-    "tool_arguments", "tool_output",
-)  # fmt: skip
+_CALLBACK = {"ProgressCallback": _SURFACE + "progress:ProgressCallback"}
+_STYLE = {"ProgressStyle": _SURFACE + "progress:ProgressStyle"}
+_RUN = {name: f"{_RUNNER}:{name}" for name in ("Runner", "run_suite")}
+_EXTRACTORS = {
+    name: f"{_SURFACE}extractors:{name}"
+    for name in (
+        "after_marker", "all_assistant", "first_assistant", "last_assistant", "last_turn", "memory_block", "pattern",
+        "tool_arguments", "tool_output",
+    )
+}  # fmt: skip
+_READERS = {
+    name: f"{_SURFACE}helpers:{name}"
+    for name in (
+        "flatten_content", "get_assistant_messages", "get_extractor", "get_last_turn_messages",
+        "get_messages_by_type", "get_tool_calls",
+    )
+}  # fmt: skip
+_CLIENT = _SURFACE + "client:"
 _TYPES = {
-    **_names(
-        _SURFACE + "messages",
-        "ApprovalRequestMessage", "AssistantMessage", "HiddenReasoningMessage", "LettaMessage", "ReasoningMessage",
-        "SystemMessage", "TextContent", "ToolCall", "ToolCallMessage", "ToolReturnMessage", "UserMessage",
-    ),
-    **dict.fromkeys(("CreateBlock", "CreateBlockParam"), _SURFACE + "client:CreateBlock"),
-    **dict.fromkeys(("MessageCreate", "MessageCreateParam"), _SURFACE + "client:MessageCreate"),
-    **_names(_SURFACE + "models", "AgentState", "LettaMessageUnion"),
+    **{
+        name: f"{_SURFACE}messages:{name}"
+        for name in (
+            "ApprovalRequestMessage", "AssistantMessage", "HiddenReasoningMessage", "LettaMessage", "ReasoningMessage",
+            "SystemMessage", "TextContent", "ToolCall", "ToolCallMessage", "ToolReturnMessage", "UserMessage",
+        )
+    },
+    **dict.fromkeys(("CreateBlock", "CreateBlockParam"), _CLIENT + "CreateBlock"),
+    **dict.fromkeys(("MessageCreate", "MessageCreateParam"), _CLIENT + "MessageCreate"),
+    **{name: _MODELS[name] for name in ("AgentState", "LettaMessageUnion")},
 }  # fmt: skip
 _SHIMS = {
-    "letta_evals": {
-        **_DECORATORS,
-        **_MODELS,
-        **_CALLBACK,
-        **_RUN,
-        "load_dataset": _LOADERS["load_dataset"],
-    },
+    "letta_evals": {**_DECORATORS, **_MODELS, **_CALLBACK, **_RUN, "load_dataset": _LOADERS["load_dataset"]},
     "letta_evals.datasets": _LOADERS,
     "letta_evals.datasets.loader": _LOADERS,
     "letta_evals.decorators": _DECORATORS,
-    "letta_evals.extractors": {**_EXTRACTORS, **_names(_SURFACE + "helpers", "get_extractor")},
+    "letta_evals.extractors": {**_EXTRACTORS, "get_extractor": _READERS["get_extractor"]},
     "letta_evals.extractors.builtin": _EXTRACTORS,
-    "letta_evals.extractors.utils": _names(
-        _SURFACE + "helpers",
-        "flatten_content", "get_assistant_messages", "get_extractor", "get_last_turn_messages",
-        "get_messages_by_type", "get_tool_calls",
-    ),
+    "letta_evals.extractors.utils": _READERS,
     "letta_evals.models": _MODELS,
     "letta_evals.runner": _RUN,
     "letta_evals.visualization": {**_CALLBACK, **_STYLE},
     "letta_evals.visualization.base": _CALLBACK,
     "letta_evals.visualization.factory": _STYLE,
-    "letta_client": {**_names(_SURFACE + "client", "AsyncLetta"), "Letta": _SURFACE + "client:AsyncLetta", **_TYPES},
-    "letta_client.client": _names(_SURFACE + "client", "BaseTool"),
+    "letta_client": {**dict.fromkeys(("AsyncLetta", "Letta"), _CLIENT + "AsyncLetta"), **_TYPES},
+    "letta_client.client": {"BaseTool": _CLIENT + "BaseTool"},
     "letta_client.types": _TYPES,
     "letta_client.types.agents": _TYPES,
-}  # fmt: skip
+}
 
 _IGNORED = "Accepted and ignored: no Letta server is used."
 

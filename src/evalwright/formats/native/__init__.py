@@ -18,6 +18,6 @@ FORMAT = Format(
     names_in="evalwright.formats.native.conversion:names_in",
     unread="evalwright.formats.native.conversion:unread",
     write="evalwright.formats.native.writer:write_native",
-    totals="evalwright.formats.native.totals:totals_of_gate",
+    totals="evalwright.formats.native.totals:GateTotals",
     adopt_run="evalwright.formats.native.suite:adopt_run",
 )

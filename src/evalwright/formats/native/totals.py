@@ -12,7 +12,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.scoring.gate import decided
 
-__all__ = ["GateTotals", "totals_of_gate"]
+__all__ = ["GateTotals"]
 
 
 class GateTotals:
@@ -37,8 +37,3 @@ class GateTotals:
     def finish(self, summary: RunSummary) -> None:
         if self._gate is not None:
             summary.gate = decided(self._gate, self._scores)
-
-
-def totals_of_gate(plan: Plan) -> GateTotals | None:
-    """None without a gate: the summary has everything else anyway."""
-    return None if plan.gate is None else GateTotals(plan)

@@ -15,11 +15,6 @@ _SCORERS = {
 }
 """The scorers without models of `autoevals`, for files that name them where that is not installed."""
 
-
-def _scorers(*names: str) -> dict[str, str]:
-    return {name: _SCORERS[name] for name in names}
-
-
 FORMAT = Format(
     name="pixie",
     title="pixie",
@@ -176,11 +171,11 @@ FORMAT = Format(
         "pixie.storage": "evalwright.pixie",
         "pixie.storage.evaluable": "evalwright.pixie",
         "autoevals": _SCORERS,
-        "autoevals.json": _scorers("JSONDiff", "ValidJSON"),
-        "autoevals.list": _scorers("ListContains"),
-        "autoevals.number": _scorers("NumericDiff"),
-        "autoevals.string": _scorers("Levenshtein"),
-        "autoevals.value": _scorers("ExactMatch"),
+        "autoevals.json": {name: _SCORERS[name] for name in ("JSONDiff", "ValidJSON")},
+        "autoevals.list": {name: _SCORERS[name] for name in ("ListContains",)},
+        "autoevals.number": {name: _SCORERS[name] for name in ("NumericDiff",)},
+        "autoevals.string": {name: _SCORERS[name] for name in ("Levenshtein",)},
+        "autoevals.value": {name: _SCORERS[name] for name in ("ExactMatch",)},
     },
     replaces=("pixie",),  # two registries of `wrap` would never meet
 )
