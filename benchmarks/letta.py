@@ -21,6 +21,7 @@ from works import Clock
 
 from evalwright.formats.loading import load_suite
 from evalwright.run.start import run_suite
+from evalwright.session import Session
 
 GOAL = 3.0
 FIELDS = ("id", "input", "ground_truth", "tags", "agent_args", "rubric_vars", "metadata")
@@ -92,7 +93,8 @@ def peak(suite: Path) -> float:
 def run(suite: Path, output: Path | None) -> int:
     loaded = load_suite(suite, options={"output": output})
     loaded.out = suite.parent / "runs"
-    summary = run_suite(loaded).summary
+    with Session(owns_process=True, stdout="keep"):  # as the command line works
+        summary = run_suite(loaded).summary
     return sum(variant.cells["pass"] for variant in summary.variants)
 
 

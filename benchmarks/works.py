@@ -86,27 +86,28 @@ def write_suite(
 
 def load_cases(suite: Path) -> tuple[int, Clock]:
     """Load a suite and check every case of it."""
-    from evalwright.registry import load
+    from evalwright.formats.loading import load_suite
 
-    dialect = load("dialects", "evalh")()
     with Clock() as clock:
-        count = sum(1 for _ in dialect.load(suite, {}).cases)
+        count = sum(1 for _ in load_suite(suite, "evalh").cases)
     return count, clock
 
 
 def run_cases(suite: Path) -> tuple[Path, Clock]:
     """Run a suite into a new run folder; its cases are read and checked inside of the clock."""
+    from evalwright.formats.loading import load_suite
     from evalwright.registry import load
     from evalwright.run.start import run_suite
+    from evalwright.session import Session
 
-    loaded = load("dialects", "evalh")().load(suite, {})
+    loaded = load_suite(suite, "evalh")
     for kind, names in (
         ("evaluators", [spec.type for spec in loaded.evaluators]),
         ("targets", [variant.adapter for variant in loaded.variants]),
     ):
         for name in names:
             load(kind, name)
-    with Clock() as clock:
+    with Session(owns_process=True, stdout="keep"), Clock() as clock:  # as the command line works
         outcome = run_suite(loaded)
     return outcome.run_dir, clock
 
@@ -116,8 +117,9 @@ def re_evaluate(run_dir: Path) -> Clock:
     import evalwright.run.origin
     import evalwright.run.re_evaluate  # noqa: F401
     from evalwright.run.start import re_evaluate
+    from evalwright.session import Session
 
-    with Clock() as clock:
+    with Session(owns_process=True, stdout="keep"), Clock() as clock:  # as the command line works
         re_evaluate(run_dir)
     return clock
 

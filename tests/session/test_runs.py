@@ -8,11 +8,13 @@ import sys
 import threading
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import evalwright as ew
 from evalwright import registry
 from evalwright.letta import run_suite as run_letta
 from evalwright.llm.choices import ModelChoices
@@ -93,6 +95,24 @@ def test_four_runs_at_once_keep_their_budgets_prints_and_exits_apart(tmp_path, m
         errors = {row.error.type if row.error else None for row in records(outcome, EvaluationResult)}
         assert (None in errors) == (n % 2 == 0), errors
     assert Counter(capsys.readouterr().out.split("\n")) == Counter([*(f"run {n}" for n in range(4)), ""])
+
+
+def test_four_threads_may_evaluate(capsys):
+    def evaluated(n):
+        judge = ew.Judge("python:session.shop:judge", "The reply is polite.", name="polite")
+        say = "run " + str(n)
+        run = ew.evaluate([say], printed, evaluators=judge, budget_usd=1.0 if n % 2 else None, out=None)
+        return run.cell("1")
+
+    cells = at_once(*(partial(evaluated, n) for n in range(4)))
+    assert [cell.output for cell in cells] == [f"run {n}" for n in range(4)]
+    assert [cell.results["polite"].error is None for cell in cells] == [True, False] * 2
+    assert Counter(capsys.readouterr().out.split("\n")) == Counter([*(f"run {n}" for n in range(4)), ""])
+
+
+def printed(text):
+    print(text)
+    return text
 
 
 def test_two_letta_suites_are_gathered(tmp_path, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ __all__ = ["Document", "dump", "load", "parse", "top_level"]
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 _looked_at: list[tuple[bytes, yaml.Node | None]] = []
-"""The tree of the file whose top level was read last, to detect its format: it is most likely loaded next."""
+"""The tree of the file whose top level was read last, to detect its format: it is most likely loaded next.
+
+Taken out by who uses it, so that no two threads get the same tree; compared by content, whichever file it is of."""
 
 
 class Document:
@@ -89,9 +92,10 @@ def parse(data: bytes, file: str, flavour: Flavour) -> Document:
 
 
 def _tree(data: bytes, file: str) -> yaml.Node | None:
-    known, root = _looked_at.pop() if _looked_at else (None, None)
-    if known == data:
-        return root
+    with suppress(IndexError):  # asking first whether there is one would race with another thread
+        known, root = _looked_at.pop()
+        if known == data:
+            return root
     with mistakes_of(file, data), collector_paused():
         return compose(data)
 

@@ -67,7 +67,7 @@ class Target(Protocol):
 
     Constructing it checks the configuration (raises InputError before anything runs). The optional methods
     `async open()` and `async close()` are called once around a run; `close()` also when `open()` failed. `asks(case)`
-    is as that of an evaluator. In a run with workspaces `evalwright.session.workspace.workspace_path()` is the folder
+    is as that of an evaluator. In a run with workspaces `evalwright.plugins.workspace_path()` is the folder
     of the cell that `run` is called for.
     """
 

@@ -24,6 +24,7 @@ _KINDS = {"llm": "model", "chain": "workflow", "span": "custom"}
 _KINDS_BACK = {theirs: ours for ours, theirs in _KINDS.items()}
 _LAST = datetime.max.replace(tzinfo=UTC)
 _last: tuple[Trace | None, Steps | None] = (None, None)
+"""Read and replaced as one: threads that judge other traces only lose the advantage, and get nothing of another."""
 
 
 def steps_of_trace(trace: Trace) -> Steps | None:

@@ -33,6 +33,7 @@ _MOST = 4
 _HIT = 7
 _MANY = 50
 _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], asyncio.Semaphore]] = WeakKeyDictionary()
+"""By event loop, then by folder and target: runs in one loop share the turns, as they share the program's files."""
 _TOP = 10
 _NAME = re.compile(r"\{\{\s*([A-Za-z_]+)\s*\}\}")
 _ALIASES = {

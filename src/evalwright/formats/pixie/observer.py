@@ -42,7 +42,7 @@ class Keeper(Protocol):
     def end(self, note: Note) -> None: ...
 
 
-_keeper: Keeper | None = None
+_keeper: Keeper | None = None  # of the process: one pytest session, which outlives all tests in it
 
 
 def keep_with(keeper: Keeper | None) -> None:

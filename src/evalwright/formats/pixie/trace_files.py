@@ -36,6 +36,7 @@ _OF_CALL = (
 Record = dict[str, Any]
 
 _logs: dict[Path, _Log] = {}
+"""Of the whole process: an application asks for its log once, wherever it is driven from."""
 
 
 class _Log:

@@ -60,18 +60,17 @@ class _Configured:
 
     def __init__(self) -> None:
         self._said = False
-        self._limiter: RateLimiter | None = None
+        self._limits: RateLimitConfig | None = None
+        self._limiters: dict[RateLimitConfig, RateLimiter] = {}
 
     def say(self, limits: RateLimitConfig | None) -> None:
-        self._said = True
-        self._limiter = RateLimiter(limits) if limits is not None else None
+        self._said, self._limits = True, limits
+        self._limiters.clear()
 
     def limiter(self) -> RateLimiter | None:
-        if not self._said:
-            limits = get_config().rate_limits
-            if limits != (self._limiter.limits if self._limiter else None):
-                self._limiter = RateLimiter(limits) if limits is not None else None
-        return self._limiter
+        """Runs with the same limits share one: the provider counts what all of them ask together."""
+        limits = self._limits if self._said else get_config().rate_limits
+        return None if limits is None else self._limiters.setdefault(limits, RateLimiter(limits))
 
 
 _configured = _Configured()

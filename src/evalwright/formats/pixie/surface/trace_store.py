@@ -64,6 +64,7 @@ class TraceFile:
 
 
 _enabled: set[Path] = set()
+"""Of the whole process, as `enable_storage` is: it records what the program does."""
 
 
 def enable_storage() -> None:
