@@ -14,7 +14,7 @@ from evalwright.targets.answers import answer_of
 
 
 @pytest.mark.parametrize(
-    ("returned", "found"), [(None, "None"), (3, "int"), ([1], "list"), (object(), "object"), (b"text", "bytes")]
+    ("returned", "found"), [(None, "NoneType"), (3, "int"), ([1], "list"), (object(), "object"), (b"text", "bytes")]
 )
 def test_what_is_no_answer_is_refused_by_its_type(returned, found):
     with pytest.raises(TargetError, match=rf"found {found}; e\.g\. return \"text\""):
@@ -22,7 +22,7 @@ def test_what_is_no_answer_is_refused_by_its_type(returned, found):
 
 
 def test_a_refused_answer_names_the_place_of_the_function():
-    with pytest.raises(TargetError, match=r"found None \(test_answers\.py:\d+\)"):
+    with pytest.raises(TargetError, match=r"found NoneType \(test_answers\.py:\d+\)"):
         answer_of(None, test_a_refused_answer_names_the_place_of_the_function)
 
 

@@ -47,8 +47,8 @@ def answer_of(returned: Any, function: Any = None) -> Answer:
     if isinstance(returned, str):
         answer = Answer(output=Output(final_answer=_text(returned, "final_answer", notes)))
     elif not isinstance(returned, Mapping):
-        wanted = "a text, a mapping (final_answer, tool_calls, ...) or an Answer"
-        raise TargetError(f'expected {wanted}, found {_shown(returned)}{_place(function)}; e.g. return "text"')
+        wanted = "text, a mapping (a dict with final_answer, tool_calls, ...) or an Answer"
+        raise TargetError(f'expected {wanted}, found {type(returned).__name__}{_place(function)}; e.g. return "text"')
     elif returned and _KEYS.isdisjoint(returned):
         answer = Answer(output=_structured(returned, notes))
     else:
@@ -75,10 +75,6 @@ def _structured(returned: Mapping[str, Any], notes: list[str]) -> Output:
         final_answer=None if text is None else clean_text(text, "final_answer", notes),
         structured=plain(dict(returned), "structured", notes),
     )
-
-
-def _shown(returned: Any) -> str:
-    return "None" if returned is None else type(returned).__name__
 
 
 def _place(function: Any) -> str:
