@@ -21,7 +21,7 @@ from evalwright.files.masker import Masker
 from evalwright.model.suite import Suite
 from evalwright.run.locations import Place, find_run, store_of
 from evalwright.run.plan import config_hash
-from evalwright.session.objects import with_objects
+from evalwright.session.imports import with_objects
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

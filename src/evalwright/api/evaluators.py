@@ -154,7 +154,7 @@ def specs_of(
 def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> EvaluatorSpec | None:
     from evalwright.evaluators.build import build
     from evalwright.registry import names
-    from evalwright.session.objects import with_objects
+    from evalwright.session.imports import with_objects
 
     if isinstance(one, str):
         one = Evaluator(one)

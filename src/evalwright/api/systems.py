@@ -102,7 +102,7 @@ def _variant(
         return None
     target = call if isinstance(call, str) else places.add(call)
     try:
-        from evalwright.targets.signatures import arguments_for
+        from evalwright.targets.python_function import arguments_for
 
         if not isinstance(call, str):
             arguments_for(call)

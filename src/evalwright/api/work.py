@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from evalwright.api.cells import Cell
-from evalwright.session.objects import with_objects
+from evalwright.session.imports import with_objects
 
 if TYPE_CHECKING:
     from evalwright.model.result import CaseVerdict, EvaluationResult

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from evalwright.errors import counted
 from evalwright.model.plan import Plan
@@ -22,11 +22,14 @@ from evalwright.reports.columns import (
     used,
 )
 from evalwright.reports.failures import Failures, error_text
-from evalwright.reports.scores import score_lines
 from evalwright.reports.table import Table
 from evalwright.reports.text import Paint, one_line
 
 __all__ = ["cell_name", "comparison_lines", "failure_lines", "run_lines", "table_lines"]
+
+_LONGEST = 160
+"""Characters of a miss."""
+_PARTS = (("mean", "mean_score"), ("median", "median_score"), ("lowest", "min_score"), ("highest", "max_score"))
 
 Row = TypeVar("Row")
 
@@ -43,7 +46,7 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         _title(plan, summary, paint),
         table_lines(VARIANT_COLUMNS, summary.variants, paint),
         table_lines(EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator), paint),
-        score_lines(summary.native, paint) if summary.native else [],
+        _score_lines(summary.native, paint) if summary.native else [],
         _trials(summary.variants, paint),
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],
@@ -165,3 +168,15 @@ def cell_name(case: str, variant: str, trial: int = 0) -> str:
     """The name of a cell for people, who count trials from 1."""
     name = f"{one_line(case, 80)} · {one_line(variant, 40)}"
     return f"{name} · trial {trial + 1}" if trial else name
+
+
+def _score_lines(native: dict[str, Any], paint: Paint) -> list[str]:
+    """The scores of an AgentEvals run, and the misses that occur most often; nothing for totals of other formats."""
+    if "median_score" not in native:
+        return []
+    parts = [f"{label} {native[name]:.3f}" for label, name in _PARTS]
+    if native["std_score"] is not None:
+        parts.append(f"standard deviation {native['std_score']:.3f}")
+    line = f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'cell')}, errors counted as 0"
+    misses = [f"  {miss['count']:>4,} × {one_line(miss['text'], _LONGEST)}" for miss in native["misses"]]
+    return [line, *([paint("Most frequent misses", "heading"), *misses] if misses else [])]

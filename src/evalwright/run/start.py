@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -13,18 +14,18 @@ from typing import TYPE_CHECKING
 from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
+from evalwright.model.chat import Models
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.registry import load
 from evalwright.run.judge import is_judge
 from evalwright.run.locations import Place, address_of, find_run, labels_file, store_of
-from evalwright.run.models import models_of
 from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.state import RunState
 from evalwright.run.steps import mirroring_of
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
-from evalwright.session import Session
+from evalwright.session import Session, environment
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Outcome",
     "RunOptions",
+    "models_of",
     "open_run",
     "re_evaluate",
     "resume",
@@ -263,3 +265,14 @@ def _outcome(
     for export in plan.exports:
         load("exports", export.type)(export.config).write(writer, plan, summary)
     return Outcome(address, plan, summary, interrupted, [*notes, *writer.damage])
+
+
+def models_of(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Callable[[], Models]:
+    """Makes the models of a run when the first question is asked, in its session; nothing is imported before."""
+
+    def make() -> Models:
+        from evalwright.llm.models import LiveModels
+
+        return LiveModels(plan.prices, replace(choices or ModelChoices(), mask=masker.mask_text), environment())
+
+    return make

@@ -9,7 +9,7 @@ from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
 from evalwright.model.result import Evaluation
 from evalwright.model.trace import Output, TraceError
-from evalwright.session.objects import with_objects
+from evalwright.session.imports import with_objects
 from evalwright.testing import a_case, a_result, a_trace
 
 CASE = a_case(input="Hi")

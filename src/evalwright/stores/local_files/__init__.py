@@ -26,6 +26,7 @@ from evalwright.files.durable import AppendFile, replace_file, storage_error, sy
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
+from evalwright.stores.documents import plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.local_files.run import (
     CASES,
@@ -38,7 +39,6 @@ from evalwright.stores.local_files.run import (
 )
 from evalwright.stores.lock import LOCK_NAME, RunLock
 from evalwright.stores.masked import Masked
-from evalwright.stores.plans import plan_to_json
 from evalwright.stores.run_ids import numbered, safe_id
 
 __all__ = ["LocalFiles", "local_files"]
@@ -86,7 +86,7 @@ class LocalFiles(Masked):
             shutil.rmtree(draft, ignore_errors=True)
             lock.release()
             raise
-        return LocalWriter(folder, lock, self._masker)
+        return LocalWriter(folder, lock, self._masker, new=True)
 
     def _new_draft(self) -> tuple[Path, RunLock]:
         try:

@@ -36,8 +36,9 @@ from evalwright.model.trace import (
     TraceError,
     TraceMessage,
 )
+from evalwright.stores.documents import newer_version
 
-__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "decoded_case", "newer_version", "reserved_words"]
+__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "decoded_case", "reserved_words"]
 
 T = TypeVar("T")
 
@@ -206,12 +207,6 @@ class _Blank(Exception):
 
 class _NewerVersion(Exception):
     pass
-
-
-def newer_version(file: str, version: str, line: int | None = None) -> InputError:
-    """The error for a file that a later major version of evalwright wrote."""
-    message = f"has version {version}, but this evalwright reads versions 1.x; install a newer one"
-    return InputError(Problem(file, message, line, "schema_version"))
 
 
 def _major(version: object) -> int:

@@ -21,16 +21,22 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
+from evalwright.stores.documents import (
+    newer_version,
+    plan_from_json,
+    plan_to_json,
+    summary_from_yaml,
+    summary_to_plain,
+    summary_to_yaml,
+)
 from evalwright.stores.local_files.judgements import (
     COMMITTED,
     LocalJudgements,
     drop_abandoned,
     finish_commit,
 )
-from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decoded_case, newer_version, reserved_words
+from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decoded_case, reserved_words
 from evalwright.stores.lock import RunLock
-from evalwright.stores.plans import plan_from_json, plan_to_json
-from evalwright.stores.summaries import summary_from_yaml, summary_to_plain, summary_to_yaml
 
 __all__ = ["CASES", "PLAN", "RESULTS", "TRACES", "VERDICTS", "LocalReader", "LocalWriter"]
 
@@ -220,8 +226,11 @@ def _lines_until(file: BinaryIO, position: int, end: int) -> Iterator[bytes]:
 class LocalWriter(LocalReader):
     """A run folder with the exclusive right to write."""
 
-    def __init__(self, folder: Path, lock: RunLock, masker: Masker, environ: Mapping[str, str] = os.environ) -> None:
-        """Opening completes what a crash interrupted: it moves committed results and removes torn last lines."""
+    def __init__(
+        self, folder: Path, lock: RunLock, masker: Masker, environ: Mapping[str, str] = os.environ, *, new: bool = False
+    ) -> None:
+        """Opening a run that is not `new` completes what a crash interrupted: it moves committed results and removes
+        torn last lines."""
         self._lock = lock
         self._files: list[AppendFile] = []
         try:
@@ -231,7 +240,8 @@ class LocalWriter(LocalReader):
                 masker = masker.keeping(reserved_words(self.plan))
             self._masker = masker
             self._encoder = LineEncoder(masker)
-            self._clear_up()
+            if not new:
+                self._clear_up()
             self._open_files()
         except BaseException:  # the lock is held by now, and must be given back whatever happens
             self.close()

@@ -15,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from evalwright.errors import InputError, Problem, StorageError
 from evalwright.files.masker import MASKED
-from evalwright.stores.local_files.lines import newer_version
+from evalwright.stores.documents import newer_version
 
 __all__ = ["Connection", "Database", "is_lost", "persist"]
 

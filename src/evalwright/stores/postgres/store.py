@@ -14,9 +14,9 @@ from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
+from evalwright.stores.documents import plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.masked import Masked
-from evalwright.stores.plans import plan_to_json
 from evalwright.stores.postgres.database import Connection, Database
 from evalwright.stores.postgres.lock import lock_run
 from evalwright.stores.postgres.run import PostgresRun

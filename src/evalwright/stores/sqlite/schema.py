@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 from evalwright.errors import InputError, Problem
-from evalwright.stores.local_files.lines import newer_version
+from evalwright.stores.documents import newer_version
 
 __all__ = ["prepare"]
 

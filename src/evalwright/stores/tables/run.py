@@ -21,9 +21,8 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
-from evalwright.stores.local_files.lines import LineDecoder, decoded_case, newer_version, reserved_words
-from evalwright.stores.plans import plan_from_json, plan_to_json
-from evalwright.stores.summaries import summary_to_plain
+from evalwright.stores.documents import newer_version, plan_from_json, plan_to_json, summary_to_plain
+from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
 from evalwright.stores.tables.judgements import TableJudgements
 from evalwright.stores.tables.rows import Batch, Row, RowEncoder
 

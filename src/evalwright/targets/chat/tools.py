@@ -10,7 +10,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.plain import plain
 from evalwright.model.trace import ToolCall, ToolResult
-from evalwright.session.objects import named_object
+from evalwright.session.imports import named_object
 from evalwright.targets.threads import Threads
 
 __all__ = ["ToolSettings", "Tools"]

@@ -1,0 +1,73 @@
+"""The documents of a run beside its records: its plan as JSON, with secrets as `${NAME}`, and its summary as YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.masker import Masker, expand
+from evalwright.model.plan import Plan
+from evalwright.model.summary import RunSummary
+
+__all__ = [
+    "newer_version",
+    "plan_from_json",
+    "plan_to_json",
+    "summary_from_yaml",
+    "summary_to_plain",
+    "summary_to_yaml",
+]
+
+
+def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:
+    """The plan as stored: secrets as `${NAME}`, including those that were never resolved."""
+    plain = masker.placeholders(msgspec.to_builtins(plan), unresolved)
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
+
+
+def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:
+    """The plan with its secrets from `environ`, and the placeholders that `environ` lacks. Raises InputError."""
+    try:
+        unresolved: dict[str, str] = {}
+        plain = expand(msgspec.json.decode(data), environ, unresolved)
+        version = plain.get("schema_version", "1.0") if isinstance(plain, dict) else "1.0"
+        if not str(version).startswith("1."):
+            raise newer_version(place, str(version))
+        return msgspec.convert(plain, Plan), unresolved
+    except (ValueError, RecursionError) as error:
+        raise InputError(Problem(place, f"is not a valid plan of a run: {error}")) from error
+
+
+def summary_to_plain(summary: RunSummary) -> dict[str, Any]:
+    """The summary as mappings, lists and scalars; dates as ISO 8601 text with `Z`."""
+    plain: dict[str, Any] = msgspec.to_builtins(summary)
+    return plain
+
+
+def summary_to_yaml(plain: dict[str, Any]) -> bytes:
+    """The summary as YAML that any loader reads back to the same strings."""
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(plain, Dumper=dumper, sort_keys=False, allow_unicode=True, width=1000)
+    return text.encode()
+
+
+def summary_from_yaml(data: bytes) -> RunSummary:
+    """The summary in `data`; fields that older versions lack get defaults. Raises ValueError for anything else."""
+    import yaml
+
+    try:
+        plain = yaml.load(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(f"not valid YAML: {error}") from error
+    return msgspec.convert(plain, RunSummary, strict=False)
+
+
+def newer_version(file: str, version: str, line: int | None = None) -> InputError:
+    """The error for a file that a later major version of evalwright wrote."""
+    message = f"has version {version}, but this evalwright reads versions 1.x; install a newer one"
+    return InputError(Problem(file, message, line, "schema_version"))
