@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from evalwright.model.artifact import Artifact, FilesystemArtifact
     from evalwright.model.case import EvalCase, ExpectedBehavior, ForeignCase
     from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
-    from evalwright.model.entry import EvaluatorEntry, entry
-    from evalwright.model.format import Format, Judging, Option, Repository
+    from evalwright.model.format import EvaluatorEntry, Format, Judging, Option, Repository, entry
     from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plan, Plugin, RunSettings, Variant
     from evalwright.model.protocols import (
         Enricher,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
         TraceError,
         TraceMessage,
     )
-    from evalwright.scoring.totals import Totals
+    from evalwright.scoring.tally import Totals
     from evalwright.session.workspace import workspace_path
 
 __all__ = [
@@ -128,7 +127,7 @@ _PLACES = {
     "Evaluation": "model.result",
     "EvaluationResult": "model.result",
     "Evaluator": "model.protocols",
-    "EvaluatorEntry": "model.entry",
+    "EvaluatorEntry": "model.format",
     "EvaluatorError": "errors",
     "EvaluatorSpec": "model.plan",
     "Expected": "model.snapshot",
@@ -164,7 +163,7 @@ _PLACES = {
     "TargetError": "errors",
     "ToolCall": "model.trace",
     "ToolResult": "model.trace",
-    "Totals": "scoring.totals",
+    "Totals": "scoring.tally",
     "Trace": "model.trace",
     "TraceError": "model.trace",
     "TraceMessage": "model.trace",
@@ -172,7 +171,7 @@ _PLACES = {
     "Variant": "model.plan",
     "Workspace": "model.protocols",
     "Written": "formats.shared.output",
-    "entry": "model.entry",
+    "entry": "model.format",
     "serve": "formats.shims",
     "snapshot": "model.snapshot",
     "workspace_path": "session.workspace",

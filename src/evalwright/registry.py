@@ -13,8 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.model.entry import EvaluatorEntry
-from evalwright.model.format import Format, Option, Ref
+from evalwright.model.format import EvaluatorEntry, Format, Option, Ref
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

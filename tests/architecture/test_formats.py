@@ -61,7 +61,7 @@ def test_a_formats_folder_names_no_other_format(one):
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
 def test_a_formats_object_loads_nothing_else_of_ours(one):
     ours = {module for module, _ in imports(folder_of(one) / "__init__.py")}
-    assert ours <= {"evalwright.model.format", "evalwright.model.entry"}
+    assert ours <= {"evalwright.model.format"}
 
 
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from evalwright.reports.text import Paint, harmless
 
 if TYPE_CHECKING:
-    from evalwright.evaluators.catalogue import Description, Listed
-    from evalwright.evaluators.keys import Key
+    from evalwright.evaluators.catalogue import Description, Key, Listed
 
 __all__ = ["description_lines", "list_lines"]
 

@@ -10,10 +10,22 @@ import msgspec
 
 from evalwright import registry
 from evalwright.errors import InputError
-from evalwright.evaluators.keys import Key, keys_of
-from evalwright.model.entry import EvaluatorEntry, entry
+from evalwright.evaluators.build import fields_by_key
+from evalwright.evaluators.wording import in_words
+from evalwright.model.format import EvaluatorEntry, entry
 
-__all__ = ["Description", "Listed", "catalogue", "describe"]
+__all__ = ["Description", "Key", "Listed", "catalogue", "describe"]
+
+
+class Key(msgspec.Struct, frozen=True):
+    """One key of a configuration."""
+
+    name: str
+    type: str
+    """In words: `a list of strings`."""
+    required: bool
+    default: Any = None
+    """As JSON has it; None also if the key has no default."""
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +65,7 @@ def describe(name: str) -> Description:
         sentence=row.sentence,
         format=row.format,
         see=row.see,
-        keys=keys_of(kind),
+        keys=_keys_of(kind),
         example=row.example if row.example or not registry.package_of("evaluators", name) else None,
     )
 
@@ -77,3 +89,28 @@ def _undescribed(name: str) -> EvaluatorEntry:
     except InputError as error:
         document = str(error)
     return entry("", document.partition("\n")[0])
+
+
+def _keys_of(kind: Any) -> list[Key]:
+    """The keys that a registered evaluator takes, required ones first."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        keys = [_of_field(field) for field in fields_by_key(kind).values()]
+    else:
+        keys = [_of_argument(argument) for argument in inspect.signature(kind, eval_str=True).parameters.values()]
+    return sorted(keys, key=lambda key: not key.required)
+
+
+def _of_field(field: msgspec.structs.FieldInfo) -> Key:
+    default = field.default
+    if field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    absent = default is msgspec.NODEFAULT or default is msgspec.UNSET
+    return Key(
+        field.encode_name, in_words(field.type), field.required, None if absent else msgspec.to_builtins(default)
+    )
+
+
+def _of_argument(argument: inspect.Parameter) -> Key:
+    missing = argument.default is argument.empty
+    annotation = Any if argument.annotation is argument.empty else argument.annotation
+    return Key(argument.name, in_words(annotation), missing, None if missing else argument.default)

@@ -1,14 +1,24 @@
-"""Values and texts in the reasons that evaluators give: short enough for a list of failures."""
+"""Values, texts and types in words: in the reasons that evaluators give, short enough for a list of failures."""
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Mapping
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
 
-__all__ = ["assigned", "called_with", "listed", "number", "shorten", "shown"]
+import msgspec
+
+__all__ = ["assigned", "called_with", "in_words", "listed", "noun", "number", "shorten", "shown"]
 
 LONGEST = 120
 """Characters of quoted text in a reason."""
+
+_NOUNS = {str: "string", int: "int", float: "number", bool: "bool", list: "list", dict: "mapping"}
+_UNIONS = (typing.Union, types.UnionType)
+_LISTS = (list, Sequence)
 
 _repr = reprlib.Repr()
 _repr.maxdict = _repr.maxlist = 20
@@ -48,3 +58,36 @@ def called_with(name: str, arguments: Mapping[str, object]) -> str:
 def assigned(arguments: Mapping[str, object]) -> list[str]:
     """`key=value` for each argument."""
     return [f"{key}={shown(value, 40)}" for key, value in arguments.items()]
+
+
+@cache
+def in_words(expected: Any) -> str:
+    """A type as a person says it, null left out: `a list of strings`, `an int`."""
+    choices = typing.get_args(expected) if typing.get_origin(expected) in _UNIONS else (expected,)
+    kinds = [kind for kind in choices if kind is not type(None) and kind is not msgspec.UnsetType]
+    if set(kinds) == {int, float}:
+        kinds = [float]
+    return " or ".join(map(_one_in_words, kinds))
+
+
+def _one_in_words(kind: Any) -> str:
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is typing.Annotated:
+        return in_words(arguments[0])
+    if origin is typing.Literal:
+        return "one of " + ", ".join(map(repr, arguments))
+    if origin in _LISTS and arguments[0] is not Any:
+        items = typing.get_args(arguments[0]) if typing.get_origin(arguments[0]) in _UNIONS else arguments[:1]
+        return f"a list of {' or '.join(f'{noun(item)}s' for item in items)}"
+    found = noun(origin or kind)
+    return found if kind is Any else f"an {found}" if found[0] in "aeiou" else f"a {found}"
+
+
+def noun(kind: Any) -> str:
+    """A type in a word or two: `mapping`."""
+    if kind is Any:
+        return "any value"
+    kind = typing.get_origin(kind) or kind
+    if isinstance(kind, type) and issubclass(kind, (msgspec.Struct, Mapping)):
+        return "mapping"
+    return _NOUNS.get(kind) or str(getattr(kind, "__name__", kind))

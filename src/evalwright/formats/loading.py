@@ -59,7 +59,13 @@ def fitting(path: Path) -> list[Format]:
     head = _head(path)
     suffix = path.suffix.lower()
     asked = (one for one in formats() if not one.suffixes or suffix in one.suffixes)
-    return [one for one in asked if resolve(one.detects)(path, head)]
+    return [one for one in asked if _fits(one, path, head)]
+
+
+def _fits(one: Format, path: Path, head: Mapping[str, Any]) -> bool:
+    if any(keys <= head.keys() for keys in one.keys):
+        return True
+    return one.detects is not None and bool(resolve(one.detects)(path, head))
 
 
 def format_at(path: Path, dialect: str | None = None) -> Format:

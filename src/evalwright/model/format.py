@@ -1,20 +1,19 @@
 """What a suite format is: one object of constants and references, from which everything else is found.
 
-References are strings, so that reading one format's object loads nothing of what the format can do.
+References are strings, so that reading one format's object loads nothing of what the format can do. The registers of
+evaluators are made of such references too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-from evalwright.model.entry import EvaluatorEntry
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Format", "Judging", "Option", "Ref", "Repository"]
+__all__ = ["EvaluatorEntry", "Format", "Judging", "Option", "Ref", "Repository", "entry"]
 
 Ref = str | Callable[..., Any]
 """`"module:attribute"`, resolved by `registry.resolve` when it is first used; or the thing itself."""
@@ -62,7 +61,10 @@ class Repository(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A kind of suite file: how it is found, read, run, judged and written. Only the first six are required."""
+    """A kind of suite file: how it is found, read, run, judged and written.
+
+    Only the first four fields and `load` are required.
+    """
 
     name: str
     """What people type: `--format NAME`."""
@@ -72,9 +74,11 @@ class Format:
     """One sentence for lists."""
     suffixes: tuple[str, ...]
     """A file with another suffix is never looked at. Empty: every file is."""
-    detects: Ref
-    """`(path, head) -> bool`: whether a file, whose top-level mapping is `head` (empty if it has none), is of this
-    format. Standard library only: it is called for every file of every format."""
+    keys: tuple[frozenset[str], ...] = ()
+    """A file whose top-level mapping has all keys of one of these sets is of this format."""
+    detects: Ref | None = None
+    """`(path, head) -> bool`: the same where keys do not tell; `head` is the top-level mapping, empty if there is none.
+    Standard library only: it is called for files of every format."""
     load: Ref
     """`(path, variables, *, to_run, **options) -> Suite`, with `variables` before those of the environment.
     Without `to_run` no system is built, no user code imported, and the dataset may be missing.
@@ -115,7 +119,8 @@ class Format:
     reports: Mapping[str, Ref] = field(default_factory=dict)
     mirrors: Mapping[str, Ref] = field(default_factory=dict)
     totals: Ref | None = None
-    """`(plan) -> Totals | None`: the numbers and the gate that the original program would give."""
+    """`(plan) -> Totals | None`: the numbers and the gate that the original program would give. By default a gate is a
+    condition on the scores of evaluators."""
     judging: Judging = Judging()
     read_results: Ref | None = None
     """`(path) -> (scores by case, number of lines)`: a result file that `compare` accepts."""
@@ -128,3 +133,29 @@ class Format:
     """Modules that users' code imports: the module of ours that stands in for each, or its names."""
     replaces: tuple[str, ...] = ()
     """Modules of `shims` that are served even where the package is installed."""
+
+
+class EvaluatorEntry(NamedTuple):
+    """One evaluator: where it is, and what a reader of the list needs to choose it. Loads nothing."""
+
+    ref: str | Callable[..., Any]
+    """`"module:attribute"` of the class, or the class itself."""
+    sentence: str
+    """When it passes, or what its score is."""
+    format: str = ""
+    """The title of the format whose vocabulary it is; "" for that of `eval.yaml`."""
+    see: Mapping[str, str] = {}
+    """Similar evaluators and where they differ, such as `{"cost": "≤ the limit"}`."""
+    example: Mapping[str, Any] = {}
+    """A configuration that is valid as it stands."""
+
+
+def entry(
+    ref: str | Callable[..., Any],
+    sentence: str,
+    *,
+    format: str = "",
+    see: Mapping[str, str] | None = None,
+    example: Mapping[str, Any] | None = None,
+) -> EvaluatorEntry:
+    return EvaluatorEntry(ref, sentence, format, see or {}, example or {})

@@ -8,12 +8,16 @@ last digit, and with it a comparison that the original program decides the other
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from evalwright.model.summary import GateOutcome, GatePart
+from evalwright.model.plan import Plan
+from evalwright.model.result import Status
+from evalwright.model.summary import GateOutcome, GatePart, RunSummary
+from evalwright.scoring.facts import ResultLike, TraceLike
 
-__all__ = ["AGGREGATIONS", "OPERATORS", "aggregated", "decided"]
+__all__ = ["AGGREGATIONS", "OPERATORS", "GateTotals", "aggregated", "decided"]
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "gt": operator.gt,
@@ -27,6 +31,30 @@ AGGREGATIONS = ("avg_score", "accuracy", "min", "max", *_PERCENTILES)
 
 Scores = Mapping[str, Sequence[float]]
 """The scores of each evaluator, errors as 0, in the order of the rows."""
+
+
+class GateTotals:
+    """Scores by evaluator, eight bytes each. A result with an error counts 0, so that a gate fails closed."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._gate = plan.gate
+        self._scores = {spec.name: array("d") for spec in plan.evaluators}
+
+    def add(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
+        for row in results:
+            if not row.skipped and row.evaluator in self._scores:
+                score = float(row.passed) if row.score is None else row.score
+                self._scores[row.evaluator].append(0.0 if row.error is not None else score)
+
+    def merge(self, other: Any) -> None:
+        for name, scores in other._scores.items():
+            self._scores[name].extend(scores)
+
+    def finish(self, summary: RunSummary) -> None:
+        if self._gate is not None:
+            summary.gate = decided(self._gate, self._scores)
 
 
 def decided(rule: Mapping[str, Any], scores: Scores) -> GateOutcome:

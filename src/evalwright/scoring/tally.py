@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import Any, Protocol
 
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, Status
@@ -17,14 +18,14 @@ from evalwright.model.summary import (
     TrialStatistics,
     VariantSummary,
 )
+from evalwright.registry import format_of_run, resolve
 from evalwright.scoring.counts import VariantCount
 from evalwright.scoring.deltas import Trials, delta
 from evalwright.scoring.facts import ResultLike, TraceLike
-from evalwright.scoring.totals import Totals, totals_of
 from evalwright.statistics.proportions import wilson
 from evalwright.statistics.trials import share_at_k, share_hat_k
 
-__all__ = ["Tally"]
+__all__ = ["Tally", "Totals", "totals_of"]
 
 
 class Tally:
@@ -176,3 +177,35 @@ def _trial_statistics(trials: Trials) -> TrialStatistics | None:
     counts = [sum(judged >= k for _, judged in trials.values()) for k in range(1, most + 1)]
     intervals = [[wilson((rate or 0.0) * n, n) for rate, n in zip(rates, counts, strict=True)] for rates in (at, hat)]
     return TrialStatistics(most, len(trials), at, hat, counts, *intervals)
+
+
+class Totals(Protocol):
+    """Counts cells one by one, like the tally that holds it; counts of shares of a run add up. Picklable.
+
+    Registered as a callable `(plan) -> Totals | None` in `Format.totals`. One that decides gates of the kind `reward`
+    says so by an attribute `rewards = True`.
+    """
+
+    def add(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
+        """Count one finished cell with its verdict; the score is there only where cases bring their evaluators."""
+
+    def merge(self, other: Any) -> None:
+        """Add the count of another share of the same run."""
+
+    def finish(self, summary: RunSummary) -> None:
+        """Put `native` and `gate` into the summary."""
+
+
+def totals_of(plan: Plan) -> Totals | None:
+    """The empty totals of a plan's format; where that has none of its own, those of the plan's gate, if any."""
+    ref = format_of_run(plan.totals, plan.dialect).totals
+    if ref is not None:
+        made: Totals | None = resolve(ref)(plan)
+        return made
+    if plan.gate is None:
+        return None
+    from evalwright.scoring.gate import GateTotals
+
+    return GateTotals(plan)

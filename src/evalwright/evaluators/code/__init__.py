@@ -1,6 +1,6 @@
 """Evaluators that run the user's code."""
 
-from evalwright.model.entry import EvaluatorEntry, entry
+from evalwright.model.format import EvaluatorEntry, entry
 
 __all__ = ["EVALUATORS"]
 

@@ -1,6 +1,6 @@
 """Judges: evaluators that call a model, and what they share."""
 
-from evalwright.model.entry import EvaluatorEntry, entry
+from evalwright.model.format import EvaluatorEntry, entry
 
 __all__ = ["EVALUATORS"]
 

@@ -1,6 +1,6 @@
 """Limits of time, tokens and cost."""
 
-from evalwright.model.entry import EvaluatorEntry, entry
+from evalwright.model.format import EvaluatorEntry, entry
 
 __all__ = ["EVALUATORS"]
 

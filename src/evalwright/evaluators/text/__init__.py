@@ -1,6 +1,6 @@
 """Checks of the text of an answer and of its thinking."""
 
-from evalwright.model.entry import EvaluatorEntry, entry
+from evalwright.model.format import EvaluatorEntry, entry
 
 __all__ = ["EVALUATORS"]
 

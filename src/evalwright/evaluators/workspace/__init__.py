@@ -1,6 +1,6 @@
 """Checks of what a system did to files."""
 
-from evalwright.model.entry import EvaluatorEntry, entry
+from evalwright.model.format import EvaluatorEntry, entry
 
 __all__ = ["EVALUATORS"]
 

@@ -4,8 +4,7 @@ The rules are those of the standard AgentEvals 1.0 and, where it is silent, of A
 differs.
 """
 
-from evalwright.model.entry import entry
-from evalwright.model.format import Format, Judging, Option
+from evalwright.model.format import Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
 

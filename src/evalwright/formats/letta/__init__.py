@@ -3,8 +3,7 @@
 The rules are those of letta-evals 0.9.0; docs/letta.md lists what differs.
 """
 
-from evalwright.model.entry import entry
-from evalwright.model.format import Format, Option
+from evalwright.model.format import Format, Option, entry
 
 __all__ = ["FORMAT"]
 
@@ -78,7 +77,7 @@ FORMAT = Format(
     summary="A dataset, an agent, graders and a gate in one YAML file.",
     docs="docs/letta.md",
     suffixes=(".yaml", ".yml", ".json"),
-    detects="evalwright.formats.letta.detection:detects",
+    keys=(frozenset({"dataset", "graders"}), frozenset({"dataset", "grader"})),
     load="evalwright.formats.letta.suite:load",
     options=(
         Option(("--target",), metavar="SPEC", help="What answers: file.py:function, a URL, or openai:MODEL."),

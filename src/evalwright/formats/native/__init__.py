@@ -13,11 +13,10 @@ FORMAT = Format(
     summary="The suite in `eval.yaml`: systems, evaluators and a dataset.",
     docs="docs/eval-yaml.md",
     suffixes=(".yaml", ".yml", ".json"),
-    detects="evalwright.formats.native.detection:detects",
+    keys=(frozenset({"eval"}), frozenset({"dataset", "systems"})),
     load="evalwright.formats.native.suite:load",
     names_in="evalwright.formats.native.conversion:names_in",
     unread="evalwright.formats.native.conversion:unread",
     write="evalwright.formats.native.writer:write_native",
-    totals="evalwright.formats.native.totals:GateTotals",
     adopt_run="evalwright.formats.native.suite:adopt_run",
 )

@@ -3,8 +3,7 @@
 The rules are those of pixie-qa 0.4 to 0.8; docs/pixie.md lists what differs.
 """
 
-from evalwright.model.entry import entry
-from evalwright.model.format import Format, Option
+from evalwright.model.format import Format, Option, entry
 
 __all__ = ["FORMAT"]
 
@@ -21,7 +20,7 @@ FORMAT = Format(
     summary="Datasets whose entries drive an instrumented application.",
     docs="docs/pixie.md",
     suffixes=(".json",),
-    detects="evalwright.formats.pixie.detection:detects",
+    keys=(frozenset({"runnable", "entries"}), frozenset({"runnable", "items"})),
     load="evalwright.formats.pixie.suite:load",
     options=(Option(("--trust-pickled-types",), "flag", help="Restore objects of the project's own classes."),),
     reads_folders=True,
