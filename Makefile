@@ -4,8 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 2 --dist loadgroup
-# Compiled tests and source save each worker and each process that a test starts from compiling them again.
+# Three workers for two cores, as some tests wait. Compiled tests and source save each worker, and each process that a
+# test starts, from compiling them again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist loadgroup
 
 .PHONY: demo test test-rest test-all test-quick lint types check format faults bench clean
 
