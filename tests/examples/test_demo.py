@@ -79,5 +79,5 @@ def test_files_that_were_edited_stay_as_they_are(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):
     (tmp_path / "taken").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot write the example"):
         demo.write(tmp_path / "taken" / "demo")
