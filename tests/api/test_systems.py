@@ -110,7 +110,7 @@ def test_settings_are_seen_by_the_function():
     assert run.cell("c").output == "c w"
 
 
-@pytest.mark.parametrize(("returned", "found"), [(None, "None"), (3, "int"), (["a"], "list"), ((1, 2), "tuple")])
+@pytest.mark.parametrize(("returned", "found"), [(None, "NoneType"), (3, "int"), (["a"], "list"), ((1, 2), "tuple")])
 def test_what_is_no_answer_is_an_error_that_names_the_function(returned, found):
     run = ew.evaluate(["x"], lambda text: returned, evaluators=lambda output: True, out=None)
     [cell] = run.errors()
