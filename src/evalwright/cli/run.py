@@ -96,7 +96,16 @@ def command(
     from evalwright.run.start import RunOptions, retry
 
     quiet = quiet or of_format.get("display") == "none"
-    options = RunOptions(out, list(cases), list(tags), limit, trials, concurrency, target, models)
+    options = RunOptions(
+        out=out,
+        cases=list(cases),
+        tags=list(tags),
+        limit=limit,
+        trials=trials,
+        concurrency=concurrency,
+        target=target,
+        models=models,
+    )
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
     if retried is not None and options != RunOptions(models=models):

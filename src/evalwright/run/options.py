@@ -13,7 +13,7 @@ from evalwright.model.summary import RunSummary
 __all__ = ["Outcome", "RunOptions"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
     """Choices for one run; None leaves what the suite says."""
 

@@ -93,7 +93,7 @@ def _ran(file: Path, trusted: bool) -> _Ran:
         states.append(state)
         yield
 
-    outcome = run_suite(suite, RunOptions(Path(get_config().root) / "runs"), watch)
+    outcome = run_suite(suite, RunOptions(out=Path(get_config().root) / "runs"), watch)
     reader, _ = open_run(outcome.run_dir)
     with closing(reader):
         traces = {trace.case_id: trace for trace in reader.traces(Trace)}
