@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,13 +68,6 @@ _COUNT = click.IntRange(min=1)
 def command(
     paths: tuple[Path, ...],
     dialect: str | None,
-    out: Path | None,
-    cases: tuple[str, ...],
-    tags: tuple[str, ...],
-    limit: int | None,
-    trials: int | None,
-    concurrency: int | None,
-    target: str | None,
     variables: tuple[str, ...],
     retried: Path | None,
     include_evaluator_failures: bool,
@@ -82,7 +76,7 @@ def command(
     as_json: bool,
     quiet: bool,
     models: ModelChoices,
-    **of_format: Any,
+    **given: Any,
 ) -> int:
     """Run every case of the suites at PATH on every variant and evaluate the answers.
 
@@ -95,25 +89,18 @@ def command(
     from evalwright.formats.loading import load_suite
     from evalwright.run.start import RunOptions, retry
 
+    # An option with the name of a field of RunOptions fills it; what is left belongs to the suite's format.
+    chosen = {field.name: given.pop(field.name) for field in fields(RunOptions) if field.name in given}
+    options, of_format = RunOptions(models=models, **chosen), given
     quiet = quiet or of_format.get("display") == "none"
-    options = RunOptions(
-        out=out,
-        cases=list(cases),
-        tags=list(tags),
-        limit=limit,
-        trials=trials,
-        concurrency=concurrency,
-        target=target,
-        models=models,
-    )
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
     if retried is not None and options != RunOptions(models=models):
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
-        given = {"target": target, "trials": trials, **of_format}
-        return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=given)
+        known = {"target": options.target, "trials": options.trials, **of_format}
+        return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=known)
 
     found = suite_files(paths, dialect)
     tell(f"skipped {path}: format not recognised" for path in found.passed_over)

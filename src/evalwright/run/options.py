@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,9 +20,9 @@ class RunOptions:
 
     out: Path | None = None
     """The folder that gets the run folder."""
-    cases: list[str] = field(default_factory=list)
-    """Globs of case ids; a case that fits one is run."""
-    tags: list[str] = field(default_factory=list)
+    cases: Sequence[str] = ()
+    """Globs of case ids; a case that matches one is run."""
+    tags: Sequence[str] = ()
     """A case with one of them is run."""
     limit: int | None = None
     trials: int | None = None
@@ -34,7 +35,7 @@ class RunOptions:
 
     @property
     def narrowed(self) -> str:
-        """By what cases are chosen, in words; empty when all are."""
+        """How cases are selected, in words; empty if all are. An option that selects cases belongs in here, too."""
         limit = [] if self.limit is None else [f"limit {self.limit}"]
         return ", ".join([*self.cases, *(f"tag {tag}" for tag in self.tags)] or limit)
 

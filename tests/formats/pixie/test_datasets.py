@@ -83,7 +83,7 @@ def written(tmp_path):
 
 
 def ran(path, tmp_path):
-    outcome = run_suite(load_suite(path, "pixie"), RunOptions(tmp_path / "out"))
+    outcome = run_suite(load_suite(path, "pixie"), RunOptions(out=tmp_path / "out"))
     reader, _ = open_run(outcome.run_dir)
     try:
         verdicts = {one.case_id: one.status for one in reader.verdicts(CaseVerdict)}
@@ -121,7 +121,7 @@ def test_every_application_is_torn_down_though_another_ones_teardown_fails(tmp_p
         (tmp_path / f"{name}.py").write_text(TORN_DOWN)
         document = {"runnable": f"{name}.py:App", "evaluators": ["ExactMatch"], "entries": [entry(expectation="None")]}
         (tmp_path / f"{name}.json").write_text(json.dumps({**document, "name": name}))
-    outcome = run_suite(load_suite(tmp_path, "pixie"), RunOptions(tmp_path / "out"))
+    outcome = run_suite(load_suite(tmp_path, "pixie"), RunOptions(out=tmp_path / "out"))
     assert outcome.summary.cells_missing == 0
     assert [path.name for path in sorted(tmp_path.glob("*.down"))] == ["first.down", "second.down"]
     assert caplog.text.count("raised RuntimeError: still busy") == 2
@@ -262,6 +262,6 @@ def test_objects_are_made_again_of_trusted_classes_of_the_project_only(
     given = [{"name": "who", "value": {"py/object": kind, "id": 7}}]
     path = written(entry(eval_input=given, expectation=shown))
     suite = load_suite(path, "pixie", options={"trust_pickled_types": trusted})
-    outcome = run_suite(suite, RunOptions(tmp_path / "out"))
+    outcome = run_suite(suite, RunOptions(out=tmp_path / "out"))
     assert (outcome.exit_code, len(suite.warnings)) == (0, warned)
     assert (tmp_path / "imported").exists() == (trusted and kind.startswith("pixie_orders"))
