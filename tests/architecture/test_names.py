@@ -4,8 +4,9 @@ import ast
 from collections import defaultdict
 
 from architecture.source import modules, room
+from evalwright import registry
 
-FORMATS = {f"formats.{name}" for name in ("native", "agentv", "letta", "northstar", "pixie", "promptfoo", "skills")}
+FORMATS = {f"formats.{name}" for name in registry.KINDS["formats"]}
 FACES = (
     "evalwright", "evalwright.letta", "evalwright.northstar", "evalwright.pixie", "evalwright.plugins",
     "evalwright.session", "evalwright.statistics", "evalwright.testing",

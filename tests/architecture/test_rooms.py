@@ -8,8 +8,9 @@ import sys
 
 import evalwright
 from architecture.source import SOURCE, imports, modules, room, tree
+from evalwright import registry
 
-FORMATS = ("native", "agentv", "letta", "northstar", "pixie")
+FORMATS = tuple(registry.KINDS["formats"])
 LOWER = {
     "errors": "",
     "statistics": "",

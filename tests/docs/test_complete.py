@@ -16,16 +16,18 @@ from evalwright.formats.native.file import EvalFile
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+OF_FORMATS = [Path(one.docs).name for one in registry.our_formats()]
+"""The page of each format, which has the names that the format brings."""
 PAGES_OF_KIND = {
-    "formats": ["eval-yaml.md", "letta.md", "agentv.md", "northstar.md", "pixie.md"],
-    "targets": ["targets.md", "letta.md", "agentv.md", "pixie.md", "pytest.md"],
+    "formats": OF_FORMATS,
+    "targets": ["targets.md", "pytest.md", *OF_FORMATS],
     "embedders": ["judges.md"],
-    "evaluators": ["evaluators.md", "judges.md", "letta.md", "agentv.md", "northstar.md", "pixie.md", "pytest.md"],
-    "extractors": ["letta.md"],
+    "evaluators": ["evaluators.md", "judges.md", "pytest.md", *OF_FORMATS],
+    "extractors": OF_FORMATS,
     "stores": ["runs-on-disk.md"],
     "providers": ["models.md"],
     "mirrors": ["mirrors.md"],
-    "exports": ["letta.md", "agentv.md"],
+    "exports": OF_FORMATS,
     "enrichers": ["mirrors.md"],
     "workspaces": ["workspaces.md"],
     "datasets": ["datasets.md"],
