@@ -37,7 +37,7 @@ class FilesystemDiff(msgspec.Struct):
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What became of the files of a workspace."""
+    """What happened to the files of a workspace."""
 
     before_manifest: FileManifest
     after_manifest: FileManifest
@@ -56,14 +56,14 @@ class FilesystemArtifact(OfCase, msgspec.Struct):
     diff: FilesystemDiff
     artifacts_path: str
     left_out: dict[str, str] = {}
-    """What could not be read or was too much, by path, with the reason; `.` stands for whatever else there is."""
+    """What could not be read or was too large, by path, with the reason; `.` stands for everything else."""
     trial: int = 0
     attempt: int = 1
     schema_version: str = SCHEMA_VERSION
 
 
 class Artifact(msgspec.Struct, frozen=True):
-    """What evaluators are given: the record, and the folder in which `before/`, `after/` and `diff.txt` lie."""
+    """What evaluators get: the record, and the folder with `before/`, `after/` and `diff.txt`."""
 
     record: FilesystemArtifact
     folder: Path

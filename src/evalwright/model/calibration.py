@@ -1,4 +1,4 @@
-"""What people say about a judge: their labels, and how far the judge agrees with them (produced records)."""
+"""Human labels, and how well a judge agrees with them (produced records)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Interval = tuple[float, float]
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):
-    """A person's word on what one evaluator judged: one attempt at one cell, as stored in `labels.jsonl`.
+    """A human label for what one evaluator evaluated, one attempt of a cell, as stored in `labels.jsonl`.
 
     At least one of `passed` and `score` is set; the score is on the evaluator's own scale.
     """
@@ -42,7 +42,7 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class Confusion(msgspec.Struct, frozen=True):
-    """How often a judge and people said what: the first word is whether the judge was right, pass is positive."""
+    """Counts of the judge's verdicts against human labels, which are the reference. Pass is the positive class."""
 
     true_pass: int = 0
     false_pass: int = 0
@@ -51,7 +51,7 @@ class Confusion(msgspec.Struct, frozen=True):
 
 
 class ScoreAgreement(msgspec.Struct, frozen=True):
-    """Scores of a judge against people's. Weighted kappa only where all scores are whole numbers."""
+    """A judge's scores compared with human scores. Weighted kappa only if all scores are whole numbers."""
 
     n: int
     kappa_linear: float | None
@@ -60,7 +60,7 @@ class ScoreAgreement(msgspec.Struct, frozen=True):
     alpha_interval: float | None
     spearman: float | None
     mean_difference: float | None
-    """Judge minus people."""
+    """Judge minus human."""
 
 
 class Flips(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ class Flips(msgspec.Struct, frozen=True):
 
 
 class CorrectedRate(msgspec.Struct, frozen=True):
-    """The pass rate of one variant: as the judge says, and as people would say, by two estimators.
+    """The pass rate of one variant: the judge's, and corrected to that of human labels by two estimators.
 
     `corrected` inverts the judge's error rates (Rogan and Gladen 1978), with the interval of Lang and Reiczigel 2014;
     `powered` is prediction-powered inference (PPI++) from the labels of this variant.
@@ -88,20 +88,20 @@ class CorrectedRate(msgspec.Struct, frozen=True):
 
 
 class JudgeCalibration(msgspec.Struct):
-    """One evaluator measured against people's labels; `labels` is 0 for one that nobody has labelled."""
+    """One evaluator compared with human labels; `labels` is 0 if it has none."""
 
     evaluator: str
     labels: int = 0
     unjudged: int = 0
-    """Labelled answers of which the evaluator gave no verdict: an error, or skipped."""
+    """Labelled answers without a verdict of the evaluator: errored or skipped."""
     superseded: int = 0
     """Labels of answers that a later attempt has replaced."""
     confusion: Confusion | None = None
     accuracy: Share | None = None
     tpr: Share | None = None
-    """Of the answers that people passed, the share that the judge passed."""
+    """The share that the judge passed of the answers that humans passed."""
     tnr: Share | None = None
-    """Of the answers that people failed, the share that the judge failed."""
+    """The share that the judge failed of the answers that humans failed."""
     cohen_kappa: float | None = None
     cohen_kappa_ci95: Interval | None = None
     gwet_ac1: float | None = None

@@ -1,4 +1,4 @@
-"""A case as its author writes it (pydantic): the canonical form that every dialect reads its files into."""
+"""A case as its author writes it (pydantic): the canonical form into which every format reads its files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class EvalCase(BaseModel):
 
 
 class ForeignCase(EvalCase):
-    """A case of another format than the native one, with what only such formats say. Made by their dialects."""
+    """A case of another format than the native one, with what only such formats have."""
 
     group: StrictStr | None = None
     """Cases of one group (a conversation, a document) are not independent of each other."""

@@ -1,4 +1,4 @@
-"""What every record of a cell says of the case it belongs to."""
+"""What every record of a cell has in common: the case that it belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking a model: what is asked, what came back, what it cost (produced: calls are recorded, cached and replayed)."""
+"""Model calls: request, reply and cost (produced: calls are recorded, cached and replayed)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalwright.model.trace import ToolCall
 __all__ = ["ChatMessage", "ChatReply", "ChatRequest", "Embedding", "Models", "Moderation", "Purpose", "Usage", "Waits"]
 
 Purpose = Literal["judge", "system", "user"]
-"""Who asks: a judge, the system under test, or the simulated user. Only a judge's calls are cached."""
+"""Who calls: a judge, the system under test, or the simulated user. Only judges' calls are cached."""
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
@@ -27,18 +27,18 @@ class ChatMessage(msgspec.Struct, frozen=True):
 
 
 class Waits(msgspec.Struct, frozen=True):
-    """How a call is tried again; None leaves each of these to the run."""
+    """How a call is retried; None leaves each field to the run."""
 
     first_seconds: float | None = None
     """The longest wait before the second attempt; each further one is `factor` as long, up to `longest_seconds`."""
     longest_seconds: float | None = None
     factor: float | None = None
     statuses: list[int] | None = None
-    """The HTTP statuses after which it is tried again, instead of those for which that may help."""
+    """The HTTP statuses that are retried. None: those where a retry may help."""
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
-    """One question to a model: everything that can change the answer.
+    """One request to a model: everything that can change the reply.
 
     `model` is a name as users write it (`gpt-4o-mini`, `claude-...`, `openai/...`, `anthropic/...`).
     `schema` asks for a JSON reply: a JSON Schema, or `{}` for any object. `repeat` tells repeated samples apart.
@@ -61,13 +61,13 @@ class ChatRequest(msgspec.Struct, frozen=True):
     extra: dict[str, Any] = {}
     """Further parameters of the provider's API, passed as they are."""
     attempts: int | None = None
-    """How often it is tried at most, and `attempt_seconds` for how long each time; None leaves that to the run."""
+    """Maximum number of attempts; `attempt_seconds` is the time limit of each. None leaves both to the run."""
     waits: Waits | None = None
     attempt_seconds: float | None = None
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens of one call, null where the provider did not say."""
+    """Tokens of one call, null if the provider did not report them."""
 
     token_input: int | None = None
     token_output: int | None = None
@@ -75,7 +75,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class ChatReply(msgspec.Struct, frozen=True):
-    """What the model said. `cost_usd` is null without a price; a cached reply carries the original cost and latency."""
+    """A model's reply. `cost_usd` is null without a price; a cached reply carries the original cost and latency."""
 
     text: str
     model: str
@@ -108,7 +108,7 @@ class Moderation(msgspec.Struct, frozen=True):
 
 
 class Models(Protocol):
-    """The one way to models in a run: retries, limits, budget, cache, recording. Safe for concurrent use in one loop.
+    """The only way to call models in a run: retries, limits, budget, cache, recording. Safe to share in one loop.
 
     Raises EvaluatorError (judges) or TargetError (systems and users) whose `type` says why there is no answer:
     `rate_limited`, `authentication`, `quota`, `bad_request`, `http_5xx`, `connection`, `timeout`, `refused`,
@@ -122,4 +122,4 @@ class Models(Protocol):
     async def moderate(self, model: str, text: str) -> Moderation: ...
 
     def price(self, model: str) -> Price | None:
-        """What a model costs, where that is known."""
+        """The price of a model, None if it is unknown."""

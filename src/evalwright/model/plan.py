@@ -1,4 +1,4 @@
-"""The plan of a run (produced): everything that running, resuming and judging again need, as `plan.json`.
+"""The plan of a run (produced): everything that running, resuming and re-evaluating need, as `plan.json`.
 
 Values that came from secret environment variables are stored as `${NAME}` and expanded again on read.
 """
@@ -56,20 +56,20 @@ class Variant(msgspec.Struct, frozen=True):
 
 
 class EvaluatorSpec(msgspec.Struct, frozen=True):
-    """One check: `type` names an evaluator type, `config` is that evaluator's own."""
+    """One evaluator of a plan: `type` names an evaluator type, `config` is that evaluator's own."""
 
     name: str
     type: str
     config: dict[str, Any] = {}
     weight: float = 1.0
-    """Its share in the score of a cell, where the rule of passing weighs scores."""
+    """Its share in the score of a cell, if the pass criteria weigh scores."""
     required: float | None = None
-    """A cell fails whose score by this evaluator is below this one."""
+    """A cell fails if this evaluator's score is below this number."""
     threshold: float | None = None
-    """The score with which a result passes, by `threshold_op`; None leaves that to the evaluator."""
+    """The score from which a result passes, compared by `threshold_op`; None leaves that to the evaluator."""
     threshold_op: str = "gte"
     extractor: Plugin | None = None
-    """What picks the text that is judged, put in the place of the final answer; the text is kept in the result."""
+    """Picks the text that is evaluated in place of the final answer; the text is kept in the result."""
 
 
 class PassCriteria(msgspec.Struct, frozen=True):
@@ -86,13 +86,13 @@ class PassCriteria(msgspec.Struct, frozen=True):
     errored_cases: str = "error"
     errored_evaluators: str = "fail"
     spoiling_errors: list[str] = []
-    """Types of errors of one evaluator that spoil the cell: what the others said is kept, but does not count."""
+    """Error types of one evaluator that spoil the cell: the other results are kept, but do not count."""
     rule: str = "evaluators"
     threshold: float | None = None
 
 
 class RetryRule(msgspec.Struct, frozen=True):
-    """Which errors of a target are tried again (`*` for all): waits are `backoff_seconds * 2**(n-1)` before try n+1."""
+    """Error types of a target that are retried (`*` for all); attempt n+1 waits `backoff_seconds * 2**(n-1)`."""
 
     max_attempts: int = 1
     on: list[str] = []
@@ -138,9 +138,9 @@ class Plan(msgspec.Struct):
     store: Plugin = Plugin("local_files")
     """Where the run is kept: the first entry of `output`."""
     mirrors: list[Plugin] = []
-    """Further entries of `output`: told of what is stored; their failures never stop a run."""
+    """Further entries of `output`: they receive a copy of what is stored; their failures never stop a run."""
     exports: list[Plugin] = []
-    """Forms of other programs in which the stored run is written down too, whenever a session of it ends."""
+    """Result files of other programs, written whenever a session of the run ends."""
     workspace: Plugin | None = None
     prices: dict[str, Price] = {}
     totals: str = ""

@@ -260,7 +260,7 @@ class RunWriter(RunReader, Protocol):
         """Write `artifact.json` into the cell's folder of artifacts; a newer attempt's replaces it."""
 
     def save_plan(self, plan: Plan) -> None:
-        """Replace the plan atomically: judging again with other evaluators changes it."""
+        """Replace the plan atomically: re-evaluating with other evaluators changes it."""
 
     def rewrite_judgements(self) -> JudgementWriter:
         """Start a complete new set of results and verdicts, which replaces the old one when committed."""

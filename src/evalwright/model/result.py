@@ -1,4 +1,4 @@
-"""What evaluators say (`Evaluation`), what is stored of it (`EvaluationResult`), and the verdict of a cell."""
+"""What evaluators return (`Evaluation`), what is stored (`EvaluationResult`), and the verdict of a cell."""
 
 # No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
 # as its own, which for public records is `evalwright`.
@@ -35,7 +35,7 @@ class Evaluation(msgspec.Struct, gc=False):
 
 
 class EvaluationResult(OfCase, msgspec.Struct, gc=False):
-    """One evaluator's word on one attempt at a cell, as stored in `results.jsonl`."""
+    """One evaluator's result for one attempt of a cell, as stored in `results.jsonl`."""
 
     case_id: str
     variant_name: str
@@ -60,13 +60,13 @@ class EvaluationResult(OfCase, msgspec.Struct, gc=False):
 
     @property
     def status(self) -> Status:
-        """As `status_of`, and `borderline` where the evaluator knows three verdicts and says so (`detail.verdict`)."""
+        """As `status_of`, and `borderline` if the evaluator gives three verdicts (`detail.verdict`)."""
         status = status_of(self.passed, self.skipped, self.error)
         return "borderline" if status == "fail" and self.detail.get("verdict") == "borderline" else status
 
 
 class CaseVerdict(OfCase, msgspec.Struct, gc=False):
-    """The decision about one cell, as stored in `verdicts.jsonl`; its presence means that the cell is finished."""
+    """The verdict of one cell, as stored in `verdicts.jsonl`. If there is one, the cell is finished."""
 
     case_id: str
     variant_name: str

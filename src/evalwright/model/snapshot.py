@@ -32,7 +32,7 @@ class Expected(msgspec.Struct, gc=False):
     must_modify_files: list[str] = []
     must_not_modify_files: list[str] = []
     conversation: ConversationExpected | msgspec.UnsetType | None = msgspec.UNSET
-    """What is expected of the conversation as a whole, where the case says so."""
+    """What is expected of the conversation as a whole; None if the case expects nothing."""
 
 
 class Case(msgspec.Struct, gc=False):
@@ -52,9 +52,9 @@ class Case(msgspec.Struct, gc=False):
     description: str | None = None
     note: str | None = None
     extra: dict[str, Any] = {}
-    """What the case's dialect knows beyond this: arguments of targets, variables of rubrics, ..."""
+    """What the case's format has beyond this: arguments of targets, variables of rubrics, ..."""
     evaluators: list[EvaluatorSpec] | None = None
-    """The case's own checks, where the plan says that cases bring them."""
+    """The case's own evaluators, if the plan says that cases have them."""
     schema_version: str = "1.0"
     occurrence: int | msgspec.UnsetType = msgspec.UNSET
     """Which of the cases with this id it is, from 1, where another one has the id too, or where there is no id."""

@@ -1,6 +1,6 @@
-"""A suite as its author means it (pydantic): what every dialect reads its files into.
+"""A suite as its author means it (pydantic): what every format reads its files into.
 
-A dialect checks the shape of its own files with pydantic models of its own and says here what they mean.
+A format checks the shape of its files with its own pydantic models and says here what they mean.
 `cases` is a re-iterable stream, so that a suite of a million cases is never held.
 """
 

@@ -107,7 +107,7 @@ class EvaluatorRollup(msgspec.Struct):
     evaluator: str
     by_variant: dict[str, EvaluatorRate]
     calibration: JudgeCalibration | None = None
-    """Only for evaluators that ask models, and others that people labelled: how far people agree with them."""
+    """Only for judges, and for other evaluators with human labels: how well they agree."""
 
 
 class VariantDelta(msgspec.Struct):

@@ -76,7 +76,7 @@ class Output(msgspec.Struct, gc=False):
 
 
 class Metrics(msgspec.Struct, gc=False):
-    """What the call cost: token counts, US dollars, milliseconds; null where nobody said."""
+    """What the call used: tokens, US dollars, milliseconds; null if not reported."""
 
     token_input: int | None = None
     token_output: int | None = None
@@ -160,7 +160,7 @@ class Answer(msgspec.Struct, gc=False):
 
 
 class Trace(OfCase, msgspec.Struct, gc=False):
-    """One attempt at one cell (case, variant, trial), as stored in `traces.jsonl`.
+    """One attempt of one cell (case, variant, trial), as stored in `traces.jsonl`.
 
     `attempt` counts finished attempts at the cell, from 1; the newest one wins in every reader.
     `latency_ms` is null only for a recording whose time nobody measured.
