@@ -61,7 +61,7 @@ class Listener:
     def _display(self, state: RunState) -> AbstractContextManager[None]:
         shown = self._progress
         if shown is None:
-            from evalwright.reports.screen import is_terminal
+            from evalwright.reports.text import is_terminal
 
             shown = is_terminal(sys.stderr) or "ipykernel" in sys.modules
         if not shown:

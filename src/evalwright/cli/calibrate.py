@@ -31,7 +31,7 @@ def command(run: Path, labels: Path, as_json: bool) -> int:
 
     from evalwright.cli.screen import say
     from evalwright.reports.calibration import calibration_lines
-    from evalwright.reports.screen import paint_for
+    from evalwright.reports.text import paint_for
     from evalwright.run.calibration import calibrate_run
 
     report = calibrate_run(run, labels)

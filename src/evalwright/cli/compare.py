@@ -41,8 +41,7 @@ def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: 
     from evalwright.cli.screen import say
     from evalwright.decisions.comparison import compare
     from evalwright.reports.comparison import comparison_of_runs
-    from evalwright.reports.screen import paint_for
-    from evalwright.reports.text import harmless
+    from evalwright.reports.text import harmless, paint_for
     from evalwright.run.start import open_run
 
     reader_a, plan_a = open_run(a)

@@ -103,8 +103,7 @@ def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 def _say(lines: Sequence[str]) -> None:
     """Lines on stderr, without secrets of the environment and without characters that act on a terminal."""
     from evalwright.files.masker import Masker
-    from evalwright.reports.screen import paint_for
-    from evalwright.reports.text import harmless
+    from evalwright.reports.text import harmless, paint_for
 
     masker = Masker.of({}, os.environ)
     text = harmless("\n".join(masker.mask_text(line.rstrip("\n")) for line in lines))

@@ -33,8 +33,7 @@ def command(
     from evalwright.cli.screen import say
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
-    from evalwright.reports.screen import paint_for
-    from evalwright.reports.text import harmless
+    from evalwright.reports.text import harmless, paint_for
     from evalwright.run.start import open_run
     from evalwright.run.steps.workspace import StoredArtifacts
     from evalwright.scoring.verdict import names_needed

@@ -16,8 +16,8 @@ from evalwright.cli.options import as_json
 from evalwright.cli.screen import say
 from evalwright.errors import InputError
 from evalwright.model.format import Format
-from evalwright.reports.screen import paint_for
 from evalwright.reports.table import Table
+from evalwright.reports.text import paint_for
 
 __all__ = ["command"]
 

@@ -14,8 +14,7 @@ from evalwright.cli.screen import say
 from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
-from evalwright.reports.screen import paint_for
-from evalwright.reports.text import Paint, harmless
+from evalwright.reports.text import Paint, harmless, paint_for
 from evalwright.run.start import Outcome, open_run
 from evalwright.run.state import RunState
 from evalwright.stores.local_files.lines import reserved_words

@@ -9,9 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evalwright.convert.losses import differences
+from evalwright.convert.losses import differences, unread_keys
 from evalwright.convert.original import Original, credential_notes, read_original
-from evalwright.convert.unread import unread_keys
 from evalwright.errors import InputError, Problem
 from evalwright.formats.loading import fitting, load_suite
 from evalwright.formats.shared.output import OutputFolder, Written

@@ -1,4 +1,4 @@
-"""What one suite says and another does not: both as they were read, part by part."""
+"""What one suite says and another does not: both as they were read, part by part; and what nothing reads in one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
+from evalwright.registry import format_of, resolve
 
-__all__ = ["differences"]
+__all__ = ["differences", "unread_keys"]
+
+_PASSED_OVER = ("nothing reads", "unknown key")
+"""How warnings of the formats name keys that nobody reads."""
 
 _PARTS = (
     "name", "variants", "evaluators", "pass_criteria", "run", "gate", "workspace", "prices", "mirrors", "metadata",
@@ -112,3 +116,16 @@ def _shown(key: str, value: Any) -> str:
         text = text.replace(secret, MASKED)
     text = shown(text)
     return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
+
+
+def unread_keys(suite: Suite) -> Iterator[Problem]:
+    """One problem for each such key, with its path."""
+    told = set()
+    for problem in (*suite.warnings, *getattr(suite.cases, "unknown_keys", tuple)()):
+        if any(words in problem.message for words in _PASSED_OVER):
+            told.add(problem.key)
+            yield Problem("suite", problem.message, key=problem.key)
+    finder = format_of(suite.dialect).unread
+    for key in resolve(finder)(suite.document) if finder is not None else ():
+        if key not in told:
+            yield Problem("suite", "has no effect here", key=key)

@@ -1,4 +1,4 @@
-"""Text for a terminal: data made harmless, widths as the eye sees them, a little colour.
+"""Text for a terminal: data made harmless, widths as the eye sees them, colour where it can be shown.
 
 Whatever comes from files, models or systems goes through `harmless` before it is shown: control characters,
 escape sequences and characters that reorder text appear as visible escapes.
@@ -6,11 +6,14 @@ escape sequences and characters that reorder text appear as visible escapes.
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import unicodedata
 from dataclasses import dataclass
+from typing import TextIO
 
-__all__ = ["Paint", "block", "capped", "harmless", "one_line", "shortened", "width"]
+__all__ = ["Paint", "block", "capped", "harmless", "is_terminal", "one_line", "paint_for", "shortened", "width"]
 
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -93,3 +96,20 @@ class Paint:
     def __call__(self, text: str, style: str) -> str:
         code = _STYLES.get(style)
         return f"\x1b[{code}m{text}\x1b[0m" if self.on and code and text else text
+
+
+def is_terminal(stream: TextIO) -> bool:
+    try:
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+    except ValueError:
+        return False
+
+
+def paint_for(stream: TextIO) -> Paint:
+    """What a stream can show: colours on a terminal unless NO_COLOR is set (no-color.org), and its width.
+
+    The variable COLUMNS overrides the width. Files and pipes get 120 columns: they are mostly read on wide screens.
+    """
+    terminal = is_terminal(stream)
+    columns = shutil.get_terminal_size((80 if terminal else 120, 0)).columns
+    return Paint(terminal and not os.environ.get("NO_COLOR"), columns)

@@ -12,8 +12,7 @@ from typing import TextIO
 
 from evalwright.errors import counted
 from evalwright.reports import numbers
-from evalwright.reports.screen import is_terminal, paint_for
-from evalwright.reports.text import Paint, one_line, width
+from evalwright.reports.text import Paint, is_terminal, one_line, paint_for, width
 from evalwright.run.state import RunState
 
 __all__ = ["progress_on"]

@@ -49,7 +49,7 @@ def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: b
     """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.pixie.runs import run_files
     from evalwright.cli.screen import say
-    from evalwright.reports.screen import is_terminal
+    from evalwright.reports.text import is_terminal
 
     files = _files(path)
     if not files:

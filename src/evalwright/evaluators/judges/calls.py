@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
@@ -11,7 +12,6 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.models import backend_problem
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
@@ -20,6 +20,8 @@ from evalwright.model.snapshot import Case
 from evalwright.session import session
 
 __all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending"]
+
+_KNOWN = re.compile(r"(claude|gpt|chatgpt|o\d+)(-.*)?")
 
 T = TypeVar("T")
 
@@ -60,7 +62,7 @@ def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]])
     """What is wrong with the model names at keys of a configuration. A custom `base_url` accepts any name."""
     if isinstance(values.get("base_url"), str):
         return []
-    found = [(key, backend_problem(name)) for key, name in models if isinstance(name, str)]
+    found = [(key, _backend_problem(name)) for key, name in models if isinstance(name, str)]
     return [Problem("", message, key=key) for key, message in found if message is not None]
 
 
@@ -203,3 +205,11 @@ def _too_costly(what: str, dollars: float, limit: float, words: Sequence[Word[An
     message = f"judging {what} {dollars:.6f} USD, the limit is {limit:g}"
     detail = spending(words) if words else {"estimated_cost_usd": dollars}
     return EvaluatorError(message, "cost_limit_exceeded", detail, cost(words))
+
+
+def _backend_problem(model: str) -> str | None:
+    """Why no provider serves `model`; None if one does. `provider/model` names the provider itself."""
+    provider, slash, rest = model.partition("/")
+    if (slash and provider and rest) or _KNOWN.fullmatch(model) or model.startswith("python:"):
+        return None
+    return f"no backend for the model {model!r}, expected 'claude-...', 'gpt-...', 'o1...' or 'provider/model'"

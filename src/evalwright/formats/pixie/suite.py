@@ -9,9 +9,9 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import nearest_dotenv, read_dotenv
 from evalwright.files.masker import secrets_in
-from evalwright.files.settings import positive_number
 from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.datasets import Dataset, read_dataset
+from evalwright.formats.pixie.surface.config import positive_number
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
 from evalwright.session import environment, learn

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalwright.errors import InputError
 from evalwright.files.dotenv import nearest_dotenv, read_dotenv
-from evalwright.files.settings import SettingError, positive_number
 from evalwright.session import environment, learn
 
-__all__ = ["PixieConfig", "RateLimitConfig", "SettingError", "get_config"]
+__all__ = ["PixieConfig", "RateLimitConfig", "SettingError", "get_config", "positive_number"]
 
 _LIMITS = {"rps": 4.0, "rpm": 50.0, "tps": 10_000.0, "tpm": 500_000.0}
 _TRUE = ("1", "true", "yes", "on")
@@ -76,3 +77,21 @@ def _rate_limits(known: Mapping[str, str]) -> RateLimitConfig | None:
     return RateLimitConfig(
         **{key: positive_number(known, f"PIXIE_RATE_LIMIT_{key.upper()}", value) for key, value in _LIMITS.items()}
     )
+
+
+class SettingError(InputError, ValueError):
+    """An environment variable that should hold a positive number and does not; the message names it."""
+
+
+def positive_number(environment: Mapping[str, str], variable: str, default: float) -> float:
+    """The number in an environment variable, or `default` if it is unset or blank. Raises SettingError."""
+    text = environment.get(variable)
+    if text is None or not text.strip():
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise SettingError(f"{variable}: expected a number above 0, found {text!r}")
+    return number
