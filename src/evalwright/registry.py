@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.model.format import EvaluatorEntry, Format, Option, Ref
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from evalwright.model.format import EvaluatorEntry, Format, Ref
 
 __all__ = [
     "FAMILIES",
@@ -24,6 +25,7 @@ __all__ = [
     "KINDS",
     "NATIVE",
     "PREMADE",
+    "WITH_COMMAND",
     "families",
     "format_of",
     "format_of_run",
@@ -139,6 +141,8 @@ KINDS: dict[str, dict[str, str]] = {
 
 NATIVE = "evalh"
 """The name under which records know the native format."""
+WITH_COMMAND = ("letta", "pixie")
+"""Formats of ours with a command line of their own, for `--help`, which loads no format."""
 _STORED = {NATIVE: "native"}
 """Names in records and older command lines, and the formats' names today."""
 _OF_FORMATS = ("targets", "evaluators", "extractors", "exports", "reports", "mirrors")
@@ -164,12 +168,12 @@ LABELS = {
 
 def resolve(ref: EvaluatorEntry | Ref) -> Any:
     """What a reference names."""
-    if isinstance(ref, EvaluatorEntry):
-        ref = ref.ref
-    if not isinstance(ref, str):
-        return ref
-    module, _, attribute = ref.partition(":")
-    return getattr(import_module(module), attribute)
+    if isinstance(ref, str):
+        module, _, attribute = ref.partition(":")
+        return getattr(import_module(module), attribute)
+    from evalwright.model.format import EvaluatorEntry
+
+    return resolve(ref.ref) if isinstance(ref, EvaluatorEntry) else ref
 
 
 def families() -> dict[str, Mapping[str, EvaluatorEntry]]:
@@ -206,7 +210,7 @@ def names(kind: str) -> list[str]:
 def package_of(kind: str, name: str) -> str | None:
     """The other package that a name comes from; None for ours."""
     plugin = None if _place(kind, name) else _plugins(kind).get(name)
-    return plugin.package if plugin is not None else None
+    return plugin[0] if plugin is not None else None
 
 
 @cache
@@ -219,14 +223,14 @@ def load(kind: str, name: str) -> Any:
     if plugin is None:
         known = names(kind)
         raise InputError(f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} (registered: {', '.join(known)})")
+    package, load_it = plugin
     try:
-        return plugin.load()
+        return load_it()
     except InputError:
         raise
     except Exception as error:
-        raise InputError(
-            f"{LABELS[kind]} {name!r} of {plugin.package} cannot be loaded: {type(error).__name__}: {error}"
-        ) from error
+        said = f"{type(error).__name__}: {error}"
+        raise InputError(f"{LABELS[kind]} {name!r} of {package} cannot be loaded: {said}") from error
 
 
 def format_of(name: str) -> Format:
@@ -262,9 +266,8 @@ def _of_our_formats(kind: str) -> dict[str, EvaluatorEntry | Ref]:
     return {name: ref for table in tables for name, ref in table.items()}
 
 
-class _Plugin(NamedTuple):
-    package: str
-    load: Callable[[], Any]
+_Plugin = tuple[str, Callable[[], Any]]
+"""The package that a name comes from, and what loads it."""
 
 
 @cache
@@ -278,23 +281,25 @@ def _plugins(kind: str) -> dict[str, _Plugin]:
 
 
 def _points(kind: str) -> dict[str, _Plugin]:
-    return {point.name: _Plugin(_package(point), point.load) for point in _entry_points(kind)}
+    return {point.name: (_package(point), point.load) for point in _entry_points(kind)}
 
 
 def _suite_formats() -> dict[str, _Plugin]:
     return {
-        point.name: _Plugin(_package(point), partial(_named, point))
+        point.name: (_package(point), partial(_named, point))
         for point in _entry_points("formats")
         if not _is_importer(point)
     }
 
 
 def _older_importers() -> dict[str, _Plugin]:
-    return {p.name: _Plugin(_package(p), p.load) for p in _entry_points("formats") if _is_importer(p)}
+    return {p.name: (_package(p), p.load) for p in _entry_points("formats") if _is_importer(p)}
 
 
 def _is_importer(point: EntryPoint) -> bool:
     """The group `evalwright.formats` had input formats of `import` before there was `Format`."""
+    from evalwright.model.format import Format
+
     try:
         return not isinstance(point.load(), Format)
     except Exception:  # whatever another package raises when it is imported: `load` says it
@@ -322,26 +327,26 @@ def _package(point: EntryPoint) -> str:
 def _of_plugin_formats(kind: str) -> dict[str, _Plugin]:
     """What formats of other packages add to a kind; one that cannot be loaded adds nothing."""
     found: dict[str, _Plugin] = {}
-    for name, plugin in _plugins("formats").items() if kind in _OF_FORMATS else ():
+    for name, (package, _) in _plugins("formats").items() if kind in _OF_FORMATS else ():
         try:
             table = getattr(load("formats", name), kind)
         except InputError:
             continue
         for inner, ref in table.items():
-            found[inner] = _Plugin(plugin.package, partial(resolve, ref))
+            found[inner] = (package, partial(resolve, ref))
     return found
 
 
 def _adapted() -> dict[str, _Plugin]:
     """The classes of the group `evalwright.dialects`, where formats were registered before `Format` was there."""
-    return {
-        point.name: _Plugin(_package(point), partial(_format_of_class, point)) for point in _entry_points("dialects")
-    }
+    return {point.name: (_package(point), partial(_format_of_class, point)) for point in _entry_points("dialects")}
 
 
 def _format_of_class(point: EntryPoint) -> Format:
     """A class with `detects`, `load`, and perhaps `options` and `reads_folders` as a format."""
     from inspect import getdoc
+
+    from evalwright.model.format import Format, Option
 
     kind = point.load()
     known = {option.keyword: option for found in our_formats() for option in found.options}

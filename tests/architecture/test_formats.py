@@ -78,3 +78,7 @@ def test_every_reference_of_a_format_is_there(one):
 def test_a_format_has_what_the_registry_says(one):
     assert one.name in registry.names("formats")
     assert (SOURCE.parents[1] / one.docs).is_file()
+
+
+def test_help_lists_the_formats_with_a_command():
+    assert tuple(one.name for one in FORMATS if one.command is not None) == registry.WITH_COMMAND

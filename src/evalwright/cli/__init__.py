@@ -38,9 +38,9 @@ def commands() -> dict[str, str]:
 
     Those of plug-in formats are found by name only: to list them, all installed packages would have to be searched.
     """
-    from evalwright.registry import our_formats
+    from evalwright import registry
 
-    of_formats = {one.name: f"The command line of {one.title}." for one in our_formats() if one.command is not None}
+    of_formats = {name: f"The command line of {name}." for name in registry.WITH_COMMAND}
     return {**{name: line for name, (_, line) in COMMANDS.items()}, **of_formats}
 
 

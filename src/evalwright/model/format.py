@@ -19,8 +19,7 @@ Ref = str | Callable[..., Any]
 """`"module:attribute"`, resolved by `registry.resolve` when it is first used; or the thing itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """A command-line option of one format, and the keyword argument of its `load`."""
 
     flags: tuple[str, ...]
@@ -40,14 +39,16 @@ class Option:
         return self.flags[0].lstrip("-").replace("-", "_")
 
 
-@dataclass(frozen=True, slots=True)
-class Judging:
+class Judging(NamedTuple):
     """How the evaluators of one cell are called."""
 
     concurrent: bool = True
     """Whether asynchronous evaluators are awaited together, or one after the other."""
     on_errored_trace: Literal["evaluate", "skip"] = "evaluate"
     """What happens to the evaluators of a cell whose system raised an error."""
+
+
+_TOGETHER = Judging()
 
 
 class Repository(Protocol):
@@ -59,7 +60,7 @@ class Repository(Protocol):
         """Of the format's files that were found below `folder` those that are suites, and others that are, too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Format:
     """A kind of suite file: how it is found, read, run, judged and written.
 
@@ -121,7 +122,7 @@ class Format:
     totals: Ref | None = None
     """`(plan) -> Totals | None`: the numbers and the gate that the original program would give. By default a gate is a
     condition on the scores of evaluators."""
-    judging: Judging = Judging()
+    judging: Judging = _TOGETHER
     read_results: Ref | None = None
     """`(path) -> (scores by case, number of lines)`: a result file that `compare` accepts."""
     adopt_run: Ref | None = None
