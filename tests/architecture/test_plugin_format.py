@@ -52,6 +52,7 @@ def test_it_is_listed_with_its_package_and_so_is_what_it_adds(folder):
     [line] = [line for line in said.splitlines() if line.startswith("toy")]
     assert line.split() == ["toy", *["Questions", "and", "answers,", "line", "by", "line."], "evalwright-toy"]
     assert "toy_agent" in evalwright(folder, "list", "targets").stdout
+    assert "\nToy\n  toy_same  " in evalwright(folder, "list", "evaluators").stdout
 
 
 def test_a_suite_is_validated_with_the_places_of_its_mistakes(folder):
