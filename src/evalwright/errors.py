@@ -73,7 +73,7 @@ class InputError(EvalwrightError):
             headline, found = problems, list[Problem]()
         else:
             found = [problems] if isinstance(problems, Problem) else list(problems)
-        self.problems = tuple(sorted(found, key=lambda p: (p.file, p.line or 0)))
+        self.problems: tuple[Problem, ...] = tuple(sorted(found, key=lambda p: (p.file, p.line or 0)))
         self.headline = headline
         super().__init__("\n".join([headline, *map(str, self.problems)] if headline else map(str, self.problems)))
 
@@ -112,7 +112,7 @@ class EvaluatorError(EvalwrightError):
     ) -> None:
         super().__init__(message)
         self.type = type
-        self.detail = dict(detail or {})
+        self.detail: dict[str, Any] = dict(detail or {})
         self.cost_usd = cost_usd
 
 

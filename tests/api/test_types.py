@@ -42,3 +42,12 @@ def test_pyright_is_strict_with_the_examples(examples):
     (examples / "pyrightconfig.json").write_text(json.dumps(settings))
     done = run("basedpyright", folder=examples)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow("a type checker reads the whole package")
+def test_every_public_type_is_known(tmp_path):
+    done = run("basedpyright", "--verifytypes", "evalwright", "--ignoreexternal", "--outputjson", folder=tmp_path)
+    symbols = json.loads(done.stdout)["typeCompleteness"]["symbols"]
+    assert len(symbols) > 1000
+    unknown = [s["name"] for s in symbols if s["isExported"] and (not s["isTypeKnown"] or s["isTypeAmbiguous"])]
+    assert unknown == []

@@ -149,7 +149,7 @@ class OpenTelemetryBackend(_Platform):
 class Langfuse(_Platform):
     """Langfuse's public API; keys from `public_key` and `secret_key`, or from the usual environment variables."""
 
-    default_endpoint = "https://cloud.langfuse.com"
+    default_endpoint: str = "https://cloud.langfuse.com"
 
     def _credentials(self, config: dict[str, Any]) -> dict[str, str]:
         public = config.get("public_key") or os.environ.get("LANGFUSE_PUBLIC_KEY", "")
@@ -165,7 +165,7 @@ class Langfuse(_Platform):
 class Phoenix(_Platform):
     """Arize Phoenix; the key from `api_key` or PHOENIX_API_KEY."""
 
-    default_endpoint = "http://127.0.0.1:6006"
+    default_endpoint: str = "http://127.0.0.1:6006"
 
     def _credentials(self, config: dict[str, Any]) -> dict[str, str]:
         key = config.get("api_key") or os.environ.get("PHOENIX_API_KEY")

@@ -22,6 +22,8 @@ class TemporaryFolder:
     Making one removes those in the same place whose processes are gone. Raises OSError.
     """
 
+    path: Path
+
     def __init__(self, base: Path | None = None) -> None:
         base = Path(tempfile.gettempdir()) if base is None else base
         base.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ text are kept as their type in brackets, for example `[image_url]`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def import_file(source: Path, out: Path, mapping: Mapping[str, str] | Path | Non
 class OpenAIMessages:
     """The import format `openai-messages`."""
 
-    import_file = staticmethod(import_file)
+    import_file: Callable[..., ImportResult] = staticmethod(import_file)
 
 
 def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedConversation:

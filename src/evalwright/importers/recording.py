@@ -83,9 +83,9 @@ class RecordReader:
 
     def __init__(self, source: Path, mapping: RecordMapping, read_conversation: ReadConversation) -> None:
         self.problems: list[Problem] = []
-        self.names_cases = False
+        self.names_cases: bool = False
         """Whether any record so far had a case id."""
-        self.counts_trials = False
+        self.counts_trials: bool = False
         """Whether any record so far had the number of its trial."""
         self._source = source
         self._mapping = mapping

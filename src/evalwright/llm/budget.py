@@ -33,7 +33,8 @@ class Spending:
 
     def __init__(self, prices: Mapping[str, Price], cap_usd: float | None, *, allow_unpriced: bool = False) -> None:
         self._prices, self._cap, self._allow_unpriced = prices, cap_usd, allow_unpriced
-        self.spent = self._reserved = 0.0
+        self.spent: float = 0.0
+        self._reserved = 0.0
 
     def price(self, model: str) -> Price | None:
         """The price of a model by its name, with or without its provider."""

@@ -27,6 +27,8 @@ def default_path() -> Path:
 class Cache:
     """Replies by key, secrets masked. Raises InputError if the file cannot be used, but only when it is opened."""
 
+    path: Path
+
     def __init__(self, path: Path, mask: Callable[[str], str] = str) -> None:
         self.path, self._mask = path, mask
         try:

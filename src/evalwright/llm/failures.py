@@ -22,6 +22,10 @@ class CallFailed(Exception):
     `retryable` says whether another attempt may help, `retry_after` how many seconds the server asks to wait first.
     """
 
+    kind: str
+    retry_after: float | None
+    retryable: bool
+
     def __init__(self, kind: str, message: str, *, retryable: bool = False, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.kind, self.retryable, self.retry_after = kind, retryable, retry_after

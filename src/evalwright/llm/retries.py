@@ -27,12 +27,12 @@ class Rules:
     """The limits of one call: attempts, seconds per attempt and in all, seconds of the first and the longest wait."""
 
     attempts = 5
-    attempt_seconds = 120.0
-    call_seconds = 600.0
-    first_wait = 0.8
-    wait_factor = 2.0
-    longest_wait = 20.0
-    longest_retry_after = 60.0
+    attempt_seconds: float = 120.0
+    call_seconds: float = 600.0
+    first_wait: float = 0.8
+    wait_factor: float = 2.0
+    longest_wait: float = 20.0
+    longest_retry_after: float = 60.0
     statuses: Collection[int] | None = None
     """HTTP statuses that are retried; None to let the failure say so."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr
 
@@ -16,7 +16,7 @@ __all__ = ["EvalCase", "ExpectedBehavior", "ForeignCase"]
 class ExpectedBehavior(BaseModel):
     """What the author expects of an answer; every part is optional."""
 
-    model_config = ConfigDict(extra="ignore", defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", defer_build=True)
 
     must_call_tools: list[StrictStr] = Field(default_factory=list)
     """Names of tools that must each be called at least once."""
@@ -33,7 +33,7 @@ class ExpectedBehavior(BaseModel):
 class EvalCase(BaseModel):
     """One case: an input for the system and what is expected of the answer."""
 
-    model_config = ConfigDict(
+    model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="ignore", ser_json_inf_nan="strings", defer_build=True
     )  # NaN must not become null unseen
 

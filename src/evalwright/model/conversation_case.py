@@ -6,7 +6,7 @@ list of texts is expected.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr
 
@@ -41,7 +41,7 @@ _Share = Annotated[float, AfterValidator(_share)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants", defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", ser_json_inf_nan="constants", defer_build=True)
 
 
 class ExpectedToolArguments(_Strict):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
@@ -23,7 +23,7 @@ __all__ = ["Suite"]
 class Suite(BaseModel):
     """Cases, variants and evaluators, ready to be planned."""
 
-    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     name: str
     dialect: str

@@ -78,6 +78,8 @@ def cases_of(path: Path, dialect: str | None) -> tuple[LoadedSuite, list[Case]]:
 class LoadedSuite:
     """A suite whose cases are tested one by one."""
 
+    secrets: dict[str, str]
+
     def __init__(self, suite: Suite) -> None:
         self.secrets, self._environment = suite.secrets, suite.environment
         self._plan = plan_of(suite, RunOptions())

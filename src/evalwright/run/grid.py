@@ -27,13 +27,13 @@ class Grid:
     """The numbering of a plan's cells: cases in file order, then variants, then trials."""
 
     def __init__(self, plan: Plan) -> None:
-        self.variants = plan.variants
-        self.trials = [variant.trials or plan.run.trials for variant in plan.variants]
-        self.cases = plan.cases_total
+        self.variants: list[Variant] = plan.variants
+        self.trials: list[int] = [variant.trials or plan.run.trials for variant in plan.variants]
+        self.cases: int = plan.cases_total
         self._offsets = [sum(self.trials[:i]) for i in range(len(self.trials))]
         self._places = {variant.name: i for i, variant in enumerate(plan.variants)}
-        self.per_case = sum(self.trials)
-        self.total = self.per_case * plan.cases_total
+        self.per_case: int = sum(self.trials)
+        self.total: int = self.per_case * plan.cases_total
 
     def number(self, case_index: int | None, variant_name: str, trial: int) -> int | None:
         """The number of the cell that a record belongs to, None for a record of no cell of this plan."""

@@ -67,9 +67,9 @@ class Judge:
         self._names = [spec.name for spec in plan.evaluators]
         self._spoiling = spoiling_of(plan)
         self._verdict = self._verdict_by(plan)
-        self.uses_case = self._by_case or any(check.uses_case for check in self._built)
+        self.uses_case: bool = self._by_case or any(check.uses_case for check in self._built)
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""
-        self.uses_artifact = self._by_case or any(check.uses_artifact for check in self._built)
+        self.uses_artifact: bool = self._by_case or any(check.uses_artifact for check in self._built)
         """Whether any evaluator looks at what the cell did to files."""
 
     def _build(self, specs: Iterable[EvaluatorSpec]) -> list[_Check]:

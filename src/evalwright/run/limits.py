@@ -42,7 +42,7 @@ class Watchdog:
         self._entry: CodeType | None = None
         self._deadline_in: Callable[[FrameType], float | None] | None = None
         self._previous: Any = None
-        self.watches = owns_process and threading.current_thread() is threading.main_thread()
+        self.watches: bool = owns_process and threading.current_thread() is threading.main_thread()
         """Whether anything is interrupted here."""
 
     def watch_calls(self, entry: CodeType, deadline_in: Callable[[FrameType], float | None]) -> None:

@@ -31,7 +31,8 @@ class Mean:
     __slots__ = ("n", "total")
 
     def __init__(self) -> None:
-        self.n, self.total = 0, 0.0
+        self.n: int = 0
+        self.total: float = 0.0
 
     def add(self, value: float) -> None:
         self.n += 1
@@ -56,8 +57,14 @@ class EvaluatorCount:
     __slots__ = ("costed", "errors", "n", "passed", "score_total", "scored", "skipped", "spent")
 
     def __init__(self) -> None:
-        self.n = self.passed = self.errors = self.skipped = self.scored = self.costed = 0
-        self.score_total = self.spent = 0.0
+        self.n: int = 0
+        self.passed: int = 0
+        self.errors: int = 0
+        self.skipped: int = 0
+        self.scored: int = 0
+        self.costed: int = 0
+        self.score_total: float = 0.0
+        self.spent: float = 0.0
 
     def merge(self, other: EvaluatorCount) -> None:
         for name in self.__slots__:
@@ -110,6 +117,11 @@ class CaseCounts(NamedTuple):
 class VariantCount:
     """Everything counted about one variant; per case only with `by_case`."""
 
+    cost: Mean
+    latency: Mean
+    tokens_input: Mean
+    tokens_output: Mean
+
     __slots__ = (
         "cases",
         "cells",
@@ -124,7 +136,7 @@ class VariantCount:
 
     def __init__(self, by_case: bool) -> None:
         self.cells: dict[str, int] = dict.fromkeys(_STATUSES, 0)
-        self.errored = 0
+        self.errored: int = 0
         self.latency, self.cost, self.tokens_input, self.tokens_output = Mean(), Mean(), Mean(), Mean()
         self.evaluators: dict[str, EvaluatorCount] = {}
         self.cases: dict[str, int] | None = {} if by_case else None

@@ -44,8 +44,8 @@ class Session:
         a one owns the process as well. Any other changes nothing outside its own context. `stdout` says where prints
         go: to stderr for those who own the process, unless it says "keep".
         """
-        self.owns_process = owns_process
-        self.pid = os.getpid()
+        self.owns_process: bool = owns_process
+        self.pid: int = os.getpid()
         self._make_models = models
         self._models: Models | None = None
         self._making = threading.Lock()

@@ -31,12 +31,16 @@ T = TypeVar("T")
 class MemoryRun:
     """One run; records are kept as lines, so that readers never get the object that was written."""
 
+    documents: dict[str, bytes]
+    location: str
+    run_id: str
+
     def __init__(self, run_id: str, plan: Plan, cases: list[bytes], documents: Mapping[str, bytes]) -> None:
         self.run_id, self.location, self.documents = run_id, f"memory:{run_id}", dict(documents)
         self.plan: Plan | None = plan
         self.unresolved: list[str] = []
         self.damage: list[str] = []
-        self.writing = False
+        self.writing: bool = False
         self._cases = cases
         self._traces: list[bytes] = []
         self._results: list[bytes] = []
@@ -151,7 +155,7 @@ class _MemoryShare:
     def __init__(self) -> None:
         self.results: list[bytes] = []
         self.verdicts: list[bytes] = []
-        self.closed = False
+        self.closed: bool = False
         self._encoder = LineEncoder(None)
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:

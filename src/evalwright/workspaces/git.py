@@ -65,7 +65,7 @@ class GitSnapshots(Snapshots):
     """Copies of a repository at one commit; `.git` is there for the system, but is not compared."""
 
     kind = "git"
-    without = frozenset({".git"})
+    without: frozenset[str] = frozenset({".git"})
 
     def __init__(self, copy_from: Path | None, base: Path | None, repo: Path | None, commit: str) -> None:
         super().__init__(copy_from, base)

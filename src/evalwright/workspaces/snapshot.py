@@ -61,6 +61,9 @@ def _place(base_path: str | None) -> Path | None:
 class Snapshots:
     """Copies of one folder, or empty ones. The folder is read once, so that all cells of a run start alike."""
 
+    base: Path | None
+    copy_from: Path | None
+
     kind = "tempdir_snapshot"
     without: Set[str] = frozenset()
     """Entries at the top that are not compared."""
@@ -127,6 +130,8 @@ class Snapshots:
 
 class Copied:
     """The workspace of one attempt at a cell."""
+
+    path: Path
 
     def __init__(self, snapshots: Snapshots, path: Path) -> None:
         self._snapshots, self.path = snapshots, path

@@ -26,8 +26,8 @@ def command() -> None:
     """Datasets of instrumented applications, as pixie-qa's own command handles them."""
 
 
-for tool in TOOLS:
-    command.add_command(tool)
+for _tool in TOOLS:
+    command.add_command(_tool)
 
 
 def _files(path: Path | None) -> list[Path]:

@@ -70,7 +70,7 @@ class CannotGoOn(Exception):
 
     def __init__(self, text: str, outcome: str) -> None:
         super().__init__(text)
-        self.reply = Reply(text, outcome)
+        self.reply: Reply = Reply(text, outcome)
 
 
 class Agent:
@@ -82,7 +82,7 @@ class Agent:
         self._email: str | None = request.get("email")
         self._skips = skips
         text = self._message.lower()
-        self.intent = next((name for name, pattern in _INTENTS.items() if re.search(pattern, text)), "unclear")
+        self.intent: str = next((name for name, pattern in _INTENTS.items() if re.search(pattern, text)), "unclear")
         self.calls: list[dict[str, Any]] = []
         self.results: list[dict[str, Any]] = []
         self.messages: list[dict[str, Any]] = [{"role": "user", "content": self._message}]

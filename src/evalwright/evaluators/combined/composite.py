@@ -81,8 +81,8 @@ class Composite:
         if not evaluators:
             raise _refused("evaluators", "expected at least one member")
         self._members = [_member(raw, i) for i, raw in enumerate(evaluators)]
-        self.uses_artifact = any(member.traits.uses_artifact for _, member in self._members)
-        self.timeout_seconds = max(member.traits.timeout_seconds for _, member in self._members)
+        self.uses_artifact: bool = any(member.traits.uses_artifact for _, member in self._members)
+        self.timeout_seconds: float = max(member.traits.timeout_seconds for _, member in self._members)
         self._aggregator = dict(aggregator or {"type": "weighted_average"})
         self._folder = folder
         self._kind = self._aggregator.get("type")

@@ -40,7 +40,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
     capture_output: bool = True
 
     uses_artifact = True
-    paths: ClassVar = {"cwd": _ARTIFACT}
+    paths: ClassVar[dict[str, str]] = {"cwd": _ARTIFACT}
     uses_case = False
 
     @staticmethod

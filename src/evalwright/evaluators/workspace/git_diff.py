@@ -28,7 +28,7 @@ class GitDiff(msgspec.Struct, frozen=True):
     expected_patch_path: str | None = None
 
     uses_artifact = True
-    paths: ClassVar = {"expected_patch_path": ""}
+    paths: ClassVar[dict[str, str]] = {"expected_patch_path": ""}
 
     def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None) -> Evaluation:
         if artifact is None:

@@ -20,7 +20,7 @@ class _Repository:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self.root = files.root
+        self.root: Path = files.root
 
     def select(self, folder: Path, found: Sequence[Path]) -> list[Path]:
         beside = [file for file in found if file.stem in _BESIDE]

@@ -38,9 +38,9 @@ class Files:
         parents, here = [folder, *folder.parents], Path.cwd()
         outermost = here if here in parents else folder
         root = next((parent for parent in parents if (parent / ".git").exists()), outermost)
-        self.roots = list(dict.fromkeys([*parents[: parents.index(root) + 1], here]))
+        self.roots: list[Path] = list(dict.fromkeys([*parents[: parents.index(root) + 1], here]))
         path = config_file(self.roots)
-        self.config = Config() if path is None else read_project_config(path)
+        self.config: Config = Config() if path is None else read_project_config(path)
         self.root = root
         """The repository's."""
 

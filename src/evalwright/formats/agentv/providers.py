@@ -104,7 +104,7 @@ class Model:
             raise refused("model", f"target {target.get('name')!r} needs a 'model'")
         base_url = target.get("base_url", target.get("endpoint"))
         retries = target.get("max_retries")
-        self.question = ChatRequest(
+        self.question: ChatRequest = ChatRequest(
             model,
             [],
             provider=provider,

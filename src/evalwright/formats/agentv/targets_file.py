@@ -36,6 +36,10 @@ class Targets:
     Variables need values in targets that are used only: files name the systems of a whole team.
     """
 
+    path: Path
+    unset: dict[str, list[Problem]]
+    warnings: list[Problem]
+
     def __init__(self, path: Path, environment: Mapping[str, str]) -> None:
         """Raises InputError with every mistake of the file."""
         document = yaml.load(path, "yaml12")
@@ -50,10 +54,10 @@ class Targets:
         if read.problems:
             raise InputError(read.problems)
         self.path, self.warnings, self.unset, self._targets = path, read.warnings, read.unset, read.targets
-        self.keys = read.keys
+        self.keys: dict[str, str] = read.keys
         """Keys that are written into the file, by the variables that the targets have them in."""
         others = enumerate(credentials(read.targets), 1)
-        self.secrets = {**{f"{key}_{i}": value for i, (key, value) in others}, **read.keys}
+        self.secrets: dict[str, str] = {**{f"{key}_{i}": value for i, (key, value) in others}, **read.keys}
         """What must be masked, by name."""
 
     def chosen(self, name: str) -> str:

@@ -22,6 +22,12 @@ __all__ = ["Backend", "Context", "backend_of", "called", "turn_of"]
 class Context:
     """What a backend knows of the conversation that it is asked in."""
 
+    agent: dict[str, Any]
+    agent_id: str
+    model: str | None
+    run: int
+    sample: Sample
+
     def __init__(
         self, sample: Sample, model: str | None, run: int, agent_id: str, agent: dict[str, Any], blocks: dict[str, str]
     ) -> None:

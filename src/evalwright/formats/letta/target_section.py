@@ -32,6 +32,8 @@ _SECRET = "api_key"
 class TargetSection:
     """Reads `target`, and what the command line and the environment say of it."""
 
+    cached: str | None
+
     def __init__(
         self,
         folder: Path,
@@ -50,7 +52,7 @@ class TargetSection:
         self._kind = self._known_kind()
         self._backend, self.cached = self._answering(options, environment)
         self._cache: Cache | None = None
-        self.attempts = 1 + self._whole("max_retries", 0)
+        self.attempts: int = 1 + self._whole("max_retries", 0)
 
     def variants(self, to_run: bool, take: Callable[[Place, Callable[[], object]], None]) -> list[Variant]:
         """One for each model; without models, one."""

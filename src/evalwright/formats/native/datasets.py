@@ -202,4 +202,6 @@ class Jsonl(Dataset):
         return checked(raw, tell)
 
 
-yaml, jsonl, fixture = Yaml, Jsonl, Fixture
+yaml: type[Yaml] = Yaml
+jsonl: type[Jsonl] = Jsonl
+fixture: type[Fixture] = Fixture

@@ -52,13 +52,13 @@ Seconds = Annotated[float, BeforeValidator(_number), Field(gt=0, allow_inf_nan=F
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
 
 class _Open(BaseModel):
     """Other keys belong to the type that the section names."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
 
 class _Item(BaseModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
@@ -20,7 +20,7 @@ _Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class _ModelPrice(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     input_per_million_tokens: _Dollars
     output_per_million_tokens: _Dollars
@@ -28,7 +28,7 @@ class _ModelPrice(BaseModel):
 
 
 class _PriceTable(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     table_version: StrictStr
     freshness_date: date

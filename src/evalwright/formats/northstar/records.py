@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
@@ -25,7 +25,7 @@ __all__ = ["EvalCase", "EvalMetrics", "Record", "checked", "is_lines", "parsed_l
 class EvalMetrics(BaseModel):
     """What was measured of a recorded run; null where nothing was."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     latency_ms: float | None = None
     cost_usd: float | None = None
@@ -34,7 +34,7 @@ class EvalMetrics(BaseModel):
 class EvalCase(BaseModel):
     """One recorded conversation and what is expected of it."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     id: StrictStr
     input: Any = None

@@ -77,6 +77,8 @@ _QUESTIONS = {
 class ChoiceScorer:
     """Asks a model once; the choice that it makes has a score."""
 
+    name: str
+
     def __init__(self, name: str, model: str | None = None, client: Any = None) -> None:
         self.name, self._model, self._client = name, model, client
 

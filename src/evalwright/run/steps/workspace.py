@@ -47,7 +47,7 @@ class Workspaces:
     def __init__(self, plan: Plan, chosen: Plugin, writer: RunWriter, threads: Threads) -> None:
         """The `chosen` kind of workspace. Raises InputError for a configuration that cannot be used."""
         self._writer, self._threads = writer, threads
-        self.stored = StoredArtifacts(plan, writer)
+        self.stored: StoredArtifacts = StoredArtifacts(plan, writer)
         self._prepared: dict[int, Prepared] = {}
         self._workspace: Workspace = load("workspaces", chosen.type)(chosen.config, Path(plan.config_path).parent)
 

@@ -62,7 +62,7 @@ class LocalFiles(Masked):
     """A folder of runs. Without a masker, secrets of the environment are masked in everything written."""
 
     def __init__(self, folder: Path, masker: Masker | None = None) -> None:
-        self.folder = Path(folder).absolute()  # user code may change the working directory
+        self.folder: Path = Path(folder).absolute()  # user code may change the working directory
         super().__init__(masker)
 
     @classmethod

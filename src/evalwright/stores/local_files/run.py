@@ -67,16 +67,18 @@ def _stored_plan(path: Path, environ: Mapping[str, str]) -> tuple[Plan | None, d
 class LocalReader:
     """A run folder, read only; needs no lock and may be used while another process writes."""
 
+    plan: Plan | None
+
     def __init__(self, folder: Path, environ: Mapping[str, str] = os.environ) -> None:
         self.folder = folder
-        self.location = str(folder)
-        self.artifacts = folder / ARTIFACTS
+        self.location: str = str(folder)
+        self.artifacts: Path = folder / ARTIFACTS
         self._environ = environ
         self.damage: list[str] = []
         self._cases_file = str(folder / CASES)
         self._cases: _CaseIndex | None = None
         self.plan, self._placeholders = _stored_plan(folder / PLAN, environ)
-        self.unresolved = sorted(self._placeholders)
+        self.unresolved: list[str] = sorted(self._placeholders)
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as run, from position `start`.
@@ -225,6 +227,8 @@ def _lines_until(file: BinaryIO, position: int, end: int) -> Iterator[bytes]:
 
 class LocalWriter(LocalReader):
     """A run folder with the exclusive right to write."""
+
+    plan: Plan | None
 
     def __init__(
         self, folder: Path, lock: RunLock, masker: Masker, environ: Mapping[str, str] = os.environ, *, new: bool = False

@@ -59,6 +59,9 @@ _INDEXES = [
 class Database:
     """Where and how to connect; connects only when asked to."""
 
+    pool_size: int
+    schema: str
+
     def __init__(self, dsn: str, schema: str, pool_size: int) -> None:
         try:
             self._password = str(conninfo_to_dict(dsn).get("password") or "")

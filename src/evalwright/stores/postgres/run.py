@@ -80,12 +80,13 @@ _INSERTS = {table: _insert(table) for table in _WITHOUT}
 class PostgresRun:
     """The rows of one run. With `writer`, a connection that holds its lock, it can be written."""
 
-    pace = math.inf  # each write is a round trip and waits for the server's disk, so only `sync` and full batches write
+    pace: float = math.inf
+    # Each write is a round trip and waits for the server's disk, so only `sync` and full batches write.
 
     def __init__(self, database: Database, run_id: str, runs: Path, writer: Connection | None = None) -> None:
         self._database, self._run_id, self._connection = database, run_id, writer
-        self.location = f"postgres:{database.schema}/{run_id}"
-        self.artifacts = runs / run_id / "artifacts"
+        self.location: str = f"postgres:{database.schema}/{run_id}"
+        self.artifacts: Path = runs / run_id / "artifacts"
         self._patience = _PATIENCE if writer else 0.0
         self._idle: list[tuple[int, Connection]] = []
         self._token = os.urandom(8).hex()  # tells after a lost session whether another process has written meanwhile

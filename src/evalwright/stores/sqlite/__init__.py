@@ -46,7 +46,7 @@ class Sqlite(Masked):
     """A file of runs. Without a masker, secrets of the environment are masked in everything written."""
 
     def __init__(self, path: Path, masker: Masker | None = None, namespace: Mapping[str, Any] | None = None) -> None:
-        self.path = Path(path).absolute()  # user code may change the working directory
+        self.path: Path = Path(path).absolute()  # user code may change the working directory
         super().__init__(masker)
         self._namespace = namespace
 

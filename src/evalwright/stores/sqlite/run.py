@@ -84,12 +84,12 @@ def writing(path: Path) -> Iterator[None]:
 class SqliteRun:
     """The rows of one run. A connection belongs to the process that made it: after a fork, each makes its own."""
 
-    pace = 0.01  # a transaction is cheap, and what is written early is lost less easily
+    pace: float = 0.01  # a transaction is cheap, and what is written early is lost less easily
 
     def __init__(self, path: Path, run_id: str, namespace: str | None = None, lock: RunLock | None = None) -> None:
         self._path, self._run_id, self._namespace, self._lock = path, run_id, namespace, lock
-        self.location = str(path / run_id)
-        self.artifacts = path.with_name(f"{path.name}.artifacts") / run_id
+        self.location: str = str(path / run_id)
+        self.artifacts: Path = path.with_name(f"{path.name}.artifacts") / run_id
         self._reader: tuple[int, sqlite3.Connection] | None = None
         self._writer: tuple[int, sqlite3.Connection] | None = None
 

@@ -85,13 +85,14 @@ class TableReader:
 
     def __init__(self, tables: RunTables, environ: Mapping[str, str] = os.environ) -> None:
         self._tables, self._environ = tables, environ
-        self.location, self.artifacts = tables.location, tables.artifacts
+        self.location: str = tables.location
+        self.artifacts: Path = tables.artifacts
         self.damage: list[str] = []
         self.plan: Plan | None = None
         self._placeholders: dict[str, str] = {}
         if (stored := tables.plan()) is not None:
             self.plan, self._placeholders = plan_from_json(self.location, stored, environ)
-        self.unresolved = sorted(self._placeholders)
+        self.unresolved: list[str] = sorted(self._placeholders)
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as run, from position `start`. Raises InputError at a damaged one."""
@@ -156,6 +157,8 @@ class _Rows:
 
 class TableWriter(TableReader):
     """A stored run with the exclusive right to write. `sync` may be called from another thread."""
+
+    plan: Plan | None
 
     def __init__(self, tables: RunTables, masker: Masker, environ: Mapping[str, str] = os.environ) -> None:
         try:

@@ -61,7 +61,9 @@ class Http:
         self._cap: int = config.get("max_response_bytes", _CAP)
         self._masker = Masker(dict(_secrets(config.get("headers") or {}, self._url)))
         self._malformed = self._mapping.problems + [p.problem for p in self._event_paths.values() if p.problem]
-        self.warnings = [Problem(file="", key=key, message=message) for key, message in unknown_mapping_keys(config)]
+        self.warnings: list[Problem] = [
+            Problem(file="", key=key, message=message) for key, message in unknown_mapping_keys(config)
+        ]
         self._client: httpx.AsyncClient | None = None
 
     async def open(self) -> None:

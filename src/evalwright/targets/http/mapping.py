@@ -42,7 +42,7 @@ class ResponseMapping:
             if path and name in MAPPING_KEYS
         }
         self._strip_think = strip_think
-        self.problems = [path.problem for path in self._paths.values() if path.problem]
+        self.problems: list[str] = [path.problem for path in self._paths.values() if path.problem]
 
     def finds_in(self, document: Any) -> bool:
         """Whether any path finds something."""

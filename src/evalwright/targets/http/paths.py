@@ -20,7 +20,9 @@ class JsonPath:
     def __init__(self, key: str, path: str) -> None:
         self._key = key
         parsed = _parsed(path)
-        self.problem = f"{key}: {path!r:.80} is not a JSONPath: {parsed}" if isinstance(parsed, str) else None
+        self.problem: str | None = (
+            f"{key}: {path!r:.80} is not a JSONPath: {parsed}" if isinstance(parsed, str) else None
+        )
         self._parsed = parsed
 
     def find(self, document: Any) -> Any:

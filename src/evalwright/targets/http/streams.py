@@ -155,7 +155,7 @@ class StreamedAnswer:
     """Collects the events of one answer; times are seconds since the request was sent."""
 
     def __init__(self) -> None:
-        self.chunks = 0
+        self.chunks: int = 0
         self.error: str | None = None
         self._tokens: list[str] = []
         self._calls: list[dict[str, Any]] = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,7 +32,7 @@ class MessageCreate(_Record):
 class BaseTool(BaseModel):
     """What classes of tools derive from: `name`, `description`, `args_schema`, and a method `run`."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
     name: str = ""
 
 
@@ -49,13 +49,15 @@ class _Partial:
 class Agent(_Record):
     """One agent: `id`, `blocks` by label, and `arguments`, what it was created with."""
 
+    arguments: dict[str, Any]
+
     id: str
     model: str | None
 
     def __init__(self, id: str, arguments: dict[str, Any]) -> None:
         super().__init__(**{"name": None, "model": None, **arguments})
         self.id, self.arguments = id, arguments
-        self.blocks = {
+        self.blocks: dict[str, str] = {
             str(_field(b, "label")): str(_field(b, "value") or "") for b in arguments.get("memory_blocks") or ()
         }
 
@@ -68,8 +70,8 @@ class AsyncLetta(_Partial):
     """The part of the client's interface that agent factories and set-up functions use."""
 
     def __init__(self, **_settings: Any) -> None:
-        self.agents = _Agents()
-        self.tools = _Tools()
+        self.agents: _Agents = _Agents()
+        self.tools: _Tools = _Tools()
 
     async def close(self) -> None: ...
 
@@ -78,8 +80,8 @@ class _Agents(_Partial):
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
         self._agents: dict[str, Agent] = {}
-        self.blocks = _Blocks(self._agents)
-        self.tools = _AgentTools()
+        self.blocks: _Blocks = _Blocks(self._agents)
+        self.tools: _AgentTools = _AgentTools()
 
     async def create(self, **arguments: Any) -> Agent:
         agent = Agent(f"agent-local-{next(self._numbers)}", arguments)

@@ -31,12 +31,12 @@ def _function(name: str) -> Callable[..., str]:
     return extract
 
 
-after_marker = _function("after_marker")
-all_assistant = _function("all_assistant")
-first_assistant = _function("first_assistant")
-last_assistant = _function("last_assistant")
-last_turn = _function("last_turn")
-memory_block = _function("memory_block")
-pattern = _function("pattern")
-tool_arguments = _function("tool_arguments")
-tool_output = _function("tool_output")
+after_marker: Callable[..., str] = _function("after_marker")
+all_assistant: Callable[..., str] = _function("all_assistant")
+first_assistant: Callable[..., str] = _function("first_assistant")
+last_assistant: Callable[..., str] = _function("last_assistant")
+last_turn: Callable[..., str] = _function("last_turn")
+memory_block: Callable[..., str] = _function("memory_block")
+pattern: Callable[..., str] = _function("pattern")
+tool_arguments: Callable[..., str] = _function("tool_arguments")
+tool_output: Callable[..., str] = _function("tool_output")

@@ -44,7 +44,7 @@ class _Fields:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and other.__dict__ == self.__dict__
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: None = None  # type: ignore[assignment]
 
     def model_dump(self) -> dict[str, Any]:
         """The fields as plain data."""

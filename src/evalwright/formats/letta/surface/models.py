@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,7 +24,7 @@ LettaMessageUnion = LettaMessage
 
 
 class _Open(BaseModel):
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
 
 class Sample(_Open):
@@ -55,7 +55,7 @@ class PerTurnGrade(_Open):
 class GradeResult(BaseModel):
     """What a grader gives back. Raises ValueError for a score that is not between 0 and 1."""
 
-    model_config = ConfigDict(revalidate_instances="always")
+    model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
     score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
     rationale: str | None = None
@@ -69,7 +69,7 @@ class GradeResult(BaseModel):
 class RewardOutput(BaseModel):
     """What a reward composer gives back."""
 
-    model_config = ConfigDict(revalidate_instances="always")
+    model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
     score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
     metadata: dict[str, Any] = Field(default_factory=dict)

@@ -17,6 +17,10 @@ class BadPatternError(re.error, ValueError):
 class RegexGrader(Grader):
     """A regular expression is found in the final response, or wherever `target` says. Raises BadPatternError."""
 
+    flags: list[str]
+    pattern: str
+    target: str
+
     def __init__(
         self, name: str, pattern: str, *, target: str = "final_response", flags: Sequence[str] | None = None
     ) -> None:
@@ -34,7 +38,8 @@ class _CodeGrader(Grader):
     def __init__(self, name: str, code: str, *, timeout_ms: int = 1000) -> None:
         if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int):
             raise TypeError(f"timeout_ms: expected an int, found {type(timeout_ms).__name__}")
-        self.code, self.timeout_ms = code, timeout_ms
+        self.code: str = code
+        self.timeout_ms: int = timeout_ms
         super().__init__(name, self.type, {"code": code, "timeout_ms": timeout_ms})
 
 

@@ -22,7 +22,7 @@ class Dataset:
     """Cases of one file, or made of plain data."""
 
     def __init__(self, cases: Iterable[EvalCase], path: Path | None = None) -> None:
-        self.cases = list(cases)
+        self.cases: list[EvalCase] = list(cases)
         self.path = path
 
     @classmethod

@@ -12,6 +12,7 @@ from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.northstar.surface.judge_calls import settled
 from evalwright.formats.northstar.surface.results import GradeResult, failed_grade, grade_of
 from evalwright.formats.northstar.surface.runs import EvalRun, canonical
+from evalwright.model.protocols import Evaluator as EvaluatorProtocol
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -39,10 +40,10 @@ class Grader:
     def __init__(self, name: str, type: str, config: Mapping[str, Any] | None = None) -> None:
         self.name = name
         try:
-            self.evaluator = build_evaluator(type, config or {}).evaluator
+            self.evaluator: EvaluatorProtocol = build_evaluator(type, config or {}).evaluator
         except InputError as error:
             raise ValueError(f"{name}: {error}") from error
-        self.requires_feedback = calls_models(type, config or {})
+        self.requires_feedback: bool = calls_models(type, config or {})
 
     def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
         """Grade one run; what cannot be judged is a failed grade whose `metadata.error_type` says why."""
@@ -98,7 +99,7 @@ class ToolOutputReferenced(_Deterministic):
     """The final response takes up an output of a tool."""
 
     name = "tool_output_referenced"
-    threshold = 0.35
+    threshold: float = 0.35
 
     def __init__(self, *, values: bool = False) -> None:
         Grader.__init__(self, self.name, self.name, {"threshold": self.threshold, "values": values})

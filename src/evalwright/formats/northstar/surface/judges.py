@@ -40,7 +40,7 @@ CompletionFn = Callable[..., Any]
 class JudgeScoringConfig(BaseModel):
     """The scale of a judge."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     mode: Literal["binary", "numeric"]
     min_score: float = 0.0
@@ -59,7 +59,7 @@ class JudgeScoringConfig(BaseModel):
 
 
 class _JudgeOutput(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     reason: str
     feedback: str
@@ -103,8 +103,11 @@ class _Judge(Grader):
             settings["scoring"] = checked.model_dump(exclude={"labels"})
             settings["scoring"]["labels"] = {str(key): label for key, label in (checked.labels or {}).items()}
         super().__init__(name, type, settings)
-        self.model, self.temperature, self.threshold = config["model"], config["temperature"], config["threshold"]
-        self.completion_fn, self.scoring = completion_fn, scoring
+        self.model: Any = config["model"]
+        self.temperature: Any = config["temperature"]
+        self.threshold: Any = config["threshold"]
+        self.completion_fn: CompletionFn | None = completion_fn
+        self.scoring: JudgeScoringConfig | Mapping[str, Any] | None = scoring
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         assert isinstance(self.evaluator, ConversationJudge)

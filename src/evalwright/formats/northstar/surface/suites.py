@@ -48,7 +48,7 @@ class EvalSuite:
     ) -> None:
         self.graders: list[Any] = grader_plan(plan) if graders is None else [_grader(given) for given in graders]
         self.plan = plan
-        self.metadata = dict(metadata or {})
+        self.metadata: dict[str, Any] = dict(metadata or {})
 
     def run(self, cases: Iterable[EvalCase]) -> EvalResult:
         """Grade every case with every grader; what one of them raises is its failed grade.
