@@ -182,10 +182,10 @@ def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({}, f"dsn  expected a connection string, here or in {DSN_VARIABLE}"),
+        ({}, f"dsn: expected a connection string, here or in {DSN_VARIABLE}"),
         (
             {"dsn": "hunter22 is my password"},
-            "dsn  expected a connection string such as postgresql://user@host/database",
+            "dsn: expected a connection string such as postgresql://user@host/database",
         ),
         ({"dsn": "host=x", "pool_size": 0}, "pool_size  expected at least 1, found 0"),
         ({"dsn": "host=x", "scheme": "a"}, 'scheme  unknown key; did you mean "schema"'),

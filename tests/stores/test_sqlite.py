@@ -296,7 +296,7 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None
     ("config", "message"),
     [
         ({}, "missing required field `path`"),
-        ({"path": 5}, "path  expected `str`, got `int`"),
+        ({"path": 5}, "path: expected `str`, got `int`"),
         ({"path": "x", "namespace": {}}, 'namespace  unknown key; did you mean "run_namespace"'),
         ({"path": "x", "run_namespace": "p"}, "run_namespace  expected `object | null`, got `str`"),
     ],
