@@ -297,8 +297,8 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None
     [
         ({}, "missing required field `path`"),
         ({"path": 5}, "path: expected `str`, got `int`"),
-        ({"path": "x", "namespace": {}}, 'namespace  unknown key; did you mean "run_namespace"'),
-        ({"path": "x", "run_namespace": "p"}, "run_namespace  expected `object | null`, got `str`"),
+        ({"path": "x", "namespace": {}}, 'namespace: unknown key; did you mean "run_namespace"'),
+        ({"path": "x", "run_namespace": "p"}, "run_namespace: expected `object | null`, got `str`"),
     ],
 )
 def test_a_wrong_configuration_is_told(config: dict[str, object], message: str) -> None:
