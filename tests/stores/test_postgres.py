@@ -187,8 +187,8 @@ def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
             {"dsn": "hunter22 is my password"},
             "dsn: expected a connection string such as postgresql://user@host/database",
         ),
-        ({"dsn": "host=x", "pool_size": 0}, "pool_size  expected at least 1, found 0"),
-        ({"dsn": "host=x", "scheme": "a"}, 'scheme  unknown key; did you mean "schema"'),
+        ({"dsn": "host=x", "pool_size": 0}, "pool_size: expected at least 1, found 0"),
+        ({"dsn": "host=x", "scheme": "a"}, 'scheme: unknown key; did you mean "schema"'),
     ],
 )
 def test_a_wrong_configuration_is_told_without_the_secret(config: dict[str, Any], message: str) -> None:
