@@ -125,7 +125,10 @@ def test_recordings_and_named_caches_need_no_key(tmp_path, choice):
 def test_judging_again_needs_the_keys_of_judges_only(tmp_path, monkeypatch):
     monkeypatch.setenv("TEAM_KEY", "k")
     chat = Variant(
-        "chat", "openai_chat", {"model": "gpt-x", "api_key_env": "TEAM_KEY", "base_url": "http://127.0.0.1:9"}
+        "chat",
+        "openai_chat",
+        {"model": "gpt-x", "api_key_env": "TEAM_KEY", "base_url": "http://127.0.0.1:9"},
+        timeout_seconds=1,
     )
     outcome = run_suite(suite(tmp_path, ["hello"], variants=[chat]))
     monkeypatch.delenv("TEAM_KEY")
@@ -170,7 +173,7 @@ def test_a_named_cache_without_replies_is_no_way_to_judge(tmp_path):
 
 def test_a_finished_run_is_resumed_without_keys(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    chat = Variant("chat", "openai_chat", {"model": "gpt-x", "base_url": "http://127.0.0.1:9"})
+    chat = Variant("chat", "openai_chat", {"model": "gpt-x", "base_url": "http://127.0.0.1:9"}, timeout_seconds=1)
     outcome = run_suite(suite(tmp_path, ["hello"], variants=[chat]))
     monkeypatch.delenv("OPENAI_API_KEY")
     assert resume(outcome.run_dir).notes == ["nothing to do: every cell is finished"]
