@@ -1,4 +1,4 @@
-"""A run once it is stored: what it shows, how it goes on, how it is judged again, compared and decided on."""
+"""A stored run: what it shows, how it is resumed, re-evaluated, compared and decided on."""
 
 import asyncio
 import os
@@ -50,6 +50,8 @@ def test_views(run):
     assert [cell.case_id for cell in run.failures()] == ["b"]
     assert [cell.case_id for cell in run.errors()] == ["c"]
     assert [cell.case_id for cell in run.cells(status=("pass", "fail"), variant="shouts")] == ["a", "b", "d"]
+    with pytest.raises(ew.InputError, match='unknown verdict .passed.; did you mean "pass"'):
+        run.cells(status="passed")
     assert (len(run), run.passed, run.stopped, run.variants) == (4, False, None, ["shouts"])
     assert run.path.parent.exists()
     assert run.cell("a").latency >= 0

@@ -81,7 +81,7 @@ def _items(given: Any) -> Iterable[Any]:
 def _of_file(path: Path) -> Iterable[Any]:
     """The cases of a file; of a suite's file those of the suite."""
     if not path.is_file():
-        raise InputError(refused("cases", f"{path} is not a file"))
+        raise InputError(refused("cases", f"there is no file {path}; a single input is written [{str(path)!r}]"))
     if path.suffix == ".csv":
         return rows_of_csv(path)
     if path.suffix == ".parquet":

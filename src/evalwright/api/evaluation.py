@@ -72,7 +72,7 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
         StorageError: a record could not be written; what was written stays, and `resume` continues.
         KeyboardInterrupt: after the first Ctrl-C the cells in flight finish; the run can be resumed.
     """
-    settings = Settings(**options)
+    settings = Settings.of_call("evaluate", options)
     todo = _to_do(cases, system, settings)
 
     def work(listener: Listener) -> Outcome:
@@ -117,7 +117,7 @@ async def aevaluate(cases: CasesLike | Suite, system: Systems = None, **options:
         InputError: as `evaluate`.
         StorageError: as `evaluate`.
     """
-    settings = Settings(**options)
+    settings = Settings.of_call("aevaluate", options)
     todo = _to_do(cases, system, settings)
     listener = Listener(settings.on_cell, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
     return run_from(await _work_here(todo, settings, listener), todo, listener)
@@ -152,7 +152,7 @@ def stream(
         InputError: as `evaluate`.
         StorageError: as `evaluate`, from the iterator.
     """
-    settings = Settings(**options)
+    settings = Settings.of_call("stream", options)
     return _streamed(_to_do(cases, system, settings), settings)
 
 

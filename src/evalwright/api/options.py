@@ -9,7 +9,7 @@ from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from evalwright.api.problems import refused
-from evalwright.errors import Problem
+from evalwright.errors import Problem, did_you_mean
 
 if TYPE_CHECKING:
     from evalwright.api.cells import Cell
@@ -60,6 +60,15 @@ class Settings:
     on_cell: Callable[[Cell], None] | None = None
     progress: bool | None = None
     resume: bool = False
+
+    @classmethod
+    def of_call(cls, function: str, options: Options) -> Settings:
+        """The settings of a call of `function`. Raises TypeError that names `function` for an unknown keyword."""
+        known = Options.__annotations__
+        if unknown := next((name for name in options if name not in known), None):
+            near = did_you_mean(unknown, known)
+            raise TypeError(f"{function}() got an unexpected keyword argument {unknown!r}{near}")
+        return cls(**options)
 
     def problems(self) -> list[Problem]:
         """What is wrong with single values."""

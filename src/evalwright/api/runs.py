@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from evalwright.api.cells import Cell
 from evalwright.api.frames import Kind, Library, frame_of
@@ -119,16 +119,25 @@ class Run:
 
         Returns:
             An iterator of cells.
+
+        Raises:
+            InputError: `status` is not a verdict.
         """
         wanted = (status,) if isinstance(status, str) else status
-        for cell in self._ordered():
-            if (
-                (wanted is None or cell.status in wanted)
-                and variant in (None, cell.variant)
-                and case in (None, cell.case.id, cell.case_id)
-                and (tag is None or tag in cell.case.tags)
-            ):
-                yield cell
+        for one in wanted or ():
+            if one not in get_args(Status):
+                near = did_you_mean(one, get_args(Status))
+                raise InputError(
+                    refused("status", f"unknown verdict {one!r}{near} (known: {', '.join(get_args(Status))})")
+                )
+        return (
+            cell
+            for cell in self._ordered()
+            if (wanted is None or cell.status in wanted)
+            and variant in (None, cell.variant)
+            and case in (None, cell.case.id, cell.case_id)
+            and (tag is None or tag in cell.case.tags)
+        )
 
     def _ordered(self) -> Iterator[Cell]:
         from evalwright.scoring.verdict import cell_verdict, names_needed
