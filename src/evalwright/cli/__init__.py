@@ -85,8 +85,14 @@ def _evalwright() -> None:
     """Test LLM agents: run every case, keep every trace, re-evaluate at any time.
 
     \b
-    Exit codes: 0 every cell passed or was skipped, 1 some did not pass, 2 wrong usage or input,
-    3 some cell has no verdict because of errors, 4 internal error, 5 storage, 130 interrupted.
+    Exit codes:
+      0    every cell passed or was skipped
+      1    some cell did not pass
+      2    wrong usage or input
+      3    some cell has no verdict because of errors
+      4    internal error
+      5    a record could not be stored
+      130  interrupted
     """
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, dialect, run_argument
+from evalwright.cli.options import as_json, run_argument
 from evalwright.errors import InputError
 
 __all__ = ["command"]
@@ -22,15 +22,22 @@ _Scores = tuple[dict[str, float], int]
 @run_argument("b")
 @as_json
 @click.option("--fail-on-regression", is_flag=True, help="Exit with 1 if a case regressed.")
-@dialect
 @click.option(
-    "--threshold", type=float, default=0.1, help="Of result files: change of a score that makes a case won or lost."
+    "--format", "--dialect", "dialect", metavar="NAME", help="Read A and B as result files of this format, not as runs."
+)
+@click.option(
+    "--threshold",
+    type=float,
+    default=0.1,
+    show_default=True,
+    metavar="F",
+    help="For result files: smallest change of a score that counts.",
 )
 def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: str | None, threshold: float) -> int:
     """Compare run B with run A, case by case; every change is B − A.
 
-    p comes from the exact McNemar test on the cases that both runs judged. Result files of AgentV (JSON Lines) are
-    compared by their scores; the exit code is then 1 if the mean score dropped.
+    p comes from the exact McNemar test on the cases with a verdict in both runs. Result files (JSON Lines) of formats
+    that have them are compared by their scores; the exit code is then 1 if the mean score dropped.
     """
     if (read_scores := _results_reader(dialect, a, b)) is not None:
         return _score_files(read_scores(a), read_scores(b), threshold, as_json)

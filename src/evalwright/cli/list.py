@@ -14,7 +14,7 @@ import msgspec
 from evalwright import registry
 from evalwright.cli.options import as_json
 from evalwright.cli.screen import say
-from evalwright.errors import InputError
+from evalwright.errors import InputError, did_you_mean
 from evalwright.model.format import Format
 from evalwright.reports.table import Table
 from evalwright.reports.text import paint_for
@@ -29,11 +29,18 @@ class _Kind(click.Choice[str]):
         super().__init__([*registry.KINDS, "runs"])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        return super().convert("formats" if value == "dialects" else value, param, ctx)
+        kind = "formats" if value == "dialects" else value
+        if kind not in self.choices:
+            self.fail(f"unknown kind {kind!r}{did_you_mean(kind, self.choices)} (known: {', '.join(self.choices)})")
+        return super().convert(kind, param, ctx)
 
 
-@click.command("list", short_help="List evaluators, targets, formats, ... or stored runs.")
-@click.argument("kind", type=_Kind())
+@click.command(
+    "list",
+    short_help="List evaluators, targets, formats, … or stored runs.",
+    epilog=f"KIND is one of {', '.join([*registry.KINDS, 'runs'])}.",
+)
+@click.argument("kind", type=_Kind(), metavar="KIND")
 @click.argument("name", metavar="[NAME|FOLDER]", default="")
 @as_json
 def command(kind: str, name: str, as_json: bool) -> int:

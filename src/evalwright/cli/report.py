@@ -20,7 +20,7 @@ __all__ = ["command"]
     metavar="NAME",
     default="markdown",
     show_default=True,
-    help="markdown, html, json, junit, agentv, …",
+    help="markdown, html, json, junit, …",
 )
 @click.option(
     "--out",

@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.convert.losses import differences, unread_keys
 from evalwright.convert.original import Original, credential_notes, read_original
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.formats.loading import fitting, load_suite
 from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.model.format import Format
@@ -21,7 +21,7 @@ __all__ = ["Conversion", "convert"]
 
 _YAML = (".yaml", ".yml")
 """Formats of YAML are known by their keys."""
-_MOST_TOLD = 100
+_MOST_LISTED = 100
 _MOST_FOUND = 1000
 
 
@@ -86,7 +86,7 @@ def _written(original: Original, into: Format, folder: Path, allow_loss: bool) -
         except InputError as error:
             _refuse(losses, allow_loss)
             raise InputError(
-                [*losses[:_MOST_TOLD], *error.problems], f"the format {into.name} cannot hold this suite"
+                [*losses[:_MOST_LISTED], *error.problems], f"the format {into.name} cannot hold this suite"
             ) from error
         _refuse(losses, allow_loss)
     files = [written.file, *(path for path in output.files if path != written.file)]
@@ -118,13 +118,13 @@ def _other_form(
 
 
 def _first(losses: Iterator[Problem], allow_loss: bool) -> Iterator[Problem]:
-    """All of them when they are allowed, else enough to refuse."""
+    """All of them when they are allowed, else enough to reject the conversion."""
     return losses if allow_loss else islice(losses, _MOST_FOUND)
 
 
 def _refuse(losses: list[Problem], allow_loss: bool) -> None:
     if losses and not allow_loss:
-        shown = f", the first {_MOST_TOLD}" if len(losses) > _MOST_TOLD else ""
-        count = f"{len(losses)}{' or more' if len(losses) >= _MOST_FOUND else ''} thing{'s' * (len(losses) > 1)}"
-        headline = f"{count} would be lost{shown}; nothing is written without --allow-loss"
-        raise InputError(losses[:_MOST_TOLD], headline)
+        shown = f", the first {_MOST_LISTED} are listed" if len(losses) > _MOST_LISTED else ""
+        more = "at least " if len(losses) >= _MOST_FOUND else ""
+        found = f"{more}{counted(len(losses), 'setting')} cannot be converted{shown}"
+        raise InputError(losses[:_MOST_LISTED], f"{found}; pass --allow-loss to convert anyway")

@@ -52,7 +52,7 @@ def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
 def _repository_here() -> Path:
     for _, repository in _repositories(Path.cwd()):
         return repository.root
-    raise InputError("Missing argument 'PATH...': no repository here or above says which suites it has")
+    raise InputError("Missing argument 'PATH...': no repository here or above lists its suites (eval_patterns)")
 
 
 def _meant(path: Path, dialect: str | None) -> Found:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
 from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
@@ -196,7 +196,7 @@ def _shortened(problems: list[Problem]) -> list[Problem]:
         return problems
     shown = sorted(problems, key=lambda problem: problem.line or 0)[:_MOST_PROBLEMS]
     last = shown[-1]
-    return [*shown, Problem(last.file, f"and {more} problems more", last.line)]
+    return [*shown, Problem(last.file, f"and {counted(more, 'more problem')}", last.line)]
 
 
 def _case_lines(survey: _Survey, reader: RecordReader, recordings: Recordings) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ _FOLDER = click.Path(path_type=Path)
 
 
 class _AsTheOriginal(click.Group):
-    """Ends with 1 where the suite cannot be used, too: programs that called `letta-evals` expect it."""
+    """Exits with 1, not 2, if the suite cannot be used: programs that called `letta-evals` expect it."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -37,26 +37,26 @@ class _AsTheOriginal(click.Group):
 @click.group(FORMAT.name, cls=_AsTheOriginal)
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def command() -> None:
-    """Run and check suites of Letta Evals as `letta-evals` does; `evalwright run` can do more with them.
+    """Run and check suites of Letta Evals as `letta-evals` does; `evalwright run` has more options for them.
 
     Exit codes: 0 the gate passed, 1 it did not or the suite cannot be used, 2 wrong usage, 130 interrupted.
     """
 
 
 def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    return click.option(name, expose_value=False, help="Accepted; no Letta server is asked.")
+    return click.option(name, expose_value=False, help="Accepted and ignored: no Letta server is used.")
 
 
 @command.command("run")
 @click.argument("suite", type=_FOLDER)
-@click.option("--output", "-o", type=_FOLDER, metavar="DIR", help="Where the result files go.")
+@click.option("--output", "-o", type=_FOLDER, metavar="DIR", help="Folder for the result files.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict only.")
 @click.option("--display", default="rich", metavar="STYLE", help=f"One of {', '.join(_DISPLAYS)}.")
-@click.option("--max-concurrent", type=click.IntRange(min=1), metavar="N", help="Samples at the same time.")
+@click.option("--max-concurrent", type=click.IntRange(min=1), metavar="N", help="At most N samples at the same time.")
 @click.option("--cached", "-c", type=_FOLDER, metavar="DIR", help="Replay recorded results.")
 @click.option("--num-runs", type=click.IntRange(min=1), metavar="N", help="Run the suite N times.")
-@click.option("--model-handle", metavar="MODEL", help="This model instead of those of the suite.")
-@click.option("--target", metavar="SPEC", help="What answers: file.py:function, a URL, openai:MODEL.")
+@click.option("--model-handle", metavar="MODEL", help="Use this model instead of those of the suite.")
+@click.option("--target", metavar="SPEC", help="What answers: file.py:function, a URL, or openai:MODEL.")
 @_ignored("--api-key")
 @_ignored("--base-url")
 @_ignored("--project-id")
@@ -71,7 +71,7 @@ def _run(
     model_handle: str | None,
     target: str | None,
 ) -> int:
-    """Run SUITE and say whether its gate passed."""
+    """Run SUITE and report whether its gate passed."""
     from evalwright.cli.outcome import present, watch_of
     from evalwright.cli.screen import say, warn
     from evalwright.formats.loading import load_suite
@@ -136,7 +136,7 @@ def _list_extractors() -> int:
 
 @command.command("list-graders")
 def _list_graders() -> int:
-    """List the functions of graders of the kind tool."""
+    """List the functions that graders of kind `tool` can use."""
     from evalwright.cli.screen import say
     from evalwright.formats.letta.graders import TOOL_GRADERS
 

@@ -21,7 +21,7 @@ __all__ = ["command"]
 _NO_FILES = "No dataset files found."
 
 
-@click.group(FORMAT.name, short_help="Run, make and check datasets of instrumented applications.")
+@click.group(FORMAT.name, short_help="Run, create and check datasets of instrumented applications.")
 def command() -> None:
     """Datasets of instrumented applications, as pixie-qa's own command handles them."""
 
@@ -43,8 +43,8 @@ def _files(path: Path | None) -> list[Path]:
 @command.command("test", short_help="Run one dataset, or all in a folder.")
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option("-v", "--verbose", is_flag=True, help="Show why evaluators did not pass.")
-@click.option("--trust-pickled-types", is_flag=True, help="Make objects of the project's classes again.")
-@click.option("--no-open", is_flag=True, help="Do not open the scorecard, which else is shown at a terminal.")
+@click.option("--trust-pickled-types", is_flag=True, help="Restore objects of the project's own classes.")
+@click.option("--no-open", is_flag=True, help="Do not open the scorecard in a browser.")
 def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: bool) -> int:
     """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.pixie.runs import run_files
@@ -61,15 +61,15 @@ def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: b
     return run_files(files, verbose=verbose, command=command, shown=shown, trusted=trust_pickled_types)
 
 
-@command.group("dataset", short_help="Make, list, fill and check datasets.")
+@command.group("dataset", short_help="Create, list, fill and check datasets.")
 def dataset() -> None:
     """Datasets in the configured folder."""
 
 
-@dataset.command("create", short_help="Make an empty dataset.")
+@dataset.command("create", short_help="Create an empty dataset.")
 @click.argument("name")
 def create(name: str) -> int:
-    """Make an empty dataset called NAME."""
+    """Create an empty dataset called NAME."""
     from evalwright.cli.screen import say
     from evalwright.formats.pixie.surface.dataset_store import DatasetStore
 
@@ -102,14 +102,12 @@ def list_datasets() -> int:
     return 0
 
 
-@dataset.command("save", short_help="Make an item of the newest recorded trace.")
+@dataset.command("save", short_help="Add a span of the newest trace to a dataset.")
 @click.argument("name")
-@click.option(
-    "--select", type=click.Choice(["root", "last_llm_call", "by_name"]), default="root", help="Which span is taken."
-)
-@click.option("--span-name", metavar="N", help="With by_name: the latest span of that name.")
-@click.option("--expected-output", is_flag=True, help="Read what is expected, as JSON, from the standard input.")
-@click.option("--notes", metavar="T", help="Kept in eval_metadata.notes.")
+@click.option("--select", type=click.Choice(["root", "last_llm_call", "by_name"]), default="root", help="Span to take.")
+@click.option("--span-name", metavar="N", help="With by_name: take the latest span of this name.")
+@click.option("--expected-output", is_flag=True, help="Read the expected output, as JSON, from standard input.")
+@click.option("--notes", metavar="T", help="Text for eval_metadata.notes.")
 def save(name: str, select: str, span_name: str | None, expected_output: bool, notes: str | None) -> int:
     """Append a span of the newest recorded trace to the dataset NAME."""
     from evalwright.cli.screen import say

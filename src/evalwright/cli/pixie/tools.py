@@ -1,4 +1,4 @@
-"""Commands of `evalwright pixie` around a test: record a run, make an entry of it, analyse results, begin."""
+"""Commands of `evalwright pixie` beside the test: record a run, turn it into an entry, analyse results, begin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def refused(error: object) -> int:
-    """Say what is wrong; the exit code."""
+    """Print what is wrong; returns the exit code."""
     from evalwright.reports.text import harmless
 
     print(harmless(f"Error: {error}"), file=sys.stderr)
@@ -25,10 +25,10 @@ def refused(error: object) -> int:
 
 @click.command("trace", short_help="Run an application once and record it.")
 @click.option("--runnable", required=True, metavar="FILE.py:NAME", help="The application.")
-@click.option("--input", "arguments", required=True, type=_FILE, help="A JSON object: its arguments.")
-@click.option("--output", required=True, type=_FILE, help="The file that gets the trace, as JSON Lines.")
+@click.option("--input", "arguments", required=True, type=_FILE, help="File with its arguments, a JSON object.")
+@click.option("--output", required=True, type=_FILE, help="File to write the trace to, as JSON Lines.")
 def trace(runnable: str, arguments: Path, output: Path) -> int:
-    """Run the application once with the arguments of a file; write what it wrapped and which models it asked."""
+    """Run the application once with the arguments of a file; write what it wrapped and its model calls."""
     import asyncio
 
     from evalwright.cli.screen import say
@@ -57,11 +57,11 @@ def _object_in(path: Path) -> dict[str, Any]:
     return found
 
 
-@click.command("format", short_help="Make an entry of a dataset from a recorded run.")
+@click.command("format", short_help="Turn a recorded run into a dataset entry.")
 @click.option("--input", "recorded", required=True, type=_FILE, help="A file that `trace` wrote.")
-@click.option("--output", required=True, type=_FILE, help="The file that gets the entry, as JSON.")
+@click.option("--output", required=True, type=_FILE, help="File to write the entry to, as JSON.")
 def format_trace(recorded: Path, output: Path) -> int:
-    """Make an entry of a dataset from a recorded run."""
+    """Turn a recorded run into a dataset entry."""
     from evalwright.cli.screen import say
     from evalwright.formats.pixie.trace_files import save_entry
 
@@ -73,10 +73,10 @@ def format_trace(recorded: Path, output: Path) -> int:
     return 0
 
 
-@click.command("analyze", short_help="Ask a model what the results of a test run show.")
+@click.command("analyze", short_help="Have a model analyse the results of a test run.")
 @click.argument("run_id", metavar="ID")
 def analyze(run_id: str) -> int:
-    """Ask PIXIE_ANALYZE_MODEL about each dataset of the test run ID, and keep its answers beside result.json."""
+    """Have PIXIE_ANALYZE_MODEL analyse each dataset of test run ID; its replies are stored beside result.json."""
     import asyncio
 
     from evalwright.cli.screen import say
@@ -95,10 +95,10 @@ def analyze(run_id: str) -> int:
     return 1 if problems else 0
 
 
-@click.command("init", short_help="Make the folders of a project.")
+@click.command("init", short_help="Create the folders of a project.")
 @click.argument("root", type=click.Path(path_type=Path, file_okay=False), required=False)
 def init(root: Path | None) -> int:
-    """Make the folders for datasets, tests and scripts in ROOT (default: PIXIE_ROOT); nothing is overwritten."""
+    """Create the folders for datasets, tests and scripts in ROOT (default: PIXIE_ROOT); nothing is overwritten."""
     from evalwright.cli.screen import say
     from evalwright.formats.pixie.surface.config import get_config
 

@@ -15,7 +15,7 @@ import msgspec
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.files import yaml as yaml_files
 from evalwright.files.jsonl import lines_of, repeated_keys
 from evalwright.files.key_paths import Place, bracketed
@@ -85,7 +85,7 @@ class Dataset:
             problems += duplicates
         if problems:
             shown = f", the first {_MOST_PROBLEMS}:" if count > _MOST_PROBLEMS else ":"
-            raise InputError(problems[:_MOST_PROBLEMS], f"{count} problems in {self._path}{shown}")
+            raise InputError(problems[:_MOST_PROBLEMS], f"{counted(count, 'problem')} in {self._path}{shown}")
 
     def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
         """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""

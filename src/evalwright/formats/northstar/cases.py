@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import EvalwrightError, InputError, Problem
+from evalwright.errors import EvalwrightError, InputError, Problem, counted
 from evalwright.evaluators.conversation.messages import RECORDING, calls_in, normalized
 from evalwright.files.jsonl import lines_of
 from evalwright.files.plain import plain
@@ -104,7 +104,7 @@ class Cases:
             problems += self.oddities()
         if problems:
             count = max(count, len(problems))
-            raise InputError(problems, f"{count} problem{'s' * (count != 1)} in {self._path}:")
+            raise InputError(problems, f"{counted(count, 'problem')} in {self._path}:")
 
     def _read(self) -> Iterator[tuple[Record, _Line | None]]:
         """Records of JSON Lines that are clean come as they are, all others as plain data."""
