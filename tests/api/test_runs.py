@@ -50,7 +50,7 @@ def test_views(run):
     assert [cell.case_id for cell in run.failures()] == ["b"]
     assert [cell.case_id for cell in run.errors()] == ["c"]
     assert [cell.case_id for cell in run.cells(status=("pass", "fail"), variant="shouts")] == ["a", "b", "d"]
-    with pytest.raises(ew.InputError, match='unknown verdict .passed.; did you mean "pass"'):
+    with pytest.raises(ew.InputError, match=r"unknown verdict 'passed'; did you mean .pass."):
         run.cells(status="passed")
     assert (len(run), run.passed, run.stopped, run.variants) == (4, False, None, ["shouts"])
     assert run.path.parent.exists()
