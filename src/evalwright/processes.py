@@ -128,7 +128,7 @@ class _Running:
         self._inputs, self._outputs = set[int](), set[int]()
         try:
             self._connect(limit, tied)
-        except BaseException:  # KeyboardInterrupt included: the process has started, and nobody else knows of it
+        except BaseException:  # KeyboardInterrupt included: the process has started, and only this code knows of it
             self.kill()
             self._process.wait()
             self._let_go()
@@ -215,7 +215,9 @@ class _Running:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._silent.wait(), _MOMENT)
                 return
-            if attempt == 0:  # after the second wait the pipes are closed, whoever holds their other ends
+            if (
+                attempt == 0
+            ):  # after the second wait the pipes are closed, even if another process holds their other ends
                 _kill(_writers({os.fstat(descriptor).st_ino for descriptor in self._outputs}))
 
     def _let_go(self) -> None:

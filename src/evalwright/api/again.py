@@ -117,5 +117,5 @@ def _judged_by(run: Run, specs: list[EvaluatorSpec]) -> Suite:
 
 
 def _where(run: Run) -> Path | Place:
-    """Runs on disk are found anew, with the secrets of their suite; one in memory is where it is."""
+    """Runs on disk are looked up again, with the secrets of their suite; one in memory is where it is."""
     return run._place if run.path is None else run.path

@@ -1,4 +1,4 @@
-"""What can be said about a run from Python beside its cases and systems."""
+"""Options of a run from Python, beside its cases and systems."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ __all__ = ["Listener", "in_thread"]
 
 
 class Listener:
-    """What is told of a run while it works: passes cells on, and stops a run that only repeats one error."""
+    """Receives the cells of a run as they finish: passes them on, and stops a run that only repeats one error."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Listener:
         progress: bool | None = None,
     ) -> None:
         self._on_cell, self._equal_errors, self._progress = on_cell, equal_errors, progress
-        self._heard = 0
+        self._finished = 0
         self._error: tuple[str, str] | None = None
         self.state: RunState | None = None
         """Of the run, once it works."""
@@ -71,7 +71,7 @@ class Listener:
         return progress_on()(state)
 
     def _hear(self, case: Case, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
-        if self._equal_errors is not None and self._heard is not None:
+        if self._equal_errors is not None and self._finished is not None:
             self._count(trace)
         if self._on_cell is not None:
             self._on_cell(Cell(case, trace, results, verdict))
@@ -79,12 +79,12 @@ class Listener:
     def _count(self, trace: Trace) -> None:
         """Only the first cells count: a system that has answered once is not broken altogether."""
         error = None if trace.error is None else (trace.error.type, trace.error.message)
-        if error is None or (self._heard and error != self._error) or self.state is None:
+        if error is None or (self._finished and error != self._error) or self.state is None:
             self._equal_errors = None
             return
-        self._heard, self._error = self._heard + 1, error
-        if self._heard == self._equal_errors and self.state.done < self.state.total:
-            self.stopped = f"the first {self._heard} cells all ended in the same error: {error[1]}"
+        self._finished, self._error = self._finished + 1, error
+        if self._finished == self._equal_errors and self.state.done < self.state.total:
+            self.stopped = f"the first {self._finished} cells all ended in the same error: {error[1]}"
             self.state.stopping = True
 
 
@@ -108,34 +108,34 @@ def in_thread(
     After a first KeyboardInterrupt the cells in flight finish, after a second they are cancelled; then it is raised.
     What `on_cell` raises ends the run in the same way.
     """
-    told: SimpleQueue[Cell | _Over] = SimpleQueue()
-    listener = Listener(None if on_cell is None else told.put, equal_errors=equal_errors, progress=progress)
+    events: SimpleQueue[Cell | _Over] = SimpleQueue()
+    listener = Listener(None if on_cell is None else events.put, equal_errors=equal_errors, progress=progress)
     context = contextvars.copy_context()
 
     def run() -> None:
         try:
             with with_objects(objects):
-                told.put(_Over(work(listener), None))
+                events.put(_Over(work(listener), None))
         except BaseException as error:
-            told.put(_Over(None, error))
+            events.put(_Over(None, error))
 
     thread = threading.Thread(target=context.run, args=(run,), name="evalwright-run", daemon=True)
     thread.start()
     raised: BaseException | None = None
     while True:
         try:
-            heard = told.get()
-            if isinstance(heard, _Over):
+            event = events.get()
+            if isinstance(event, _Over):
                 break
             if on_cell is not None and raised is None:
-                on_cell(heard)
+                on_cell(event)
         except BaseException as error:
             raised = raised or error
             listener.stop()
     thread.join()
     if raised is not None:
         raise raised
-    if heard.error is not None:
-        raise heard.error
-    assert heard.outcome is not None
-    return heard.outcome, listener
+    if event.error is not None:
+        raise event.error
+    assert event.outcome is not None
+    return event.outcome, listener

@@ -69,7 +69,7 @@ def _options(context: click.Context) -> Iterator[str]:
 
 
 def _ended(words: Sequence[str]) -> int:
-    """The exit code, 130 after a signal. Those are handed on: the process is in no group that the terminal tells."""
+    """The exit code, 130 after a signal. Signals are handed on: the terminal does not reach the process."""
     process = subprocess.Popen(words, start_new_session=True)
     signalled = False
 

@@ -103,7 +103,7 @@ def command(
         return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=known)
 
     found = suite_files(paths, dialect)
-    tell(f"skipped {path}: format not recognised" for path in found.passed_over)
+    tell(f"skipped {path}: format not recognised" for path in found.skipped)
     for flag in ["--retry-only-failed"] * (retried is not None) + written_by(of_format):
         if len(found.files) > 1:
             raise click.UsageError(f"{flag} takes one suite")

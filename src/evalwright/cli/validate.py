@@ -34,7 +34,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_fo
     from evalwright.formats.discovery import suite_files
 
     found = suite_files(paths, dialect)
-    tell(f"skipped {path}: format not recognised" for path in found.passed_over)
+    tell(f"skipped {path}: format not recognised" for path in found.skipped)
     checked = _Checked()
     for file in found.files:
         checked.add(file, dialect, of_format, keep=as_json)

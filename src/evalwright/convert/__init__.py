@@ -1,1 +1,1 @@
-"""From one eval format to another: what a suite says is written anew, read back, and held against the original."""
+"""From one suite format to another: a suite is converted, read back and compared with the original."""

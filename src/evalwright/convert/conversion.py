@@ -48,9 +48,9 @@ def convert(
     allow_loss: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> Conversion:
-    """Write the suite in `source` anew. Raises InputError, and then nothing is written; StorageError.
+    """Convert the suite in `source`. Raises InputError, and then nothing is written; StorageError.
 
-    Unless `allow_loss`, anything that the new files would not say is such an error, but for keys without effect.
+    Unless `allow_loss`, any setting that the new files cannot express is such an error, except keys without effect.
     Without `to`, files of a format that has two forms get the other one, and all others become native.
     """
     given = options or {}

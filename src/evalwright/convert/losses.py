@@ -23,8 +23,8 @@ from evalwright.registry import format_of, resolve
 
 __all__ = ["differences", "unread_keys"]
 
-_PASSED_OVER = ("nothing reads", "unknown key")
-"""How warnings of the formats name keys that nobody reads."""
+_WITHOUT_EFFECT = ("nothing reads", "unknown key")
+"""How warnings of the formats name keys that have no effect."""
 
 _PARTS = (
     "name", "variants", "evaluators", "pass_criteria", "run", "gate", "workspace", "prices", "mirrors", "metadata",
@@ -120,12 +120,12 @@ def _shown(key: str, value: Any) -> str:
 
 def unread_keys(suite: Suite) -> Iterator[Problem]:
     """One problem for each such key, with its path."""
-    told = set()
+    reported = set()
     for problem in (*suite.warnings, *getattr(suite.cases, "unknown_keys", tuple)()):
-        if any(words in problem.message for words in _PASSED_OVER):
-            told.add(problem.key)
+        if any(words in problem.message for words in _WITHOUT_EFFECT):
+            reported.add(problem.key)
             yield Problem("suite", problem.message, key=problem.key)
     finder = format_of(suite.dialect).unread
     for key in resolve(finder)(suite.document) if finder is not None else ():
-        if key not in told:
+        if key not in reported:
             yield Problem("suite", "has no effect here", key=key)

@@ -122,7 +122,7 @@ def _built(kind: Any, config: Mapping[str, Any]) -> Any:
 
 @cache
 def fields_by_key(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """By key. msgspec reads the annotations anew each time, which takes most of the time of building evaluators."""
+    """By key. msgspec reads the annotations again each time, which takes most of the time of building evaluators."""
     return {field.encode_name: field for field in msgspec.structs.fields(kind)}
 
 

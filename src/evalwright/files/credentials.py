@@ -40,7 +40,7 @@ def in_address(text: str) -> Iterator[str]:
 def credentials(document: Any) -> Iterator[tuple[str, str]]:
     """The credentials in an authored document, each with the key it stands under.
 
-    The URL of a webhook is one as a whole: whoever knows it may post.
+    The URL of a webhook is one as a whole: knowing it is enough to post.
     """
     if isinstance(document, (list, tuple)):
         for item in document:

@@ -25,7 +25,7 @@ class Repeats:
         return sum(map(len, self._buckets))
 
     def hashes(self) -> set[int]:
-        """Hashes that occurred more than once. They are those of this process: Python hashes texts anew in each."""
+        """Hashes that occurred more than once; valid in this process only, as Python seeds the hashes of strings."""
         found: set[int] = set()
         for bucket in self._buckets:
             once: set[int] = set()

@@ -24,7 +24,7 @@ _NOT_SEARCHED = (".json",)
 class Found(NamedTuple):
     files: list[Path]
     """Each once, in the order of the paths, and sorted where one path means several."""
-    passed_over: list[Path]
+    skipped: list[Path]
     """YAML files in folders, and of globs, that fit no format and are no sidecars."""
 
 
@@ -39,14 +39,14 @@ def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
     found = Found([], [])
     problems = []
     for path in paths or [_repository_here()]:
-        files, passed_over = _meant(path, dialect)
+        files, skipped = _meant(path, dialect)
         if not files:
             problems.append(Problem(str(path), "contains no suite"))
         found.files.extend(files)
-        found.passed_over.extend(passed_over)
+        found.skipped.extend(skipped)
     if problems:
         raise InputError(problems)
-    return Found(list(dict.fromkeys(found.files)), list(dict.fromkeys(found.passed_over)))
+    return Found(list(dict.fromkeys(found.files)), list(dict.fromkeys(found.skipped)))
 
 
 def _repository_here() -> Path:
@@ -87,7 +87,7 @@ def _selected(found: Found, folder: Path, rules_of: Format, repository: Reposito
     own = [file for file in found.files if fitting(file) == [rules_of]]
     others = [file for file in found.files if file not in own]
     selected = repository.select(folder, own)
-    return Found(sorted({*others, *_sorted_out(selected, dialect).files}), found.passed_over)
+    return Found(sorted({*others, *_sorted_out(selected, dialect).files}), found.skipped)
 
 
 def _sorted_out(files: Iterable[Path], dialect: str | None) -> Found:
@@ -98,5 +98,5 @@ def _sorted_out(files: Iterable[Path], dialect: str | None) -> Found:
         if wanted in fits if wanted is not None else fits:
             found.files.append(file)
         elif file.suffix in _YAML and suite_beside(file) is None:
-            found.passed_over.append(file)
+            found.skipped.append(file)
     return found

@@ -143,13 +143,13 @@ def _canonical(name: str) -> str | None:
     return _ALIASES.get("_".join(name.lower().split()))
 
 
-def _misspelt(fields: Mapping[str, Any], told: set[str]) -> Iterator[tuple[str, str]]:
+def _misspelt(fields: Mapping[str, Any], reported: set[str]) -> Iterator[tuple[str, str]]:
     """Names that nothing reads but that are nearly the name of something, each once."""
     for name in fields:
-        if name in told or _canonical(name) is not None:
+        if name in reported or _canonical(name) is not None:
             continue
         if near := did_you_mean(name.lower(), [known for known in _NAMES if known not in map(_canonical, fields)]):
-            told.add(name)
+            reported.add(name)
             yield name, f"nothing reads {name!r}{near}"
 
 

@@ -1,4 +1,4 @@
-"""Where the parts of a case lie in the records of somebody else's file: a name and a path for each part.
+"""Where the parts of a case lie in the records of another program's file: a name and a path for each part.
 
 A path is plain keys joined by dots, with list positions in brackets (`info.task.actions`, `runs[0].messages`), or
 any JSONPath, which begins with `$`. A JSONPath with several matches gives the list of them.
@@ -27,7 +27,7 @@ DEFAULTS: dict[str, tuple[str, ...]] = {
     "started_at": ("started_at",),
     "finished_at": ("finished_at",),
 }
-"""Keys that are tried in this order for a part that nobody mapped."""
+"""Keys that are tried in this order for a part that was not mapped."""
 
 MISSING: Final = object()
 """What a path gives in a record that has nothing there."""

@@ -36,7 +36,7 @@ class OpenAIMessages:
 
 
 def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedConversation:
-    """The messages of one record; what cannot be used is told to `complain` with its path, a path below `key`."""
+    """The messages of one record; what cannot be used is passed to `complain` with its path, below `key`."""
     reader = _Reader(complain)
     if not isinstance(messages, list):
         complain(key, f"expected a list of messages, found {described(messages)}")

@@ -1,4 +1,4 @@
-"""One record of somebody else's file as one recording: of which cell, what happened, what was expected."""
+"""One record of another program's file as one recording: of which cell, what happened, what was expected."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def tool_of(span: WireSpan) -> Tool:
 
 
 def shown_input(span: WireSpan) -> Any:
-    """What went in by the attributes that hold values, not messages; None where nothing is told."""
+    """The input, by the attributes that hold values, not messages; None if there are none."""
     return _first(span, _SHOWN_INPUTS)
 
 
@@ -124,14 +124,14 @@ def shown_output(span: WireSpan) -> Any:
 
 def input_messages(span: WireSpan) -> list[_Message]:
     """The messages that a model or an agent was given."""
-    told = _told(span, _INPUTS)
-    system = _content(told.get("gen_ai.system_instructions"))
+    attributes = _with_events(span, _INPUTS)
+    system = _content(attributes.get("gen_ai.system_instructions"))
     if system:
         first = plain_messages(
             [{"role": "system", "parts": system}] if isinstance(system, list) else [system], "system"
         )
-        return [*first, *plain_messages(_messages(told, _INPUTS), "user")]
-    found = _messages(told, _INPUTS)
+        return [*first, *plain_messages(_messages(attributes, _INPUTS), "user")]
+    found = _messages(attributes, _INPUTS)
     if found:
         return plain_messages(found, "user")
     events = [
@@ -142,7 +142,7 @@ def input_messages(span: WireSpan) -> list[_Message]:
 
 def output_messages(span: WireSpan) -> list[_Message]:
     """The messages that came back."""
-    found = _messages(_told(span, _OUTPUTS), _OUTPUTS)
+    found = _messages(_with_events(span, _OUTPUTS), _OUTPUTS)
     if not found:
         found = [_as_message(event.attributes, "assistant") for event in span.events if event.name == "gen_ai.choice"]
     return plain_messages(found, "assistant")
@@ -176,15 +176,15 @@ def text_content(value: Any, role: str) -> str | None:
     return msgspec.json.encode(value).decode()
 
 
-def _told(span: WireSpan, keys: tuple[str, ...]) -> dict[str, Any]:
+def _with_events(span: WireSpan, keys: tuple[str, ...]) -> dict[str, Any]:
     """The span's attributes, with those of its events that hold whole conversations."""
     events = [event.attributes for event in span.events if any(key in event.attributes for key in keys)]
     return {key: value for holder in (*events, span.attributes) for key, value in holder.items()}
 
 
-def _messages(told: Mapping[str, Any], keys: tuple[str, ...]) -> list[Any]:
+def _messages(attributes: Mapping[str, Any], keys: tuple[str, ...]) -> list[Any]:
     for key in keys:
-        found = _branch(told, key)
+        found = _branch(attributes, key)
         if isinstance(found, dict) and isinstance(found.get("messages"), list):
             found = found["messages"]
         if isinstance(found, str | dict):
@@ -260,11 +260,11 @@ def _lists(value: Any) -> Any:
 
 
 def _plain(message: Any, default: str) -> list[_Message]:
-    told, message = message, _content(message)
+    original, message = message, _content(message)
     if isinstance(message, dict) and isinstance(message.get("message"), dict):
         message = message["message"]
     if not isinstance(message, dict) or not _MESSAGE_KEYS & message.keys():
-        text = told if isinstance(told, str) else msgspec.json.encode(told).decode()
+        text = original if isinstance(original, str) else msgspec.json.encode(original).decode()
         return [{"role": default, "content": text}]
     stated = str(message.get("role") or default).lower()
     role = _ROLES.get(stated, stated)

@@ -1,7 +1,7 @@
 """Files of exported spans: OTLP/JSON as a collector writes it, and plain spans as SDKs and Phoenix print them.
 
 A file is JSON Lines, one document, or several one after the other. Lines are read one at a time; a file whose documents
-span lines is held. What cannot be used is told, with its place, and the rest goes on.
+span lines is held. What cannot be used is reported with its place, and the rest is read.
 """
 
 from __future__ import annotations

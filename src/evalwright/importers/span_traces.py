@@ -27,7 +27,7 @@ __all__ = ["trace_of_spans"]
 
 _MOST_WARNINGS = 20
 _HIDDEN = "__REDACTED__"
-"""What OpenInference's exporters put in the place of a value that they were told to hide."""
+"""What OpenInference's exporters write in place of a value that they were configured to hide."""
 _ABOUT = ("session.id", "gen_ai.conversation.id", "user.id", "gen_ai.agent.name")
 _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_ai.input.messages", "gen_ai.prompt",
          "gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
@@ -184,11 +184,11 @@ class _Tree:
         kind = self.top.attributes.get("error.type", raised.get("exception.type"))
         message = self.top.message or raised.get("exception.message") or "the application failed"
         stack = raised.get("exception.stacktrace")
-        told = f"{kind}: {message}" if isinstance(kind, str) and kind not in str(message) else str(message)
-        return TraceError("exception", told, stack if isinstance(stack, str) else None)
+        described = f"{kind}: {message}" if isinstance(kind, str) and kind not in str(message) else str(message)
+        return TraceError("exception", described, stack if isinstance(stack, str) else None)
 
     def conversation(self) -> RecordedConversation:
-        """That of the model call which ended last, or of the agent where no model call is told."""
+        """That of the model call which ended last, or of the agent where no model call was recorded."""
         for span in [*reversed(self._models), *self._speakers()]:
             messages = [*self._given(span), *self._answered(span)]
             if messages:
@@ -218,7 +218,7 @@ class _Tree:
         return Output(talk.final_answer or self._only_text(shown_output, "assistant"), talk.thinking)
 
     def unrecorded(self, asked: dict[str, Any], said: Output) -> str | None:
-        """Why nobody can know what was answered; None where it is told, or that there was nothing."""
+        """Why the answer is unknown; None if it was recorded, or that there was none."""
         if said.final_answer:
             return None
         if self._hidden:
@@ -226,7 +226,7 @@ class _Tree:
         return None if asked["user_message"] else "the export holds no words, neither asked nor answered"
 
     def _only_text(self, shown: Any, role: str) -> str | None:
-        """By the values of model calls that tell no messages."""
+        """By the values of model calls without messages."""
         return next((found for span in reversed(self._models) if (found := text_content(shown(span), role))), None)
 
     def calls(self, talk: RecordedConversation) -> list[ToolCall]:
@@ -241,7 +241,7 @@ class _Tree:
         return [call for _, call in sorted(found, key=lambda pair: pair[0])]
 
     def _ignore(self, key: str, message: str) -> None:
-        """The conversation tells these already."""
+        """Problems of the conversation itself are reported elsewhere."""
 
     def _executed(self, span: WireSpan) -> ToolCall:
         name, call_id, arguments, _ = tool_of(span)

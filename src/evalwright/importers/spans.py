@@ -23,7 +23,7 @@ from evalwright.model.trace import Trace
 __all__ = ["OpenInference", "OtlpJson", "import_spans"]
 
 _SHOWN = 5
-"""Losses that are told one by one."""
+"""Losses that are listed one by one; further ones are counted."""
 
 
 class OtlpJson:
@@ -56,11 +56,11 @@ def import_spans(source: Path, out: Path, mapping: Mapping[str, str] | None, pla
             gathered.add(span)
         if not gathered.traces:
             raise InputError(losses.problems(source) or [Problem(str(source), "holds no spans")])
-        told = _Told(source, losses)
-        write_cases(out, told.lines(gathered))
-    description = f"{told.cases} recorded traces, replayed and judged"
+        written = _Cases(source, losses)
+        write_cases(out, written.lines(gathered))
+    description = f"{written.cases} recorded traces, replayed and judged"
     files = write_suite(out, source, description, [ANSWERED])
-    return ImportResult(told.cases, 1, told.cases, files, told.notes())
+    return ImportResult(written.cases, 1, written.cases, files, written.notes())
 
 
 class _Losses:
@@ -116,7 +116,7 @@ class _Gathered:
         self._base.close()
 
 
-class _Told:
+class _Cases:
     """The cases of a file, and what its user should know of them."""
 
     def __init__(self, source: Path, losses: _Losses) -> None:

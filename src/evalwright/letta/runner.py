@@ -28,7 +28,7 @@ __all__ = ["Runner", "RunnerResult", "SuiteSpec", "run_suite"]
 class RunnerResult:
     """What came of a suite: `results`, `metrics` and `run_statistics` are those of the original's files.
 
-    Their keys are attributes too. Of several runs `results` has all rows, told apart by `run` (from 1).
+    Their keys are attributes too. Of several runs `results` has all rows, distinguished by `run` (from 1).
     """
 
     suite: str
@@ -75,7 +75,7 @@ class Runner:
         target: str | None = None,
         **_letta: Any,
     ) -> None:
-        """Raises ValueError for results in memory that are to be judged again: `run_suite` reads those of a folder."""
+        """Raises ValueError for results in memory that are to be re-evaluated: `run_suite` reads those of a folder."""
         if _letta.get("cached_results") is not None:
             raise ValueError("cached_results: expected None; run_suite(..., cached_results_path=DIR) replays results")
         self._suite, self._width, self._callback = suite, max_concurrent, progress_callback
@@ -101,7 +101,7 @@ async def run_suite(
 ) -> RunnerResult:
     """Run a suite and give back its results; with `output_path` they lie there too, in the original's files.
 
-    A progress callback is told in the caller's event loop. Addresses and keys of a Letta server are accepted and not
+    A progress callback is called in the caller's event loop. Addresses and keys of a Letta server are accepted and not
     needed. Raises InputError, ValueError for a progress callback beside a style, and what a callback raises.
     """
     if custom_progress_callback is not None and ProgressStyle(progress_style) is not ProgressStyle.NONE:

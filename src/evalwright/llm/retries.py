@@ -34,7 +34,7 @@ class Rules:
     longest_wait: float = 20.0
     longest_retry_after: float = 60.0
     statuses: Collection[int] | None = None
-    """HTTP statuses that are retried; None to let the failure say so."""
+    """HTTP statuses that are retried; None if the failure itself decides."""
 
     def of(self, request: ChatRequest) -> Rules:
         """These rules with the request's own limits; the time for the whole call then suffices for all its attempts."""

@@ -78,7 +78,7 @@ class PassCriteria(msgspec.Struct, frozen=True):
     With the rule `bands` it is the weighted mean of the scores that decides, and a cell may be `borderline`; with a
     `threshold` it passes from that mean on, and fails below it.
     `errored_cases` is `error` (an errored cell is never passed) or `evaluate` (upstream evalh's rule).
-    `errored_evaluators` is `fail` (who cannot judge has not passed) or `error` (then the cell has no verdict).
+    `errored_evaluators` is `fail` (an evaluator that errors has failed) or `error` (then the cell has no verdict).
     """
 
     all_required: list[str] = []

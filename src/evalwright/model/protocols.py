@@ -127,7 +127,7 @@ class Enricher(Protocol):
 class Mirror(Protocol):
     """A further output of a run. Registered as a callable `(config) -> Mirror` (raises InputError).
 
-    All methods are optional and may block: each mirror is told in a thread of its own, one thing after the other,
+    All methods are optional and may block: each mirror is called in a thread of its own, one call after the other,
     except `start` and `prepare`, which must be quick. Whatever is raised goes to `sink_errors` of the summary.
     """
 
@@ -293,7 +293,7 @@ class Store(Protocol):
     """A place where runs are kept. Registered as a callable `(config, masker, runs) -> Store` (raises InputError).
 
     It connects to nothing yet. `masker` masks what is written (None: the secrets of the environment); in the folder
-    `runs` a store without a folder of its own keeps artifacts, and whoever made it a note of where each run is.
+    `runs` a store without a folder of its own keeps artifacts, and its caller a note of where each run is.
     """
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> RunWriter:

@@ -141,7 +141,7 @@ class ComparisonReport(msgspec.Struct):
 
 
 class GatePart(msgspec.Struct):
-    """One condition of a gate: what was measured, and what it was held against."""
+    """One condition of a gate: what was measured, and what it was compared with."""
 
     name: str
     passed: bool

@@ -1,1 +1,1 @@
-"""Evaluations made in tests of one's own: kept cell by cell while pytest runs, gathered into one run at its end."""
+"""Evaluations made in the user's own tests: stored cell by cell while pytest runs, one run at its end."""

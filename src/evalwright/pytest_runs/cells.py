@@ -1,4 +1,4 @@
-"""From what a test tells to the records of a cell."""
+"""Turns what a test reports into the records of a cell."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _kind(evaluator: Any) -> tuple[str, dict[str, Any]] | None:
         name, options = made
         try:
             build_evaluator(name, options)
-        except InputError:  # such as a client of one's own
+        except InputError:  # such as a custom client
             return None
         return name, options
     if not inspect.isfunction(evaluator) or "<" in evaluator.__qualname__:

@@ -49,7 +49,7 @@ class _Test:
 
 
 def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
-    """What cannot be kept must not change how a test ends; it is told at the end of the session."""
+    """What cannot be recorded must not change how a test ends; it is reported at the end of the session."""
 
     @wraps(method)
     def careful(recorder: Recorder, /, *arguments: P.args, **keywords: P.kwargs) -> None:

@@ -1,4 +1,4 @@
-"""What stands in a stored run for what was in a test."""
+"""Records that replace, in a stored run, objects that existed only in the test."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def said(result: EvaluationResult) -> dict[str, Any]:
 
 
 class StoredResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an evaluator said that only its test can make: it stays as it was when others judge again."""
+    """The result of an evaluator that only its test can build: re-evaluation keeps it unchanged."""
 
     uses_case = False
 
@@ -47,7 +47,7 @@ class StoredResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TestOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the test itself ended, which nobody can judge again: `status` is passed, failed, error or skipped."""
+    """How the test itself ended, which re-evaluation cannot change: `status` is passed, failed, error or skipped."""
 
     __test__ = False
 

@@ -1,1 +1,1 @@
-"""From a suite to a finished run: plan the cells, run each once, judge them, resume, judge again."""
+"""From a suite to a finished run: plan the cells, run each once, evaluate them, resume, re-evaluate."""

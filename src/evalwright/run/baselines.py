@@ -1,4 +1,4 @@
-"""Baselines: `<runs>/baselines/<name of the eval>` leads to the run that others are held against."""
+"""Baselines: `<runs>/baselines/<name of the eval>` leads to the run that others are compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People's labels of a stored run: looked up, kept with the run, and held against its judges.
+"""Human labels of a stored run: looked up, stored with the run, and compared with its judges.
 
 The labels are what is kept (`labels.jsonl`); `calibration.json` and the marks in summaries are made of them and of the
 judgements as they are now, also after judging again.

@@ -19,7 +19,7 @@ _CHARACTERS_A_TOKEN = 4
 _OWN_WORDS = 300
 """Tokens of a judge's instructions, about."""
 _ANSWER = 300
-"""Tokens of an answer that is to be judged, about: nobody knows before it is there."""
+"""Estimated tokens of an answer that is to be judged: unknown before it is there."""
 _LIKELY_OUTPUT = 512
 
 

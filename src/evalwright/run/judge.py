@@ -96,7 +96,7 @@ class Judge:
         return lambda _, trace, results: cell_verdict(criteria, self._names, trace, results)
 
     def passes_over(self, trace: Trace) -> bool:
-        """Whether no evaluator has a word on it: the money was spent, or the format leaves errored traces out."""
+        """Whether no evaluator is called on it: the money was spent, or the format leaves errored traces out."""
         return trace.error is not None and (self._skips_errored or trace.error.type == "cost_limit")
 
     def names(self, case: Case) -> list[str]:

@@ -60,7 +60,7 @@ class Job:
     writer: RunWriter
     tally: Tally
     state: RunState
-    """Whoever sets its `stopping` lets the cells in flight finish and nothing more begin."""
+    """Setting its `stopping` lets the cells in flight finish and starts no more."""
     mirrors: Mirroring | None = None
     history: History | None = None
     """Of an earlier session; None for a fresh run."""
@@ -110,7 +110,7 @@ async def work_here(job: Job, watch: Watch | None = None) -> bool:
             runner.stop_now()
             await asyncio.wait([running])
             if not running.cancelled():
-                running.exception()  # asyncio would log what nobody has looked at
+                running.exception()  # asyncio would log an exception that was never retrieved
             raise
         finally:
             with contextlib.suppress(Exception):

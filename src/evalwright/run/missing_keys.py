@@ -1,4 +1,4 @@
-"""What models need, seen to before anything runs: keys, all told at once, and the packages of their interfaces."""
+"""What models need, checked before anything runs: keys, all reported at once, and the packages of their interfaces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Asking(NamedTuple):
 
 
 def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) -> Iterator[Case]:
-    """The cases; behind the last one, InputError names every model that somebody will ask without a key."""
+    """The cases; behind the last one, InputError names every model that would be called without a key."""
     return _checked(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators)
 
 

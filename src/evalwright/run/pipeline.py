@@ -202,7 +202,7 @@ async def _opened(variant: Variant, opening: Callable[[], Awaitable[object]]) ->
     except InputError as error:
         raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
     except BaseException as error:
-        # Set-up is the user's code, which may also raise SystemExit; told as a mistake of the suite, not ours.
+        # Set-up is the user's code, which may also raise SystemExit; reported as a mistake of the suite, not ours.
         failure = target_failure(error)
         raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error
 

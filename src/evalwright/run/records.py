@@ -165,7 +165,7 @@ def fill(row: EvaluationResult, outcome: object) -> None:
 
 
 def keep(row: EvaluationResult, error: BaseException) -> None:
-    """Put into a row what an evaluator that could not judge tells all the same."""
+    """Add to a row the detail that an evaluator gives even with an error."""
     if isinstance(error, EvaluatorError):
         row.detail, row.cost_usd = error.detail, error.cost_usd
 

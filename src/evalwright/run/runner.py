@@ -50,7 +50,7 @@ class Runner:
         self._failure: BaseException | None = None
         self._breathed = 0.0
         self.setting_up: asyncio.Task[None] | None = None
-        """The run's own task while the user's set-up code has it, which nobody needs to the end."""
+        """The run's own task while it waits for the user's set-up code, which need not come to its end."""
 
     async def run(self, attempts: History | None, again: Set[int]) -> None:
         """Run what is left. `again` holds cells to be run once more although they have a trace.
@@ -185,7 +185,7 @@ class Runner:
             last = now
             for call in list(self._calls):
                 if blocked > 10 * _TICK and call.deadline is not None:
-                    call.deadline += blocked  # somebody else's blocking code is not this call's fault
+                    call.deadline += blocked  # blocking code of another cell is not this call's fault
                 call.cancel_if_late(now)
                 if call.stuck(now):
                     await self._abandon(call)

@@ -1,4 +1,4 @@
-"""What the command line and other programs call: run, resume, retry, judge again, open a stored run."""
+"""What the command line and other programs call: run, resume, retry, re-evaluate, open a stored run."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Session:
         return [self, *(self._outer._chain() if self._outer is not None else ())]
 
     async def aclose(self) -> None:
-        """Close what the models hold open, in the event loop in which they were asked; they are made anew if asked."""
+        """Close what the models hold open, in the event loop of their calls; a later call makes them again."""
         models, self._models = self._models, None
         if (closing := getattr(models, "close", None)) is not None:
             await closing()

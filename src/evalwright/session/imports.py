@@ -2,7 +2,7 @@
 
 Both are the process's, so that two runs share them. A file that a suite names is a module under a private name of its
 own. What is imported by name is found on the path: a module that a run imported makes way for that of a later run, and
-two runs at the same time that mean different files by one name cannot be told apart, so that the second is refused.
+two runs at the same time that mean different files by one name cannot be distinguished, so the second one is rejected.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def with_objects(objects: Mapping[str, Any]) -> Iterator[None]:
 
 
 def named_object(place: Any, key: str = "target") -> Any:
-    """The object at `module.path:name`; whatever importing it raises is the user's mistake, told in one line.
+    """The object at `module.path:name`; whatever importing it raises is the user's mistake, reported in one line.
 
     An object that was passed to the run goes before one that can be imported. Raises InputError at `key`.
     """

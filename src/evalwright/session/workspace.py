@@ -1,4 +1,4 @@
-"""The folder of the cell that is being run, for whoever is called on its behalf."""
+"""The folder of the cell that is being run, for code that is called on its behalf."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ __all__ = ["BradleyTerry", "PairwiseSwap", "bradley_terry", "pairwise_swap"]
 
 
 class PairwiseSwap(NamedTuple):
-    """A wins a pair only when both orders say so; everything else is a tie."""
+    """A wins a pair only if it wins in both orders; everything else is a tie."""
 
     n: int
     consistency_rate: float | None

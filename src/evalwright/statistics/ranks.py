@@ -1,4 +1,4 @@
-"""Ranks, and what is said of them: Wilcoxon's signed-rank test, rank correlations."""
+"""Ranks and what is computed from them: Wilcoxon's signed-rank test, rank correlations."""
 
 from __future__ import annotations
 

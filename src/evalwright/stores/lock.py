@@ -33,7 +33,7 @@ class RunLock:
             raise storage_error("lock", path, error) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Between opening and locking, the last owner may have removed the file: then this lock keeps nobody out.
+            # Between opening and locking, the last owner may have removed the file: then this lock excludes nothing.
             while remove and not _is_at(self._descriptor, path):
                 os.close(self._descriptor)
                 self._descriptor = _open(path)
@@ -55,7 +55,7 @@ class RunLock:
         if self._descriptor in _held:
             _held.discard(self._descriptor)
             with suppress(OSError):
-                if self._remove:  # while it is still locked, so that nobody removes the file of the next owner
+                if self._remove:  # while it is still locked, so that the file of the next owner is not removed
                     self._path.unlink()
                 os.ftruncate(self._descriptor, 0)
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)

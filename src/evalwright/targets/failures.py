@@ -49,7 +49,7 @@ def stack_of(error: BaseException) -> str:
 def user_place(error: BaseException) -> str:
     """File and line of the innermost frame of user code, as `agent.py:12`; empty where none is on the stack.
 
-    Code of this package, of the standard library and of installed packages is nobody's to mend.
+    Code of this package, of the standard library and of installed packages is not the user's to fix.
     """
     place, frame = "", error.__traceback__
     while frame is not None:

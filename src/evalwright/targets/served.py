@@ -86,8 +86,8 @@ class Served:
         except InputError as error:
             if not error.problems:
                 raise InputError(Problem("", error.headline, key="inner_adapter")) from error
-            told = [Problem("", p.message, key=f"inner_config.{p.key}".rstrip(".")) for p in error.problems]
-            raise InputError(told) from error
+            inner = [Problem("", p.message, key=f"inner_config.{p.key}".rstrip(".")) for p in error.problems]
+            raise InputError(inner) from error
 
     async def open(self) -> None:
         port = free_port()

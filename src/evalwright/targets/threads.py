@@ -57,7 +57,7 @@ class Threads:
             try:
                 loop.call_soon_threadsafe(self._deliver, inbox, done, value, error)
             except RuntimeError:
-                return  # the run is over and its loop is closed: nobody waits for this result
+                return  # the run is over and its loop is closed: this result is no longer awaited
             job = function = done = value = error = None  # type: ignore[assignment]  # keep no cell's data alive
 
     def _deliver(

@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
     @property
     def pending(self) -> bool:
-        """Whether somebody has yet to judge it, and nothing failed."""
+        """Whether nothing failed and a grade is still missing."""
         return self.status in ("pass", "skip") and any(is_pending(row) for row in self.results)
 
     @property
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
 
 def is_pending(row: EvaluationResult) -> bool:
-    """Whether an evaluator left its judgement to somebody else."""
+    """Whether an evaluator left its grade to a person or another program."""
     return row.skipped and bool(row.detail.get("pending"))
 
 

@@ -23,7 +23,7 @@ def banded(
     """An evaluation with the score clamped to 0..1. It passes if its verdict, by default its band, is `pass`."""
     clamped = min(max(score, 0.0), 1.0) if math.isfinite(score) else 0.0
     said = verdict or band(clamped)
-    told = reason or "; ".join(misses)
+    given = reason or "; ".join(misses)
     return Evaluation(
-        said == "pass", clamped, told, {"verdict": said, **(detail or {})}, hits=[*hits], misses=[*misses]
+        said == "pass", clamped, given, {"verdict": said, **(detail or {})}, hits=[*hits], misses=[*misses]
     )

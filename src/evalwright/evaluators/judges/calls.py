@@ -31,7 +31,7 @@ _LIKELY_OUTPUT = 512
 _KEPT = 2000
 """Characters of a reply that are kept in a result when it could not be read."""
 _OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused", "not_installed"})
-"""Failures that the run's own settings cause: they keep their type, so that they can be told from the judge's."""
+"""Failures that the run's own settings cause: they keep their type, which distinguishes them from the judge's."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):

@@ -130,7 +130,7 @@ def _question(criteria: Criteria) -> str:
 
 
 def _together(said: Sequence[Verdict]) -> Verdict:
-    """The mean of several replies: an assertion holds if more than half say so; a score is the mean.
+    """The mean of several replies: an assertion holds if more than half of them agree; a score is the mean.
 
     Reasons are those of the first judge that agrees.
     """

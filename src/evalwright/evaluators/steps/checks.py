@@ -82,10 +82,10 @@ class BadToolFailureRecovery(msgspec.Struct, frozen=True):
         if not failed:
             return _skipped("no tool failed")
         lost = [span for span in failed if not _recovered(span, steps)]
-        told = [{"span_id": span.id, "tool": span.name, "error": span.error} for span in lost or failed]
+        found = [{"span_id": span.id, "tool": span.name, "error": span.error} for span in lost or failed]
         names = listed(dict.fromkeys(span.name for span in lost))
         reason = f"nothing was said or reasoned after the failure of {names}" if lost else ""
-        return _graded(not lost, reason, {"failed_tools": told[:_MOST_SHOWN]})
+        return _graded(not lost, reason, {"failed_tools": found[:_MOST_SHOWN]})
 
 
 def _recovered(span: Step, steps: Steps) -> bool:
@@ -123,8 +123,8 @@ class UnnecessaryToolLoop(_Lenient, frozen=True):
             for (tool, arguments), count in made.items()
             if count > limit
         ]
-        told = ", ".join(f"{loop['tool']} {loop['calls']} times" for loop in loops[:3])
-        reason = f"called with the same arguments: {told}; at most {limit} times expected" if loops else ""
+        found = ", ".join(f"{loop['tool']} {loop['calls']} times" for loop in loops[:3])
+        reason = f"called with the same arguments: {found}; at most {limit} times expected" if loops else ""
         return _graded(not loops, reason, {"max_repeated_tool_calls": limit, "loop_signatures": loops[:_MOST_SHOWN]})
 
 
@@ -164,8 +164,8 @@ class InvalidStateTransition(msgspec.Struct, frozen=True):
         known = {(change.from_state, change.to_state) for change in allowed}
         wrong = [change for change in pairwise(states) if change not in known]
         reason = f"not allowed: {listed(f'{a} to {b}' for a, b in wrong)}" if wrong else ""
-        told = [{"from_state": before, "to_state": after} for before, after in wrong[:_MOST_SHOWN]]
-        return _graded(not wrong, reason, {"states": states[:_MOST_SHOWN], "invalid_transitions": told})
+        found = [{"from_state": before, "to_state": after} for before, after in wrong[:_MOST_SHOWN]]
+        return _graded(not wrong, reason, {"states": states[:_MOST_SHOWN], "invalid_transitions": found})
 
 
 def _state(event: StepEvent) -> str | None:
@@ -240,9 +240,9 @@ class StepCostAttribution(msgspec.Struct, frozen=True):
         over = [(span, cost) for span, cost in costs if limit is not None and cost > limit]
         reason = ", ".join(f"{span.name} costs {number(cost)} USD" for span, cost in over[:3])
         detail = {
-            "step_costs": [_told(span, cost) for span, cost in costs[:_MOST_SHOWN]],
+            "step_costs": [_cost_row(span, cost) for span, cost in costs[:_MOST_SHOWN]],
             "total_cost_usd": sum(cost for _, cost in costs),
-            "over_limit": [_told(span, cost) for span, cost in over[:_MOST_SHOWN]],
+            "over_limit": [_cost_row(span, cost) for span, cost in over[:_MOST_SHOWN]],
         }
         return _graded(not over, f"{reason}; at most {number(limit or 0)} expected" if over else "", detail)
 
@@ -252,7 +252,7 @@ def _cost(span: Step) -> float | None:
     return cost if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
 
 
-def _told(span: Step, cost: float) -> dict[str, Any]:
+def _cost_row(span: Step, cost: float) -> dict[str, Any]:
     return {"span_id": span.id, "name": span.name, "cost_usd": cost}
 
 

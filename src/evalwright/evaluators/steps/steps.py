@@ -146,15 +146,15 @@ def _unmarked(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_calls(trace: Trace) -> Steps | None:
-    """Calls of tools as steps, for a trace that tells calls but no spans; a conversation goes on after its calls."""
+    """Calls of tools as steps, for a trace with calls but no spans; a conversation goes on after its calls."""
     if not trace.tool_calls:
         return None
     steps = Steps()
     results = {result.tool_call_id: result.content for result in trace.tool_results if result.tool_call_id is not None}
-    told = [
+    parts = [
         message.tool_call or message for message in trace.messages if message.tool_call or message.role == "assistant"
     ]
-    for part in told if any(isinstance(part, ToolCall) for part in told) else trace.tool_calls:
+    for part in parts if any(isinstance(part, ToolCall) for part in parts) else trace.tool_calls:
         if isinstance(part, ToolCall):
             _take_call(part, results.get(part.id) if part.id is not None else None, steps)
         elif part.content:

@@ -20,7 +20,7 @@ from evalwright.sandbox.patterns import search
 
 __all__ = ["Field", "FieldAccuracy", "json_in", "same_day"]
 
-_MOST_TOLD = 4
+_MOST_LISTED = 4
 _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _STEP = re.compile(r"[^.\[\]]+")
 _MONTHS = {name.lower(): i for i, name in enumerate(calendar.month_abbr) if name}
@@ -65,7 +65,7 @@ class FieldAccuracy(msgspec.Struct, frozen=True):
         hits = [outcome.said for outcome in outcomes if outcome.score]
         misses = [outcome.said for outcome in outcomes if not outcome.score]
         reason = f"{len(hits)}/{len(self.fields)} fields matched"
-        return banded(self._score(outcomes), hits[:_MOST_TOLD], misses[:_MOST_TOLD], reason)
+        return banded(self._score(outcomes), hits[:_MOST_LISTED], misses[:_MOST_LISTED], reason)
 
     def _score(self, outcomes: Sequence[_Outcome]) -> float:
         if self.aggregation == "all_or_nothing":

@@ -22,7 +22,7 @@ from evalwright.sandbox.patterns import search
 __all__ = ["ExactMatch", "FieldCheck", "SchemaMatch", "schema_problems"]
 
 _MOST_ERRORS = 50
-"""Errors of one document that are kept; the reason tells how many there were."""
+"""Errors of one document that are kept; the reason gives their full number."""
 
 
 class ExactMatch(msgspec.Struct, frozen=True):

@@ -61,7 +61,7 @@ Spec = dict[str, Any]
 
 
 class Evaluators:
-    """Reads lists of evaluators; every mistake is told with its path."""
+    """Reads lists of evaluators; every mistake is reported with its path."""
 
     def __init__(
         self,
@@ -204,8 +204,8 @@ class Evaluators:
         if path is None and _PATH.fullmatch(written):
             tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, self._files.tried(written)))})")
         elif not _ANSWER.search(text):
-            told = tell.warn if path is None else tell
-            told(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
+            report = tell.warn if path is None else tell
+            report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
         return text
 
     def _rubric(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
@@ -257,7 +257,7 @@ class Evaluators:
         return None
 
     def _built(self, spec: Spec, place: str, tell: Notes) -> bool:
-        """Whether the evaluator can be built; its mistakes are told."""
+        """Whether the evaluator can be built; its mistakes are reported."""
         from evalwright.evaluators.build import build_evaluator
 
         try:

@@ -22,7 +22,7 @@ __all__ = ["Command"]
 _PLACEHOLDER = re.compile(r"\{([A-Z_]+)\}")
 _PLACEHOLDERS = ("PROMPT", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 _LAST = 2000
-"""Characters of stderr that are told."""
+"""Characters of stderr that are quoted."""
 
 
 class Command:
@@ -51,7 +51,7 @@ class Command:
         return read_said(await self._output(asked))
 
     async def ask_all(self, files: Sequence[str]) -> dict[str, Said]:
-        """One run for all cases, which tells them apart by `id` in the lines of its output. Raises TargetError."""
+        """One run for all cases; the lines of its output name their case by `id`. Raises TargetError."""
         found: dict[str, Said] = {}
         output = await self._output(Asked("", case_id="batch", files=files))
         for number, line in enumerate(output.split("\n"), 1):
@@ -124,6 +124,6 @@ class Command:
 
 
 def _of_file(format: str, path: str) -> str:
-    """What stands for a file in a command line, its names quoted for the shell."""
+    """A file in a command line by its `format`, `{path}` and `{basename}` quoted for the shell."""
     values = {"path": shlex.quote(path), "basename": shlex.quote(Path(path).name)}
     return re.sub(r"\{(path|basename)\}", lambda match: values[match[1]], format)

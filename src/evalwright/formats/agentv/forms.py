@@ -17,7 +17,7 @@ from evalwright.formats.shared.output import OutputFolder
 __all__ = ["other_form"]
 
 Tell = Callable[[Problem], None]
-"""Tells what is lost: the case as `file`, the place in it as `key`, and why."""
+"""Reports a loss: the case as `file`, the place in it as `key`, and why."""
 
 _MOST_PROBLEMS = 100
 
@@ -49,7 +49,7 @@ def _holds_cases(path: Path) -> bool:
 
 
 def _other_place(path: Path) -> Path:
-    """Where the other form goes when nobody says it: beside the file, and never where its sidecar is looked for."""
+    """Where the other form is written by default: beside the file, and never where its sidecar is looked for."""
     if not _is_lines(path):
         return path.with_suffix(".cases.jsonl")
     plain = path.with_suffix(".yaml")
@@ -134,7 +134,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _faithful(written: Any, value: Any, place: str, tell: Tell) -> str:
-    """A value as YAML; where that reads otherwise, for YAML cannot hold every character, it is told."""
+    """A value as YAML; where that reads back differently, as YAML cannot hold every character, it is reported."""
     text = yaml.dump(written)
     try:
         read = yaml.parse(text.encode(), place, "yaml12").value

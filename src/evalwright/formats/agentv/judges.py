@@ -205,25 +205,25 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         ranged = any("ranges" in item for item in self.rubrics)
-        prompt = _filled(_DEFAULT, _values(case, trace)) + "\nRubrics:\n" + "\n".join(map(_told, self.rubrics))
+        prompt = _filled(_DEFAULT, _values(case, trace)) + "\nRubrics:\n" + "\n".join(map(_rubric_lines, self.rubrics))
         read = _read_scores if ranged else _read_checks
         known = {item["id"] for item in self.rubrics}
-        heard: list[_Checks] = []
+        replies: list[_Checks] = []
 
         def complete(text: str) -> _Checks:
             said = read(text)
-            heard.append(said)
+            replies.append(said)
             if missing := known - said.by_rubric.keys():
-                raise _Unreadable(f"no word on {', '.join(sorted(missing))}")
+                raise _Unreadable(f"no check of {', '.join(sorted(missing))}")
             return said
 
         try:
             checks = await self._asked(case, prompt, _RANGES if ranged else _CHECKLIST, complete)
         except _NoReply as error:
-            if not heard:
+            if not replies:
                 return banded(0.0, misses=[str(error)], detail=error.detail)
-            together = {key: check for said in heard for key, check in said.by_rubric.items()}
-            checks = _Checks(together, heard[-1].reasoning)
+            together = {key: check for said in replies for key, check in said.by_rubric.items()}
+            checks = _Checks(together, replies[-1].reasoning)
         return self._scored(checks) if ranged else self._checked(checks)
 
     def _checked(self, checks: _Checks) -> Evaluation:
@@ -276,7 +276,7 @@ def _share(parts: Sequence[tuple[float, float]]) -> float:
     return sum(weight * score for weight, score in parts) / total if total else 0.0
 
 
-def _told(item: dict[str, Any]) -> str:
+def _rubric_lines(item: dict[str, Any]) -> str:
     ranges = "".join(f"\n  {low}-{high}: {text}" for low, high, text in item.get("ranges", ()))
     return f"- [{item['id']}] (weight {item['weight']:g}) {item['text']}{ranges}"
 
@@ -337,7 +337,7 @@ def _read_scores(text: str) -> _Checks:
 
 
 def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:
-    """What is said of each rubric; the first word on it counts."""
+    """The checks by rubric; the first one of a rubric counts."""
     reply = _object(text)
     checks, overall = reply.get("checks"), reply.get("overall_reasoning")
     if not isinstance(checks, list):

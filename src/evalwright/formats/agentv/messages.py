@@ -25,10 +25,10 @@ __all__ = [
 
 ROLES = ("system", "user", "assistant", "tool")
 _MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:", re.IGNORECASE)
-"""What tells the messages of a prompt apart."""
+"""What separates the messages of a prompt."""
 _BLOCKS = ("text", "file", "image", "json")
 _SHOWN = 200
-"""Characters of a path that are told when it leads nowhere."""
+"""Characters of a path that are quoted when nothing is there."""
 
 
 class Files:
@@ -113,7 +113,7 @@ def _address(value: str) -> str | None:
 
 
 def checked_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
-    """The messages with every mistake told; a text, and an object without a role, is one user message."""
+    """The messages, with every mistake reported; a text, or an object without a role, is one user message."""
     if isinstance(raw, str):
         _warn_of_marker(raw, place, tell)
         return [{"role": "user", "content": raw}]
@@ -237,7 +237,7 @@ def prompt_of(messages: Sequence[dict[str, Any]], files: Files, *, embed: bool) 
 
 
 def chat_of(messages: Sequence[dict[str, Any]], files: Files, named: Sequence[Path]) -> list[dict[str, Any]]:
-    """The messages for a chat model; tool messages and system messages that come late are told in words.
+    """The messages for a chat model; tool messages and system messages that come late are rendered as text.
 
     The content is text, with images a list of parts as the OpenAI chat API has them, in which `{type: image, file: N}`
     stands for the N-th of the files that are `named`. Interfaces take images from users only.

@@ -13,7 +13,7 @@ _Note = tuple[str, str]
 
 
 class Notes:
-    """Mistakes of one case; calling it tells one that the case cannot be run with."""
+    """Mistakes of one case; calling it reports one because of which the case cannot run."""
 
     def __init__(self) -> None:
         self.errors: list[_Note] = []

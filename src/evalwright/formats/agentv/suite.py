@@ -25,7 +25,7 @@ from evalwright.session import environment, learn
 __all__ = ["TIMEOUT", "load"]
 
 TIMEOUT = 120.0
-"""Seconds that a target has for a case when nothing else is said."""
+"""Seconds that a target has for a case by default."""
 _RETRIES = 2
 _WORKERS = 3
 _FORMS = {"jsonl": "agentv", "json": "json", "junit": "junit", "html": "html"}

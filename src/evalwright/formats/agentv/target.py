@@ -1,4 +1,4 @@
-"""The target of an AgentEvals file: each case is asked of the target that it, its file or the command line names."""
+"""The target of an AgentEvals file: each case goes to the target that it, its file or the command line names."""
 
 from __future__ import annotations
 

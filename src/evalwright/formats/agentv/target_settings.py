@@ -77,11 +77,11 @@ def checked(target: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str
     try:
         settings = _Settings.model_validate(target)
     except ValidationError as error:
-        return target, list(_told(error, target.get("name")))
+        return target, list(_mistakes(error, target.get("name")))
     return {**target, **settings.model_dump(exclude_unset=True)}, []
 
 
-def _told(error: ValidationError, name: Any) -> Iterator[tuple[str, str]]:
+def _mistakes(error: ValidationError, name: Any) -> Iterator[tuple[str, str]]:
     for found in error.errors():
         key = ".".join(map(str, found["loc"]))
         message = found["msg"].removeprefix("Value error, ")

@@ -31,7 +31,7 @@ _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 
 
 class Targets:
-    """The targets of one file, by name; a mistake in one that is not used is told all the same.
+    """The targets of one file, by name; a mistake in one that is not used is reported all the same.
 
     Variables need values in targets that are used only: files name the systems of a whole team.
     """

@@ -83,8 +83,8 @@ class _Writing:
         found["input_messages"] = extra.get("input_messages") or _asked(case.input)
         if extra.get("expected_messages"):
             found["expected_messages"] = [_message(message) for message in extra["expected_messages"]]
-        told = {"conversation_id": case.group, "description": case.description, "note": case.note}
-        found |= {key: value for key, value in told.items() if value is not None}
+        described = {"conversation_id": case.group, "description": case.description, "note": case.note}
+        found |= {key: value for key, value in described.items() if value is not None}
         if case.metadata:
             found["metadata"] = case.metadata
         own_tags = (
@@ -99,7 +99,7 @@ class _Writing:
         return found
 
     def _outcome(self, case: Case) -> str:
-        """What stands for the criterion that every case there needs."""
+        """A substitute for the criterion that every case of the format needs."""
         self.losses.append(
             Problem(f"case {case.id}", "agentv needs a criterion and there is none", key="expected_outcome")
         )

@@ -37,7 +37,7 @@ _TOOL_NAME = "submit_grade"
 
 
 class Graders:
-    """Reads `graders`; every mistake is told with its place."""
+    """Reads `graders`; every mistake is reported with its place."""
 
     def __init__(
         self,

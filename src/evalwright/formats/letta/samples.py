@@ -27,7 +27,7 @@ _CSV_LIMIT = 1 << 30
 """Bytes of one cell; the standard library's own limit is 128 KiB."""
 
 Tell = Callable[[str, str], None]
-"""Tells a mistake: the field and the message."""
+"""Reports a mistake: the field and the message."""
 
 
 class Selection(NamedTuple):
@@ -45,7 +45,7 @@ class Selection(NamedTuple):
     by_truth: Sequence[str] = ()
     """The graders that score a sample without a ground truth 0."""
     warn: Callable[[Place, str], None] = lambda _place, _message: None
-    """Hears, after the last sample, what of the suite is most likely not meant."""
+    """Called, after the last sample, with what in the suite is most likely not meant."""
 
 
 class _Row(NamedTuple):
@@ -88,7 +88,7 @@ class _Mistakes:
 
 
 class Samples:
-    """The samples of one file as cases; goes through the file anew each time."""
+    """The samples of one file as cases; reads the file again each time."""
 
     def __init__(self, path: Path, folder: Path, selection: Selection) -> None:
         self._path, self._folder, self._selection = path, folder, selection
@@ -226,7 +226,7 @@ class Samples:
             raise InputError(Problem(self._shown, f"cannot be read: {error.strerror}")) from error
 
     def _undecodable(self) -> Problem:
-        """The first line that is not UTF-8: what decodes the file as a whole tells no line."""
+        """The first line that is not UTF-8: decoding the file as a whole gives no line."""
         for line, content in lines_of(self._path):
             try:
                 content.decode()

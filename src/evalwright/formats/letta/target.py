@@ -14,7 +14,7 @@ from evalwright.formats.letta.backends import Backend, Context, backend_of, call
 from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.surface.client import Agent, AsyncLetta
 from evalwright.formats.letta.surface.models import Sample, sample_of
-from evalwright.formats.letta.surface.progress import Tell, told
+from evalwright.formats.letta.surface.progress import Tell, reporter
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -79,7 +79,7 @@ class LettaAgent:
 
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
-        tell = told(case, trial, self._model)
+        tell = reporter(case, trial, self._model)
         tell("sample_started")
         recording = self._cache.find(case.id, self._model) if self._cache is not None else None
         if recording is not None:
@@ -157,7 +157,7 @@ def _tried(problems: list[Problem], make: Callable[[], Any]) -> Any:
 
 
 def _function(config: dict[str, Any], key: str, role: str) -> Callable[..., Any] | None:
-    """The user's function. A file that is not there keeps nobody from checking the suite, but from running it here."""
+    """The user's function. Without its file the suite can be checked, but not run here."""
     place = config.get(key)
     if not place:
         return None

@@ -10,10 +10,10 @@ from evalwright.files.key_paths import Place
 
 __all__ = ["ill_named"]
 
-Told = Iterator[tuple[Place, str]]
+Mistakes = Iterator[tuple[Place, str]]
 
 
-def ill_named(raw: dict[str, Any]) -> Told:
+def ill_named(raw: dict[str, Any]) -> Mistakes:
     """Names that come twice, and names that nothing has; also in sections with other mistakes."""
     evaluators, systems = _names(raw, "evaluators"), _names(raw, "systems")
     yield from _repeated("evaluators", evaluators)
@@ -32,7 +32,7 @@ def ill_named(raw: dict[str, Any]) -> Told:
         yield ("run", "executor", "type"), f"run.executor.type: unknown executor {executor!r} (registered: local)"
 
 
-def _pools(raw: dict[str, Any]) -> Told:
+def _pools(raw: dict[str, Any]) -> Mistakes:
     """Systems that name a pool that `run.executor.pools` has not."""
     pools = _found(raw, "run", "executor", "pools")
     known = [name for name in pools if isinstance(name, str)] if isinstance(pools, dict) else []
@@ -60,7 +60,7 @@ def _names(raw: dict[str, Any], section: str) -> dict[int, str]:
     }
 
 
-def _repeated(section: str, names: dict[int, str]) -> Told:
+def _repeated(section: str, names: dict[int, str]) -> Mistakes:
     first: dict[str, int] = {}
     for i, name in names.items():
         if name in first:

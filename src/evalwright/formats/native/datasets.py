@@ -1,6 +1,6 @@
 """The datasets of `eval.yaml`: `yaml`, `jsonl` and `fixture`.
 
-A dataset can be gone through any number of times; each pass checks every case and tells all mistakes at its end.
+A dataset can be gone through any number of times; each pass checks every case and reports all mistakes at its end.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class _Reading:
         return expanded
 
     def _known(self, place: Place, kind: str, name: str) -> bool:
-        """Whether a name is registered; told as a problem if not."""
+        """Whether a name is registered; reported as a problem if not."""
         if registry.knows(kind, name):
             return True
         self._take(place, partial(registry.load, kind, name))
@@ -262,7 +262,7 @@ class _Reading:
 
 
 class _Missing:
-    """The cases of a dataset that is not there, told when somebody asks for them."""
+    """The cases of a dataset that does not exist, reported when they are read."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem

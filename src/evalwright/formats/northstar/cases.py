@@ -262,7 +262,7 @@ def _take_steps(line: _Line, trace: Trace) -> None:
 def _messages(messages: list[dict[str, Any]], calls: list[ToolCall], wrong: list[str]) -> list[TraceMessage]:
     """The conversation for readers and for evaluators that know nothing of recordings; one message for each call.
 
-    Calls that are a number are told to `wrong`: nobody knows which there were. Texts and objects hold none.
+    A mere number of calls is reported to `wrong`: which calls they were is unknown. Texts and objects hold none.
     """
     said: list[TraceMessage] = []
     made = iter(calls)

@@ -72,7 +72,7 @@ def oddities(path: Path, ambiguous: Set[int], *, lines: bool) -> Iterator[Proble
 
 
 def _ids(path: Path, lines: bool) -> Iterator[tuple[str, int, int | None]]:
-    """The ids that are there and where; what else is wrong with a file is told by whoever reads all of it."""
+    """The ids in a file and where they are; anything else wrong with the file is reported when all of it is read."""
     if not lines:
         for record in records_of(path, lines=False):
             yield from _id_in(record)

@@ -40,17 +40,17 @@ def write_northstar(suite: Suite, folder: Path, output: OutputFolder) -> Written
 
 def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
     recorded = msgspec.json.decode(bytes(case.recorded), type=Trace | None)
-    told = recorded.extra.get(RECORDING) if recorded is not None else None
-    if recorded is None or not isinstance(told, dict):
+    conversation = recorded.extra.get(RECORDING) if recorded is not None else None
+    if recorded is None or not isinstance(conversation, dict):
         losses.append(Problem(f"case {case.id}", "has no recorded conversation of NorthStar", key="recorded"))
         return None
     expected = msgspec.to_builtins(case.expected.conversation) if case.expected.conversation else None
-    found: dict[str, Any] = {"id": case.id, "messages": told["messages"]}
+    found: dict[str, Any] = {"id": case.id, "messages": conversation["messages"]}
     if case.input is not None:
         found["input"] = case.input
     if expected:
         found["expected"] = _given(expected)
-    if metrics := _given(told.get("metrics") or {}):
+    if metrics := _given(conversation.get("metrics") or {}):
         found["metrics"] = metrics
     if case.metadata:
         found["metadata"] = case.metadata

@@ -1,4 +1,4 @@
-"""What is judged in tests of one's own, told to whoever keeps it: pytest's plug-in, while its session goes on."""
+"""Reports what the user's own tests evaluate to a keeper: the pytest plug-in, for the length of its session."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 __all__ = ["PASSES", "Keeper", "Note", "keep_with", "noted"]
 
 PASSES = 0.5
-"""The score with which an evaluator passes where nobody says otherwise."""
+"""The score from which an evaluator passes by default."""
 
 
 @dataclass(eq=False)
@@ -35,7 +35,7 @@ class Note:
 
 
 class Keeper(Protocol):
-    """Hears of every note when it begins and again when it is complete; raises nothing."""
+    """Is called with every note when it begins and again when it is complete; raises nothing."""
 
     def begin(self, note: Note) -> None: ...
 
@@ -46,7 +46,7 @@ _keeper: Keeper | None = None  # of the process: one pytest session, which outli
 
 
 def keep_with(keeper: Keeper | None) -> None:
-    """From now on tell `keeper`; None for nobody."""
+    """Report notes to `keeper` from now on; None stops it."""
     global _keeper
     _keeper = keeper
 

@@ -176,7 +176,7 @@ class Translation(_Judge, frozen=True, kw_only=True):
 
 
 class Possible(_Judge, frozen=True):
-    """Whether the output offers a solution rather than saying that there is none."""
+    """Whether the output offers a solution rather than calling the task impossible."""
 
 
 class ContextRelevancy(_Judge, frozen=True):

@@ -53,7 +53,7 @@ def datasets_in(folder: Path) -> list[Path]:
         try:
             value = yaml.load(path).value
         except InputError:
-            found.append(path)  # a broken dataset is told, not passed over
+            found.append(path)  # a broken dataset is reported, not skipped
             continue
         if isinstance(value, dict) and value.keys() & {"runnable", "entries", "items"}:
             found.append(path)

@@ -87,7 +87,7 @@ async def _driven(
         seen.append((datetime.now(UTC), _of_wrap(one)))
 
     init()
-    with listening() as heard:
+    with listening() as observed:
         context = contextvars.copy_context()
     context.run(watch_wraps, wrapped)
     try:
@@ -97,7 +97,7 @@ async def _driven(
         return error
     finally:
         await application.tear_down()
-        calls = [span for span in heard.spans if isinstance(span, LLMSpan)]
+        calls = [span for span in observed.spans if isinstance(span, LLMSpan)]
         seen += [(span.ended_at, _of_call(span)) for span in calls]
     return None
 

@@ -70,8 +70,8 @@ def _evaluator(spec: EvaluatorSpec, case: Case, places: Places, losses: list[Pro
         return spec.type
     if spec.type == TYPE:
         return _named(spec.config["reference"], spec.config, places)
-    told = Problem(f"case {case.id}", f"pixie has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
-    losses.append(told)
+    loss = Problem(f"case {case.id}", f"pixie has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
+    losses.append(loss)
     return None
 
 

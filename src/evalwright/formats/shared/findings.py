@@ -20,10 +20,10 @@ class Findings:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.settled: list[Place] = []
-        """Places of which all is said: what else is wrong there follows from it."""
+        """Places whose mistake is reported already: anything else wrong there follows from it."""
 
     def tell(self, place: Place, message: str, *, absent: bool = False) -> None:
-        """A mistake, told once however often it is found."""
+        """Report a mistake, once however often it is found."""
         if any(place[: len(where)] == where for where in self.settled):
             return
         problem = self._problem(place, message, absent)
@@ -31,7 +31,7 @@ class Findings:
             self.problems.append(problem)
 
     def warn(self, place: Place, message: str) -> None:
-        """What is allowed, but most likely not meant; told once."""
+        """Warn of what is allowed but most likely not meant; once."""
         problem = self._problem(place, message)
         if problem not in self.warnings:
             self.warnings.append(problem)

@@ -20,7 +20,7 @@ _KINDS = ("simple", "weighted_average", "logical")
 def checked_gate(
     raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",), *, rewards: bool = False
 ) -> dict[str, Any] | None:
-    """The gate with its defaults, None when something is wrong with it; each mistake is told with its place.
+    """The gate with its defaults, None when something is wrong with it; each mistake is reported with its place.
 
     A gate without `kind` is of the first era of Letta suites, unless it has keys of the later one. With `rewards` the
     kind `reward` may stand for no condition but a number, and `max_error_rate` beside any.
@@ -43,12 +43,12 @@ def pass_thresholds(gate: Mapping[str, Any]) -> dict[str, float]:
 
 class _Reading:
     def __init__(self, metrics: Sequence[str], tell: Tell) -> None:
-        self._metrics, self._told = metrics, tell
+        self._metrics, self._report = metrics, tell
         self._sound = True
 
     def _tell(self, place: Place, message: str) -> None:
         self._sound = False
-        self._told(place, message)
+        self._report(place, message)
 
     def gate(self, raw: Mapping[str, Any], place: Place, *, rewards: bool) -> dict[str, Any] | None:
         if rewards and raw.get("kind") == "reward":

@@ -13,8 +13,8 @@ __all__ = ["brief"]
 def brief(value: Any) -> Any:
     """A record, or a list of records, without the fields that have their defaults; at any depth of records."""
     if isinstance(value, msgspec.Struct):
-        told = ((name, getattr(value, attribute), default) for name, attribute, default in _fields(type(value)))
-        return {name: brief(item) for name, item, default in told if item != default and item is not msgspec.UNSET}
+        values = ((name, getattr(value, attribute), default) for name, attribute, default in _fields(type(value)))
+        return {name: brief(item) for name, item, default in values if item != default and item is not msgspec.UNSET}
     if isinstance(value, list) and value and isinstance(value[0], msgspec.Struct):
         return [brief(item) for item in value]
     return value

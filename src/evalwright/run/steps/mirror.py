@@ -23,47 +23,47 @@ _MOST_WAITING = 2_000
 _PATIENCE = 10.0
 """Seconds that a run waits in all for a mirror that lies behind, before cells are left out there."""
 _FAREWELL = 30.0
-"""Seconds that a mirror has at the end to take what it has been told."""
+"""Seconds that a mirror has at the end to process what it has been sent."""
 
 _OPS = {"start": "open", "prepare": "save_trace", "trace": "save_trace", "summary": "save_summary"}
 """What evalh, from which `sink_errors` is, calls these steps."""
 
-_Told = tuple[str, tuple[Any, ...]]
+_Call = tuple[str, tuple[Any, ...]]
 
 
 class Mirroring:
-    """The mirrors of a plan, each with a thread of its own that tells it one thing after the other."""
+    """The mirrors of a plan, each with a thread of its own that makes one call after the other."""
 
     def __init__(self, plan: Plan) -> None:
         self._errors: dict[tuple[str, str, str], int] = {}
         self._mirrors = [
-            _Teller(spec.type, load("mirrors", spec.type)({**spec.config}), self._failed) for spec in plan.mirrors
+            _MirrorThread(spec.type, load("mirrors", spec.type)({**spec.config}), self._failed) for spec in plan.mirrors
         ]
-        for teller in self._mirrors:
-            teller.now("start", plan)
+        for thread in self._mirrors:
+            thread.now("start", plan)
 
     def prepare(self, trace: Trace) -> None:
         """Let mirrors put their ids into a trace before it is stored."""
-        for teller in self._mirrors:
-            teller.now("prepare", trace)
+        for thread in self._mirrors:
+            thread.now("prepare", trace)
 
     async def cell(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
         """One more cell is stored."""
-        for teller in self._mirrors:
-            if not await teller.has_room():
-                self._failed(teller.name, "trace", "too slow: cells were left out")
+        for thread in self._mirrors:
+            if not await thread.has_room():
+                self._failed(thread.name, "trace", "too slow: cells were left out")
                 continue
-            teller.tell("trace", trace, results, verdict)
+            thread.tell("trace", trace, results, verdict)
 
     def finish(self, summary: RunSummary) -> None:
-        """Tell the summary, end the mirrors, and say in the summary what went wrong."""
-        for teller in self._mirrors:
-            teller.tell("summary", summary)
-            teller.tell("close")
+        """Send the summary, close the mirrors, and list in the summary what went wrong."""
+        for thread in self._mirrors:
+            thread.tell("summary", summary)
+            thread.tell("close")
         until = time.monotonic() + _FAREWELL
-        for teller in self._mirrors:
-            if not teller.ended(until):
-                self._failed(teller.name, "close", f"not done {_FAREWELL:g} seconds after the end of the run")
+        for thread in self._mirrors:
+            if not thread.ended(until):
+                self._failed(thread.name, "close", f"not done {_FAREWELL:g} seconds after the end of the run")
         summary.sink_errors = [
             {"sink": sink, "op": _OPS.get(op, op), "error": error} | ({"count": count} if count > 1 else {})
             for (sink, op, error), count in list(self._errors.items())  # a mirror that is left behind may still fail
@@ -74,27 +74,27 @@ class Mirroring:
         self._errors[key] = self._errors.get(key, 0) + 1
 
 
-class _Teller:
-    """One mirror and the queue of what it is still to be told."""
+class _MirrorThread:
+    """One mirror and the queue of calls that it still has to receive."""
 
     def __init__(self, name: str, mirror: Mirror, failed: Callable[[str, str, str], None]) -> None:
         self.name, self._mirror, self._failed = name, mirror, failed
-        self._waiting: queue.SimpleQueue[_Told | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._patience = _PATIENCE
         self._thread = threading.Thread(target=self._work, name=f"mirror {name}", daemon=True)
         self._thread.start()
 
-    def tell(self, op: str, *told: Any) -> None:
-        self._waiting.put((op, told))
+    def tell(self, op: str, *values: Any) -> None:
+        self._waiting.put((op, values))
         if op == "close":
             self._waiting.put(None)
 
-    def now(self, op: str, *told: Any) -> None:
+    def now(self, op: str, *values: Any) -> None:
         method = getattr(self._mirror, op, None)
         if method is None:
             return
         try:
-            method(*told)
+            method(*values)
         except Exception as error:
             self._failed(self.name, op, f"{type(error).__name__}: {error}"[:500])
 
@@ -111,5 +111,5 @@ class _Teller:
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        while (told := self._waiting.get()) is not None:
-            self.now(told[0], *told[1])
+        while (call := self._waiting.get()) is not None:
+            self.now(call[0], *call[1])

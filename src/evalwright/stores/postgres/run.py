@@ -60,7 +60,7 @@ _WITHOUT["artifacts"] = _WITHOUT["traces"]
 def _insert(table: str) -> sql.SQL:
     """The statement that writes any number of rows of a table, each column as one array: one round trip a batch.
 
-    Rows replace those with the same key, so that a batch can be written again when nobody knows what became of it.
+    Rows replace those with the same key, so that a batch can be written again if it is unknown whether it was stored.
     """
     columns = [name for name in _TYPES if name not in _WITHOUT[table]]
     stored = [name for name in columns if name != "plain"]

@@ -68,7 +68,7 @@ class Postgres(Masked):
                 text = self._masker.mask_text(content.decode("utf-8", "surrogateescape"))
                 row = (plan.run_id, name, text.encode("utf-8", "surrogateescape"))
                 connection.execute("INSERT INTO documents (run_id, name, content) VALUES (%s, %s, %s)", row)
-            # Inside the transaction: nobody can see the run, and take its lock, before its writer has it.
+            # Inside the transaction: no other process can see the run, and take its lock, before its writer has it.
             lock_run(connection, self._database.schema, plan.run_id)
 
     def _insert_run(self, connection: Connection, plan: Plan) -> None:

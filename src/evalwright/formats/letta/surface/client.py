@@ -37,7 +37,7 @@ class BaseTool(BaseModel):
 
 
 class _Partial:
-    """A part of the client's interface; whoever asks for more is told that there is no server."""
+    """A part of the client's interface; any other attribute raises an error that says there is no server."""
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(

@@ -14,10 +14,10 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["LISTENER", "Listener", "ProgressCallback", "ProgressMirror", "ProgressStyle", "Tell", "told"]
+__all__ = ["LISTENER", "Listener", "ProgressCallback", "ProgressMirror", "ProgressStyle", "Tell", "reporter"]
 
 Tell = Callable[..., None]
-"""Tells an event of one sample: its name, its values and keywords."""
+"""Reports an event of one sample: its name, its values and keywords."""
 
 
 class ProgressStyle(StrEnum):
@@ -29,7 +29,7 @@ class ProgressStyle(StrEnum):
 
 
 class ProgressCallback(ABC):
-    """Told what happens to each sample, and to the suite.
+    """Is called with the events of each sample and of the suite.
 
     These methods must be there. `start`, `agent_loading`, `message_sending` (number of the message from 1, and of how
     many), `grading_started`, `turn_graded` (turn from 0, of how many, score), `suite_completed` (the result) and `stop`
@@ -47,12 +47,12 @@ class ProgressCallback(ABC):
 
 
 class Listener:
-    """Takes what threads of a run tell and gives it to a callback, one thing after the other, in the caller's loop."""
+    """Passes events from the threads of a run to a callback, one after the other, in the caller's loop."""
 
     def __init__(self, callback: Any) -> None:
         self._callback = callback
         self._loop = asyncio.get_running_loop()
-        self._told: asyncio.Queue[Callable[[], Any] | None] = asyncio.Queue()
+        self._events: asyncio.Queue[Callable[[], Any] | None] = asyncio.Queue()
         self._started: dict[tuple[str, int, Any], int | str] = {}
         """Ids as their dataset has them, of samples by id as text, run and model."""
 
@@ -72,15 +72,15 @@ class Listener:
         method = getattr(self._callback, event, None)
         if method is not None:
             given = _understood(method, about)
-            self._loop.call_soon_threadsafe(self._told.put_nowait, lambda: method(*values, **given))
+            self._loop.call_soon_threadsafe(self._events.put_nowait, lambda: method(*values, **given))
 
     def end(self) -> None:
-        """Nothing more will be told."""
-        self._loop.call_soon_threadsafe(self._told.put_nowait, None)
+        """No more events follow."""
+        self._loop.call_soon_threadsafe(self._events.put_nowait, None)
 
     async def work(self) -> None:
         """Call the callback until the end. What it raises is raised here."""
-        while (call := await self._told.get()) is not None:
+        while (call := await self._events.get()) is not None:
             given = call()
             if inspect.isawaitable(given):
                 await given
@@ -95,11 +95,11 @@ def _understood(method: Callable[..., Any], about: dict[str, Any]) -> dict[str, 
 
 
 LISTENER: ContextVar[Listener | None] = ContextVar("LISTENER", default=None)
-"""Who listens to the run that goes on in this context."""
+"""The listener of the run in this context, if there is one."""
 
 
 class ProgressMirror:
-    """Tells the listener of finished samples. Without one, as in a resumed run, there is nobody to tell."""
+    """Reports finished samples to the listener. There is none in a resumed run."""
 
     def __init__(self, _config: dict[str, Any]) -> None:
         self._listener = LISTENER.get()
@@ -127,8 +127,8 @@ class ProgressMirror:
         )
 
 
-def told(case: Case, trial: int, model: str | None) -> Tell:
-    """What tells the events of one attempt at a sample to whoever listens."""
+def reporter(case: Case, trial: int, model: str | None) -> Tell:
+    """Reports the events of one attempt at a sample to the listener, if there is one."""
     listener = LISTENER.get()
     if listener is None:
         return lambda *_values, **_about: None

@@ -27,7 +27,7 @@ class Dataset:
 
     @classmethod
     def from_path(cls, path: str | Path, *, strict: bool = False) -> Dataset:
-        """The dataset in a JSON or JSON Lines file, told apart by its suffix. Raises ValueError, FileNotFoundError."""
+        """The dataset in a JSON or JSON Lines file, by its suffix. Raises ValueError, FileNotFoundError."""
         path = Path(path)
         try:
             lines = is_lines(path)

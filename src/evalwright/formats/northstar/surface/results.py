@@ -31,7 +31,7 @@ class CaseStatus(StrEnum):
 
 
 class GradeResult(BaseModel):
-    """One grader's word on one case."""
+    """One grader's result for one case."""
 
     name: str
     status: GradeStatus
@@ -89,7 +89,7 @@ def grade_of(name: str, said: Evaluation) -> GradeResult:
 
 
 def failed_grade(name: str, error: Exception) -> GradeResult:
-    """What a grader raised, as its failed grade; `error_type` tells it apart from a bad answer."""
+    """What a grader raised, as its failed grade; `error_type` distinguishes it from a bad answer."""
     known = isinstance(error, EvaluatorError)
     kind = error.type if isinstance(error, EvaluatorError) else type(error).__name__
     detail = error.detail if isinstance(error, EvaluatorError) else {}

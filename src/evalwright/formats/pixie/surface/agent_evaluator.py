@@ -20,7 +20,7 @@ class _AgentEvaluator:
 
 
 def create_agent_evaluator(name: str, criteria: str) -> Callable[[Any], Evaluation]:
-    """An evaluator that never scores: its result is pending, with the criteria for whoever grades it.
+    """An evaluator that never scores: its result is pending, with the criteria for the person or agent that grades it.
 
     In a run it is skipped: it makes no entry pass or fail.
     """

@@ -65,14 +65,14 @@ class ScoreThreshold:
 async def _run(runnable: Callable[[Any], Any], note: Note) -> list[ObservationNode]:
     """The spans of one call, and of no other. Raises ValueError when there are none."""
     init()
-    with listening() as heard:
-        note.spans = heard.spans
+    with listening() as observed:
+        note.spans = observed.spans
         begun = time.monotonic()
         try:
             await _called(runnable, note.given)
         finally:
             note.seconds = time.monotonic() - begun
-    trace = tree_of(heard.spans)
+    trace = tree_of(observed.spans)
     if not trace:
         raise ValueError("No spans captured: mark the application with observe or start_observation")
     return trace
@@ -123,7 +123,7 @@ async def run_and_evaluate(
 
 
 async def _said(note: Note, trace: list[ObservationNode] | None) -> list[Evaluation]:
-    """What all evaluators of a note say, heard to the last one. Raises what the first one raised that raised."""
+    """The results of all evaluators of a note; all are called. Raises the first error among them."""
     asked = (said_by(one, note.evaluable, trace=trace) for one in note.evaluators)
     note.outcomes = await asyncio.gather(*asked, return_exceptions=True)
     return _without_exceptions(note.outcomes)

@@ -107,7 +107,7 @@ class DatasetStore:
 
     @contextmanager
     def _changing(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """The file and the document of a dataset, which nobody else changes in the meantime."""
+        """The file and the document of a dataset, locked against other writers in the meantime."""
         path = self.path(name)
         if not path.is_file():
             raise FileNotFoundError(f"Dataset not found: {name!r}")

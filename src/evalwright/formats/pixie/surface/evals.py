@@ -183,7 +183,7 @@ def Translation(*, language: str | None = None, model: str | None = None, client
 
 @_pre_made
 def Possible(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
-    """Whether the output offers a solution rather than saying that there is none."""
+    """Whether the output offers a solution rather than calling the task impossible."""
     return AutoevalsAdapter(judges.ChoiceScorer("Possible", model, client))
 
 

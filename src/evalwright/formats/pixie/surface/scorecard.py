@@ -57,7 +57,7 @@ class DatasetEntryResult:
 
     @property
     def status(self) -> str:
-        """`pass`, `fail`, or `pending` where nothing failed and somebody has yet to judge."""
+        """`pass`, `fail`, or `pending` where nothing failed and a grade is still missing."""
         marks = [_mark(one) for one in self.evaluations]
         counted = [mark for mark in marks if mark not in ("skip", "pending")]
         if any(mark != "pass" for mark in counted):

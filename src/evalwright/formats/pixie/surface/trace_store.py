@@ -28,8 +28,8 @@ Span = dict[str, Any]
 
 
 class LineFile:
-    """Appends records as lines of JSON, without the secrets of the environment; a file that cannot be written is told
-    of and harms no application."""
+    """Appends records as lines of JSON, without the secrets of the environment; a file that cannot be written
+    is reported and does not stop the application."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
