@@ -7,7 +7,6 @@ two runs at the same time that mean different files by one name cannot be distin
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import importlib
 import importlib.util
@@ -150,6 +149,8 @@ def named_object(place: Any, key: str = "target") -> Any:
     if "<" in name:
         why = f"{place!r} is a function without a name to import it by: call evaluate(..., resume=True) with it again"
         raise InputError(Problem(file="", key=key, message=why, absent=True))
+    import asyncio  # here, as every command loads this module, `--help` too
+
     try:
         found: Any = import_by_name(module)
         for part in name.split("."):
