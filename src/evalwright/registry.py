@@ -222,10 +222,7 @@ def load(kind: str, name: str) -> Any:
     plugin = _plugins(kind).get(name)
     if plugin is None:
         known = [one for one in names(kind) if one not in INTERNAL]
-        near = did_you_mean(name, known)
-        # A list as long as that of the evaluators would bury the suggestion.
-        listed = f"registered: {', '.join(known)}" if len(known) <= 20 or not near else f"evalwright list {kind}"
-        raise InputError(f"Unknown {LABELS[kind]} {name!r}{near} ({listed})")
+        raise InputError(f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} (registered: {', '.join(known)})")
     package, load_it = plugin
     try:
         return load_it()

@@ -153,7 +153,7 @@ def test_cases_before_a_mistake_are_given_and_the_mistake_is_told_at_the_end(tmp
 
 def test_of_very_many_mistakes_the_first_are_told_and_all_are_counted(tmp_path: Path) -> None:
     error = refusal(lambda: cases(tmp_path, "jsonl", "5\n" * 1000))
-    assert (len(error.problems), error.headline.startswith("1000 problems")) == (100, True)
+    assert (len(error.problems), error.headline.startswith("1,000 problems")) == (100, True)
 
 
 @pytest.mark.parametrize("kind", ["yaml", "jsonl", "fixture"])
