@@ -71,7 +71,7 @@ def test_every_mistake_is_told_at_its_line(tmp_path: Path) -> None:
 
 def test_missing_columns_are_one_mistake(tmp_path: Path) -> None:
     found = mistakes(tmp_path, "case,judge\nc1,pass\nc2,pass\n")
-    assert found == ["1  no column 'evaluator', 'verdict' or 'score'; there are: case, judge"]
+    assert found == ["1  no column 'evaluator', 'verdict' or 'score'; found: case, judge"]
 
 
 def test_a_misspelt_column_is_named_with_what_it_may_mean(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_misspelt_column_is_named_with_what_it_may_mean(tmp_path: Path) -> Non
 
 def test_two_columns_for_one_thing_are_refused(tmp_path: Path) -> None:
     _, problems = read_labels(written(tmp_path, "case,id,evaluator,verdict\nc1,c2,judge,pass\n"))
-    assert [problem.message for problem in problems] == ["two columns say the case_id"]
+    assert [problem.message for problem in problems] == ["two columns for the case_id"]
 
 
 def test_a_row_with_too_many_values_is_refused(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_row_with_too_many_values_is_refused(tmp_path: Path) -> None:
 
 def test_an_open_quote_is_a_mistake_of_the_line_where_it_opens(tmp_path: Path) -> None:
     (found,) = mistakes(tmp_path, 'case_id,evaluator,verdict\n"c1,judge,pass\nc2,judge,pass\n')
-    assert found.startswith("2  no CSV: ")
+    assert found.startswith("2  not valid CSV: ")
 
 
 def test_broken_json_lines_are_told_and_the_rest_is_read(tmp_path: Path) -> None:

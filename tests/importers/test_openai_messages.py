@@ -305,7 +305,7 @@ def test_a_trial_cannot_be_there_twice(tmp_path: Path) -> None:
 
 def test_trials_of_a_case_must_expect_the_same(tmp_path: Path) -> None:
     records = [{"id": "c", "messages": HELLO, "do": [{"name": name}]} for name in ("book", "cancel")]
-    assert "other actions" in problems(tmp_path, records, {"actions": "do"})[0]
+    assert "different actions" in problems(tmp_path, records, {"actions": "do"})[0]
 
 
 def test_a_part_mapped_by_hand_must_be_there(tmp_path: Path) -> None:

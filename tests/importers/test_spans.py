@@ -238,7 +238,7 @@ class TestBroken:
             ({"endTimeUnixNano": 0}, "has no end"),
             ({"spanId": None}, "expected the id of the span"),
             ({"attributes": "none"}, "attributes: expected a list of objects"),
-            ({"parentSpanId": f"{1:016x}"}, "lies below itself"),
+            ({"parentSpanId": f"{1:016x}"}, "is below itself"),
         ],
     )
     def test_spans_are_the_error_of_their_trace(self, wrong, told, tmp_path):
@@ -264,7 +264,7 @@ class TestBroken:
 
     def test_a_root_that_is_not_there_is_told(self, tmp_path):
         found = trace(tmp_path, exported(model_call("messages")))
-        assert found["extra"]["warnings"] == ["the root span is not there; 'chat m', the first one, stands for it"]
+        assert found["extra"]["warnings"] == ["the root span is missing; 'chat m', the first one, is used instead"]
 
     def test_a_file_without_spans_is_refused_with_its_reasons(self, tmp_path):
         with pytest.raises(InputError, match="line 1: expected 'resourceSpans', found the keys a"):
@@ -272,18 +272,18 @@ class TestBroken:
 
 
 def test_an_empty_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match="holds no spans"):
+    with pytest.raises(InputError, match="contains no spans"):
         imported(tmp_path)
 
 
 def test_a_compressed_file_is_refused_in_so_many_words(tmp_path):
     (tmp_path / "spans.json").write_bytes(gzip.compress(b"{}"))
-    with pytest.raises(InputError, match="is compressed by gzip, expected JSON: unpack it first"):
+    with pytest.raises(InputError, match="is compressed with gzip, expected JSON: decompress it first"):
         OtlpJson.import_file(tmp_path / "spans.json", tmp_path / "out")
 
 
 def test_a_mapping_is_refused(tmp_path):
-    with pytest.raises(InputError, match="nothing can be mapped"):
+    with pytest.raises(InputError, match="spans need no mapping"):
         OtlpJson.import_file(tmp_path / "spans.json", tmp_path / "out", {"id": "x"})
 
 

@@ -1,6 +1,6 @@
-"""From recorded conversations to a suite that replays them: `cases.jsonl` with embedded traces, and `eval.yaml`.
+"""Imports recorded conversations as a suite that replays them: `cases.jsonl` with embedded traces, and `eval.yaml`.
 
-The file is read twice: the first pass checks every record and remembers only where it lies, the second writes the
+The file is read twice: the first pass checks all records and remembers only where they are, the second writes the
 cases, each with its recordings in the order of their trials.
 """
 
@@ -28,7 +28,7 @@ __all__ = ["ANSWERED", "ImportResult", "check_free", "import_recordings", "write
 _CASES, _SUITE = "cases.jsonl", "eval.yaml"
 
 ANSWERED: Final[dict[str, Any]] = {"name": "answered", "type": "answered"}
-"""The evaluator for recordings of which nothing is known: there is an answer."""
+"""The evaluator for recordings without expectations: there is an answer."""
 
 _MOST_PROBLEMS = 100
 
@@ -43,7 +43,7 @@ class ImportResult:
     traces: int
     files: list[Path]
     notes: list[str] = field(default_factory=list)
-    """What the user should know beside the numbers."""
+    """What the user should know besides the numbers."""
 
 
 def import_recordings(
@@ -51,7 +51,7 @@ def import_recordings(
 ) -> ImportResult:
     """Write the suite of a file of recordings into folder `out`.
 
-    Raises InputError with every mistake, and then nothing is written; StorageError when writing fails.
+    Raises InputError with all mistakes, and then nothing is written; StorageError if writing fails.
     """
     check_free(out)
     compiled = compile_mapping(mapping)
@@ -65,7 +65,7 @@ def import_recordings(
 
 
 def check_free(out: Path) -> None:
-    """Raises InputError when folder `out` holds a suite already."""
+    """Raises InputError if folder `out` has a suite already."""
     files = [out / _CASES, out / _SUITE]
     present = [Problem(str(file), "already exists; choose another folder") for file in files if file.exists()]
     if present:
@@ -89,7 +89,7 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Survey:
-    """What the first pass learns of a file."""
+    """What the first pass finds out about a file."""
 
     cases: dict[str, list[_Entry]] = field(default_factory=dict)
     """Entries of each case in the order of their trials, cases in the order of the file."""
@@ -98,7 +98,7 @@ class _Survey:
     rewarded: int = 0
     """Records with a reward."""
     graded: int = 0
-    """Records with a reward between or beyond 0 and 1."""
+    """Records with a reward other than 0 and 1."""
 
     @property
     def traces(self) -> int:
@@ -113,7 +113,7 @@ class _Survey:
         short = [case for case, entries in self.cases.items() if len(entries) < self.trials]
         if short:
             named = ", ".join(short[:5]) + (", ..." if len(short) > 5 else "")
-            notes.append(f"{len(short)} cases have fewer than {self.trials} trials, the missing ones err: {named}")
+            notes.append(f"{len(short)} cases have fewer than {self.trials} trials; missing ones are errors: {named}")
         if 0 < self.rewarded < self.traces:
             notes.append(f"{self.traces - self.rewarded} of {self.traces} records have no reward")
         if self.graded:
@@ -122,7 +122,7 @@ class _Survey:
 
 
 def _survey(reader: RecordReader, recordings: Recordings, source: Path) -> _Survey:
-    """Check every record. Raises InputError with what is wrong in the whole file."""
+    """Check all records. Raises InputError with all problems of the file."""
     survey = _Survey()
     entries: list[_Entry] = []
     expected: dict[str | None, tuple[bytes, _Entry]] = {}
@@ -138,7 +138,7 @@ def _survey(reader: RecordReader, recordings: Recordings, source: Path) -> _Surv
         if recording.case_id is not None:
             _check_same_actions(reader, entry, recording, expected)
     if not entries and not reader.problems:
-        raise InputError(Problem(str(source), "holds no records"))
+        raise InputError(Problem(str(source), "contains no records"))
     _name(entries, reader)
     survey.cases = _by_case(entries, reader)
     if reader.problems:
@@ -149,16 +149,17 @@ def _survey(reader: RecordReader, recordings: Recordings, source: Path) -> _Surv
 def _check_same_actions(
     reader: RecordReader, entry: _Entry, recording: Recording, expected: dict[str | None, tuple[bytes, _Entry]]
 ) -> None:
-    """Trials of one case are attempts at one task: what is expected cannot differ."""
+    """Check that all trials of a case expect the same: they are attempts at one task."""
     encoded = msgspec.json.encode(recording.actions, order="deterministic")
     digest = hashlib.blake2b(encoded, digest_size=16).digest()
     first, other = expected.setdefault(entry.case_id, (digest, entry))
     if first != digest:
-        reader.complain(entry.place, "", f"expects other actions than case {entry.case_id!r} in {_label(other.place)}")
+        where = _label(other.place)
+        reader.complain(entry.place, "", f"expects different actions than the same case {entry.case_id!r} in {where}")
 
 
 def _name(entries: list[_Entry], reader: RecordReader) -> None:
-    """Number the records of a file that names no cases; in one that does, each record must."""
+    """Number the records of a file without case ids; if some records have one, all must."""
     for entry in entries:
         if entry.case_id is None and not reader.names_cases:
             entry.case_id = f"record-{entry.place.number + 1}"
@@ -167,7 +168,7 @@ def _name(entries: list[_Entry], reader: RecordReader) -> None:
 
 
 def _by_case(entries: list[_Entry], reader: RecordReader) -> dict[str, list[_Entry]]:
-    """Entries grouped and put in the order of their trials; records without a trial are counted as they come."""
+    """Entries grouped by case, in the order of their trials; records without a trial number keep their order."""
     cases: dict[str, list[_Entry]] = {}
     for entry in entries:
         if entry.case_id is not None:
@@ -205,7 +206,7 @@ def _case_lines(survey: _Survey, reader: RecordReader, recordings: Recordings) -
         found = [reader.read(entry.place, recordings.text(entry.place)) for entry in entries]
         whole = [recording for recording in found if recording is not None]
         if len(whole) < len(entries):
-            raise InputError(reader.problems, "the file was changed while it was read")
+            raise InputError(reader.problems, "the file changed while it was read")
         yield encoder.encode(_case(case_id, whole)) + b"\n"
 
 
@@ -225,7 +226,7 @@ def _case(case_id: str, recordings: list[Recording]) -> dict[str, Any]:
 def write_suite(
     out: Path, source: Path, description: str, evaluators: list[dict[str, Any]], trials: int = 1
 ) -> list[Path]:
-    """Write the `eval.yaml` that replays `cases.jsonl`; the first evaluator decides. What was written, both files.
+    """Write the `eval.yaml` that replays `cases.jsonl`, of which the first evaluator decides; returns both files.
 
     Raises StorageError.
     """
@@ -249,9 +250,9 @@ def write_suite(
 
 
 def _evaluators(survey: _Survey) -> list[dict[str, Any]]:
-    """The checks that the recordings allow, the deciding one first: a recorded reward, else expected actions.
+    """The evaluators that the recordings allow, the deciding one first: the recorded reward, else expected actions.
 
-    Without either, that there is an answer.
+    Without either, the evaluator that there is an answer.
     """
     checks: list[dict[str, Any]] = []
     if survey.rewarded:
@@ -266,11 +267,11 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(Problem(str(folder), f"cannot be made: {error.strerror or error}")) from None
+        raise InputError(Problem(str(folder), f"cannot be created: {error.strerror or error}")) from None
 
 
 def _write_lines(path: Path, lines: Iterator[bytes]) -> None:
-    """All lines or no file. Raises StorageError, and what `lines` raises."""
+    """Write all lines or no file. Raises StorageError, and whatever `lines` raises."""
     unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with closing(AppendFile(unfinished)) as file:

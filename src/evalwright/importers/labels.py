@@ -1,7 +1,7 @@
-"""What people said about answers of a run, as a table (CSV) or as JSON Lines: one label a row.
+"""Human labels for answers of a run, as a table (CSV) or as JSON Lines: one label per row.
 
 Columns: `case_id`, `evaluator`, and `verdict` (pass, fail, yes, no, true, false, 1, 0), `score`, or both; `variant` and
-`trial` where a case has several answers. Other columns (notes, names of people) are not read.
+`trial` if a case has several answers. Other columns (notes, names of people) are ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class LabelRow:
-    """One label as it was written: which answer it is about is not looked up yet."""
+    """One label as it was written; the answer that it is about is not looked up yet."""
 
     line: int
     case_id: str
@@ -50,11 +50,11 @@ class LabelRow:
 
 
 def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
-    """Every label that can be read, and every mistake. Raises InputError when the file as a whole cannot be read."""
+    """All labels that can be read, and all mistakes. Raises InputError if the file as a whole cannot be read."""
     lines = lines_of(path)
     first = next(lines, None)
     if first is None:
-        raise InputError(Problem(str(path), "is empty; expected one label a line"))
+        raise InputError(Problem(str(path), "is empty; expected one label per line"))
     records = _objects if first[1].lstrip().startswith(b"{") else _table_rows
     rows: list[LabelRow] = []
     problems: list[Problem] = []
@@ -74,7 +74,7 @@ def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[st
         try:
             found = msgspec.json.decode(line)
         except (ValueError, RecursionError) as error:
-            problems.append(Problem(str(path), f"no JSON: {error}", number))
+            problems.append(Problem(str(path), f"not valid JSON: {error}", number))
             continue
         if not isinstance(found, dict):
             problems.append(Problem(str(path), f"expected an object, found {type(found).__name__}", number))
@@ -84,7 +84,7 @@ def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[st
 
 
 def _table_rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Rows of a CSV file with a header; its separator is the comma, else the semicolon or tab of the header."""
+    """Rows of a CSV file with a header; the separator is a comma, or else the semicolon or tab in the header."""
     text = _text(path)
     header_line = text.split("\n", 1)[0]
     separator = next((mark for mark in ",;\t" if mark in header_line), ",")
@@ -95,7 +95,7 @@ def _table_rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            problems.append(Problem(str(path), f"no CSV: {error}", line))
+            problems.append(Problem(str(path), f"not valid CSV: {error}", line))
             return
         if cells is None:
             return
@@ -104,7 +104,7 @@ def _table_rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict
                 header = [cell.strip() for cell in cells]
                 problems += _header_problems(path, header, line)
                 if missing := _missing(header):
-                    problems.append(Problem(str(path), f"no column {missing}; there are: {', '.join(header)}", line))
+                    problems.append(Problem(str(path), f"no column {missing}; found: {', '.join(header)}", line))
                     return
             elif len(cells) > len(header):
                 problems.append(Problem(str(path), f"{len(cells)} values under {len(header)} columns", line))
@@ -128,7 +128,7 @@ def _header_problems(path: Path, header: list[str], line: int) -> Iterator[Probl
     for name, message in _misspelt(dict.fromkeys(header), set()):
         yield Problem(str(path), message, line, name)
     for name in sorted({name for name in known if name and known.count(name) > 1}):
-        yield Problem(str(path), f"two columns say the {name}", line, name)
+        yield Problem(str(path), f"two columns for the {name}", line, name)
 
 
 def _missing(header: list[str]) -> str:
@@ -144,7 +144,7 @@ def _canonical(name: str) -> str | None:
 
 
 def _misspelt(fields: Mapping[str, Any], reported: set[str]) -> Iterator[tuple[str, str]]:
-    """Names that nothing reads but that are nearly the name of something, each once."""
+    """Unknown names that resemble a known one, each once."""
     for name in fields:
         if name in reported or _canonical(name) is not None:
             continue
@@ -154,7 +154,7 @@ def _misspelt(fields: Mapping[str, Any], reported: set[str]) -> Iterator[tuple[s
 
 
 def _known(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are read, under their own names; an empty cell is none."""
+    """The known fields under their canonical names; empty cells are left out."""
     found: dict[str, Any] = {}
     for name, value in fields.items():
         value = value.strip() if isinstance(value, str) else value

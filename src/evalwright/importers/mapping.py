@@ -1,7 +1,7 @@
-"""Where the parts of a case lie in the records of another program's file: a name and a path for each part.
+"""Where the parts of a case are in the records of a file: a path for the name of each part.
 
-A path is plain keys joined by dots, with list positions in brackets (`info.task.actions`, `runs[0].messages`), or
-any JSONPath, which begins with `$`. A JSONPath with several matches gives the list of them.
+A path is plain keys joined by dots, with list positions in brackets (`info.task.actions`, `runs[0].messages`), or any
+JSONPath, which begins with `$`. A JSONPath with several matches gives the list of them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 __all__ = ["DEFAULTS", "MISSING", "PARTS", "RecordMapping", "compile_mapping", "pairs_to_mapping", "read_mapping"]
 
 PARTS = ("id", "trial", "messages", "actions", "reward", "started_at", "finished_at", "records")
-"""What can be mapped, beside `metadata.NAME` (of the case) and `extra.NAME` (of the trace)."""
+"""The parts that can be mapped, besides `metadata.NAME` (of the case) and `extra.NAME` (of the trace)."""
 
 DEFAULTS: dict[str, tuple[str, ...]] = {
     "id": ("id", "case_id", "task_id"),
@@ -27,10 +27,10 @@ DEFAULTS: dict[str, tuple[str, ...]] = {
     "started_at": ("started_at",),
     "finished_at": ("finished_at",),
 }
-"""Keys that are tried in this order for a part that was not mapped."""
+"""Keys that are tried in this order for a part that is not mapped."""
 
 MISSING: Final = object()
-"""What a path gives in a record that has nothing there."""
+"""The value of a path that finds nothing in a record."""
 
 _FREE = ("metadata.", "extra.")
 _KEY = r"[^.\[\]\s$*?@()'\"|&]+(?:\[\d+\])*"
@@ -46,10 +46,10 @@ class RecordMapping:
 
     paths: dict[str, tuple[tuple[str, _Find], ...]]
     stated: frozenset[str]
-    """Parts that the user mapped; the others are looked for under their default keys."""
+    """Parts that the user mapped; the others are looked up under their default keys."""
 
     def find(self, record: Any, part: str) -> tuple[Any, str]:
-        """The value of a part (MISSING when there is none) and the path that it was found or expected at."""
+        """The value of a part (MISSING if there is none) and the path at which it was found or expected."""
         ways = self.paths.get(part, ())
         for path, find in ways:
             value = find(record)
@@ -82,7 +82,7 @@ def compile_mapping(mapping: Mapping[str, str] | Path | None) -> RecordMapping:
 
 
 def pairs_to_mapping(pairs: Iterable[str]) -> dict[str, str]:
-    """`NAME=PATH` words of a command line as a mapping. Raises InputError with every word that is none."""
+    """`NAME=PATH` words of a command line as a mapping. Raises InputError with each word of another form."""
     mapping: dict[str, str] = {}
     problems = []
     for pair in pairs:
@@ -103,7 +103,7 @@ def read_mapping(file: Path) -> dict[str, str]:
     if not isinstance(document.value, dict):
         raise InputError(Problem(str(file), "expected a mapping of names to paths"))
     problems = [
-        Problem(str(file), f"expected a path as text, found {value!r}", document.line((name,)), str(name))
+        Problem(str(file), f"expected a path as a string, found {value!r}", document.line((name,)), str(name))
         for name, value in document.value.items()
         if not isinstance(name, str) or not isinstance(value, str)
     ]
@@ -120,14 +120,14 @@ def _check_name(part: str) -> None:
 
 
 def _compiled(path: str) -> _Find:
-    """A function from a record to the value at `path`. Raises ValueError for a path that is none."""
+    """A function from a record to the value at `path`. Raises ValueError for an invalid path."""
     if _PLAIN.fullmatch(path):
         steps: list[str | int] = [
             int(position) if position else key for position, key in _STEP.findall(path.removeprefix("$."))
         ]
         return lambda record: _walk(record, steps)
     if not path.startswith("$"):
-        raise ValueError(f"{path!r} is no path: expected keys joined by dots, or a JSONPath that begins with $")
+        raise ValueError(f"{path!r} is not a path: expected keys joined by dots, or a JSONPath that begins with $")
     return _json_path(path)
 
 
@@ -150,13 +150,13 @@ def _json_path(path: str) -> _Find:
     try:
         expression = parsed(path)
     except Exception as error:
-        raise ValueError(f"{path!r} is no JSONPath: {error}") from None
+        raise ValueError(f"{path!r} is not a JSONPath: {error}") from None
 
     def find(record: Any) -> Any:
         try:
             found = [match.value for match in expression.find(record)]
         except EvaluatorError as error:
-            raise InputError(f"{path!r} cannot be followed: {error}") from None
+            raise InputError(f"{path!r} cannot be evaluated: {error}") from None
         except Exception:  # a filter that does not fit the record's types, for instance
             return MISSING
         return MISSING if not found else found[0] if len(found) == 1 else found

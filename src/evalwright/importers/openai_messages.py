@@ -1,8 +1,8 @@
-"""Recorded conversations in the shape of OpenAI's chat completions, as cases with their traces.
+"""Recorded conversations in the form of OpenAI's chat completions, as cases with their traces.
 
-`import_file` reads any JSON or JSON Lines file whose records hold such a conversation somewhere; a mapping says
-where (see `mapping`). Roles `developer` and `function` become `system` and `tool`; parts of a message that are no
-text are kept as their type in brackets, for example `[image_url]`.
+`import_file` reads any JSON or JSON Lines file whose records contain such a conversation somewhere; a mapping says
+where (see `mapping`). The roles `developer` and `function` become `system` and `tool`; parts of a message that are not
+text are kept as their type in brackets, such as `[image_url]`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["OpenAIMessages", "import_file", "read_conversation"]
 
 
 def import_file(source: Path, out: Path, mapping: Mapping[str, str] | Path | None = None) -> ImportResult:
-    """Write `cases.jsonl` and an `eval.yaml` that replays and judges the recordings of `source` into folder `out`.
+    """Write `cases.jsonl` and an `eval.yaml` that replays and evaluates the recordings of `source` into folder `out`.
 
-    Raises InputError with every mistake of the file, or when `out` holds such files already: nothing is written.
+    Raises InputError with every mistake of the file, or if `out` has such files already; then nothing is written.
     """
     return import_recordings(source, out, mapping, read_conversation)
 
@@ -36,7 +36,7 @@ class OpenAIMessages:
 
 
 def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedConversation:
-    """The messages of one record; what cannot be used is passed to `complain` with its path, below `key`."""
+    """The messages of one record; `complain` is called with the path, below `key`, of each part that cannot be used."""
     reader = _Reader(complain)
     if not isinstance(messages, list):
         complain(key, f"expected a list of messages, found {described(messages)}")
@@ -101,7 +101,7 @@ class _Reader:
         call_id = call_id if isinstance(call_id, str) else None
         name = message.get("name") or self._tools.get(call_id or "")
         if not isinstance(name, str):
-            self._complain(at, "names no tool: expected a name, or the tool_call_id of a call before it")
+            self._complain(at, "names no tool: expected a name, or the tool_call_id of an earlier call")
             return
         content = message.get("content")
         result = content if isinstance(content, dict) else _object_or_text(self._text(message, at) or "")
@@ -136,7 +136,7 @@ class _Reader:
         return ToolCall(name, call_id, _arguments(arguments))
 
     def _text(self, message: dict[str, Any], at: str) -> str | None:
-        """The content as text; parts are joined by line ends."""
+        """The content as text; parts are joined by line breaks."""
         content = message.get("content")
         if content is None or isinstance(content, str):
             return content
@@ -159,7 +159,7 @@ class _Reader:
 
 
 def _arguments(arguments: Any) -> dict[str, Any]:
-    """Arguments as an object; text that holds none is kept under `_raw`."""
+    """Arguments as an object; other text is kept under `_raw`."""
     if isinstance(arguments, dict):
         return arguments
     if not isinstance(arguments, str) or not arguments.strip():
@@ -169,7 +169,7 @@ def _arguments(arguments: Any) -> dict[str, Any]:
 
 
 def _object_or_text(text: str) -> dict[str, Any] | str:
-    """The JSON object that a text holds, or the text when it holds none."""
+    """The JSON object in a text, or the text itself if it is not one."""
     if not text.lstrip().startswith("{"):
         return text
     try:

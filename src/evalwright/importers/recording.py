@@ -1,4 +1,4 @@
-"""One record of another program's file as one recording: of which cell, what happened, what was expected."""
+"""One record of a file as a recording: of which cell, what happened and what was expected."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace,
 __all__ = ["UNKNOWN_TIME", "Complain", "ReadConversation", "RecordReader", "RecordedConversation", "Recording"]
 
 UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""Start and end of a recording that does not say when it was made; its latency is unknown."""
+"""Start and end of a recording without times; its latency is unknown."""
 
 Complain = Callable[[str, str], None]
 """Takes the path of a value inside the record and what is wrong with it."""
@@ -26,7 +26,7 @@ Complain = Callable[[str, str], None]
 
 @dataclass(slots=True)
 class RecordedConversation:
-    """What a message format makes of the messages of one record."""
+    """The messages of one record, as read by a message format."""
 
     messages: list[TraceMessage] = field(default_factory=list)
     tool_calls: list[ToolCall] = field(default_factory=list)
@@ -39,12 +39,12 @@ class RecordedConversation:
 
 
 ReadConversation = Callable[[Any, str, Complain], RecordedConversation]
-"""Takes the value that the mapping calls messages, its path, and where to complain."""
+"""Takes the value that is mapped as messages, its path, and where to complain."""
 
 
 @dataclass(slots=True)
 class Recording:
-    """One record as what it means; `case_id` and `trial` are None where the record does not say."""
+    """The content of one record; `case_id` and `trial` are None if the record has none."""
 
     case_id: str | None
     trial: int | None
@@ -56,7 +56,7 @@ class Recording:
     started_at: datetime
     finished_at: datetime
     latency_ms: int | None
-    """None where the record does not say both when it started and when it ended."""
+    """None unless the record has both a start and an end."""
 
     def trace(self, case_id: str, trial: int) -> Trace:
         """The recording as trial number `trial` of a case."""
@@ -79,7 +79,7 @@ class Recording:
 
 
 class RecordReader:
-    """Reads the records of one file and collects what is wrong with them."""
+    """Reads the records of one file and collects their problems."""
 
     def __init__(self, source: Path, mapping: RecordMapping, read_conversation: ReadConversation) -> None:
         self.problems: list[Problem] = []
@@ -95,13 +95,13 @@ class RecordReader:
         self.problems.append(Problem(str(self._source), message, place.line, place.below(key)))
 
     def read(self, place: RecordingPlace, text: Json) -> Recording | None:
-        """The record at a place; None, and at least one problem more, when it cannot be used."""
+        """The record at a place; None, and at least one more problem, if it cannot be used."""
         known = len(self.problems)
         recording = None
         try:
             recording = self._recording(place, msgspec.json.decode(text))
         except RecursionError:
-            self.complain(place, "", "is nested too deeply to be read")
+            self.complain(place, "", "is nested too deeply")
         except ValueError as error:
             self.complain(place, "", f"is not valid JSON: {error}")
         return recording if len(self.problems) == known else None
@@ -160,14 +160,14 @@ class _Parts:
         self._mapping = mapping
 
     def find(self, part: str) -> tuple[Any, str]:
-        """The value of a part, MISSING when there is none, and its path."""
+        """The value of a part, MISSING if there is none, and its path."""
         return self._mapping.find(self._record, part)
 
     def has(self, part: str) -> bool:
         return self.find(part)[0] not in (MISSING, None)
 
     def _stated(self, part: str) -> tuple[Any, str]:
-        """As `find`, with null as MISSING and a complaint when a part that the user mapped is not there."""
+        """Like `find`, but with MISSING for null, and a complaint if a part that the user mapped is missing."""
         value, key = self.find(part)
         if value is None:
             value = MISSING
@@ -180,7 +180,7 @@ class _Parts:
         if value is MISSING:
             return None
         if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-            self.complain(key, f"expected a case id as text or whole number, found {described(value)}")
+            self.complain(key, f"expected a case id (string or integer), found {described(value)}")
             return None
         return str(value)
 
@@ -189,7 +189,7 @@ class _Parts:
         if value is MISSING:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            self.complain(key, f"expected the number of a trial, found {described(value)}")
+            self.complain(key, f"expected a trial number, found {described(value)}")
             return None
         return value
 
@@ -198,7 +198,7 @@ class _Parts:
         if value is MISSING or value is None:
             return None
         if not isinstance(value, bool | int | float):
-            self.complain(key, f"expected a reward as number, found {described(value)}")
+            self.complain(key, f"expected a reward (number), found {described(value)}")
             return None
         return float(value)
 
@@ -214,15 +214,15 @@ class _Parts:
 
     def _action(self, action: Any, at: str) -> dict[str, Any]:
         if not isinstance(action, dict) or not isinstance(action.get("name"), str):
-            self.complain(at, "expected an action with its name")
+            self.complain(at, "expected an action with a name")
             return {}
         arguments = action.get("arguments", action.get("kwargs"))
         if not isinstance(arguments, dict | None):
-            self.complain(at, f"expected kwargs or arguments as object, found {described(arguments)}")
+            self.complain(at, f"expected an object as kwargs or arguments, found {described(arguments)}")
         return {"name": action["name"], "arguments": arguments or {}}
 
     def moment(self, part: str) -> datetime | None:
-        """A time as ISO 8601 text (UTC where it names no zone) or as seconds since 1970."""
+        """A time from ISO 8601 text (UTC if it has no zone) or seconds since 1970."""
         value, key = self._stated(part)
         if value is MISSING:
             return None
@@ -238,6 +238,6 @@ class _Parts:
         return None
 
     def free(self, prefix: str) -> dict[str, Any]:
-        """What is mapped as `prefix.NAME` and present, by NAME."""
+        """The values that are mapped as `prefix.NAME` and present, by NAME."""
         found = {name: self.find(f"{prefix}.{name}")[0] for name in self._mapping.named(prefix)}
         return {name: value for name, value in found.items() if value is not MISSING}

@@ -1,4 +1,4 @@
-"""The records of a JSON or JSON Lines file, read twice without being held: once to check, once to convert."""
+"""The records of a JSON or JSON Lines file, read twice without being kept: once to check, once to convert."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _LINES = (".jsonl", ".ndjson")
 Json = bytes | memoryview
 
 RECORDING_DEPTH = 100
-"""Containers inside containers that a record may have; deeper ones could be read, but not written again."""
+"""Levels of nesting that a record may have; deeper ones could be read, but not written again."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingPlace:
-    """Where a record lies: `line` is 1-based and known in JSON Lines, `key` is its path in a JSON document."""
+    """Where a record is: `line` is 1-based and set for JSON Lines, `key` is its path in a JSON document."""
 
     number: int
     """0-based position among the records."""
@@ -41,7 +41,7 @@ class RecordingPlace:
 
 
 class Recordings(AbstractContextManager["Recordings"], Protocol):
-    """A file of records: iterating gives each place with its JSON, `text` the JSON at a place again."""
+    """A file of records: iterating gives each place with its JSON, `text` reads the JSON at a place again."""
 
     def __iter__(self) -> Iterator[tuple[RecordingPlace, Json]]: ...
 
@@ -49,9 +49,9 @@ class Recordings(AbstractContextManager["Recordings"], Protocol):
 
 
 def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
-    """The records of a file: lines of `.jsonl` and `.ndjson` files, else the list in one JSON document.
+    """The records of a file: the lines of `.jsonl` and `.ndjson` files, else the list in one JSON document.
 
-    Raises InputError when the file cannot be read or is no such document.
+    Raises InputError if the file cannot be read or has another content.
     """
     try:
         if source.suffix.lower() in _LINES:
@@ -62,7 +62,7 @@ def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
 
 
 class _Lines:
-    """One record a line; only positions are remembered."""
+    """One record per line; only positions are kept in memory."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -111,7 +111,7 @@ class _Document:
 
 
 def _split(file: str, data: bytes, mapping: RecordMapping) -> tuple[list[msgspec.Raw], str | None]:
-    """The raw records and the key of their list; None when the document is itself the only record."""
+    """The raw records and the key of their list, which is None if the document itself is the only record."""
     try:
         if "records" in mapping.stated:
             return _listed(file, msgspec.json.decode(data), mapping)
@@ -119,7 +119,7 @@ def _split(file: str, data: bytes, mapping: RecordMapping) -> tuple[list[msgspec
             return msgspec.json.decode(data, type=list[msgspec.Raw]), ""
         document = msgspec.json.decode(data)
     except RecursionError:
-        raise InputError(Problem(file, "is nested too deeply to be read")) from None
+        raise InputError(Problem(file, "is nested too deeply")) from None
     except ValueError as error:
         raise InputError(Problem(file, f"is not valid JSON: {error}")) from None
     if isinstance(document, dict) and mapping.find(document, "messages")[0] is not MISSING:
@@ -155,8 +155,8 @@ def too_deep(value: Any) -> bool:
 
 
 def described(value: Any) -> str:
-    """A value in a few words, for messages about what was found."""
+    """A value in a few words, for messages that say what was found."""
     if isinstance(value, str | int | float) and not isinstance(value, bool) and len(repr(value)) <= 40:
-        return f"the {'text' if isinstance(value, str) else 'number'} {value!r}"
-    kinds = {type(None): "nothing", bool: "a truth value", str: "text", list: "a list", dict: "an object"}
+        return f"the {'string' if isinstance(value, str) else 'number'} {value!r}"
+    kinds = {type(None): "nothing", bool: "a boolean", str: "a string", list: "a list", dict: "an object"}
     return kinds.get(type(value), "a number")

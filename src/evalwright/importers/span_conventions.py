@@ -1,7 +1,7 @@
-"""What the attributes of a span mean: OpenTelemetry's GenAI conventions, their older names, and OpenInference's.
+"""The meaning of a span's attributes: OpenTelemetry's GenAI conventions, their older names, and OpenInference's.
 
-Each span says by its attributes which conventions it follows, so a trace may mix them. Messages become those of
-OpenAI's chat completions, whichever way they were written.
+The attributes of each span show which conventions it follows, so a trace may mix them. Messages are converted to those
+of OpenAI's chat completions, whatever their form.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ROLE_EVENTS = {
     "gen_ai.tool.message": "tool",
 }  # fmt: skip
 _MOST = 10_000
-"""Messages that are read of a span."""
+"""Messages of a span that are read."""
 
 _MESSAGE_KEYS = {"role", "content", "contents", "parts", "tool_calls", "function_call_name"}
 
@@ -54,7 +54,7 @@ _Message = dict[str, Any]
 
 
 class SpanUsage(NamedTuple):
-    """Tokens and US dollars of one span; None where it does not say."""
+    """Tokens and US dollars of one span; None if the span does not report them."""
 
     input: int | None = None
     output: int | None = None
@@ -63,7 +63,7 @@ class SpanUsage(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """The call that a tool's span is."""
+    """The tool call that a span stands for."""
 
     name: str
     id: str | None
@@ -72,7 +72,7 @@ class Tool(NamedTuple):
 
 
 def kind_of(span: WireSpan) -> str:
-    """One word: agent, llm, tool, retriever, embedding, chain or span."""
+    """The kind of a span: agent, llm, tool, retriever, embedding, chain or span."""
     for key in _KIND_KEYS:
         kind = _KINDS.get(str(span.attributes.get(key)).lower())
         if kind is not None:
@@ -81,7 +81,7 @@ def kind_of(span: WireSpan) -> str:
 
 
 def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
-    """What the span says to have used; None for one that says nothing."""
+    """The usage that a span reports; None if it reports none."""
     found = SpanUsage(
         _tokens(attributes, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt"),
         _tokens(
@@ -99,7 +99,7 @@ def usage_of(attributes: Mapping[str, Any]) -> SpanUsage | None:
 
 
 def tool_of(span: WireSpan) -> Tool:
-    """The call that a span of kind tool is."""
+    """The tool call that a span of kind tool stands for."""
     given = span.attributes
     name = given.get("gen_ai.tool.name") or given.get("tool.name") or given.get("traceloop.entity.name")
     if not isinstance(name, str):
@@ -109,12 +109,12 @@ def tool_of(span: WireSpan) -> Tool:
 
 
 def shown_input(span: WireSpan) -> Any:
-    """The input, by the attributes that hold values, not messages; None if there are none."""
+    """The input according to attributes with values, not messages; None without any."""
     return _first(span, _SHOWN_INPUTS)
 
 
 def shown_output(span: WireSpan) -> Any:
-    """What came out, as `shown_input`; the documents of a retrieval."""
+    """The output, like `shown_input`; for a retrieval, its documents."""
     found = _first(span, _SHOWN_OUTPUTS)
     if found is not None:
         return found
@@ -123,7 +123,7 @@ def shown_output(span: WireSpan) -> Any:
 
 
 def input_messages(span: WireSpan) -> list[_Message]:
-    """The messages that a model or an agent was given."""
+    """The messages to a model or an agent."""
     attributes = _with_events(span, _INPUTS)
     system = _content(attributes.get("gen_ai.system_instructions"))
     if system:
@@ -141,7 +141,7 @@ def input_messages(span: WireSpan) -> list[_Message]:
 
 
 def output_messages(span: WireSpan) -> list[_Message]:
-    """The messages that came back."""
+    """The messages from a model or an agent."""
     found = _messages(_with_events(span, _OUTPUTS), _OUTPUTS)
     if not found:
         found = [_as_message(event.attributes, "assistant") for event in span.events if event.name == "gen_ai.choice"]
@@ -149,18 +149,18 @@ def output_messages(span: WireSpan) -> list[_Message]:
 
 
 def plain_messages(messages: Iterable[Any], role: str) -> list[_Message]:
-    """Messages in the shape of OpenAI's chat completions; `role` is that of messages which name none."""
+    """Messages in the form of OpenAI's chat completions; `role` is for messages without one."""
     return [one for message in messages for one in _plain(message, role)]
 
 
 def content_of(messages: Iterable[_Message], role: str) -> str | None:
-    """The text of the last message of a role that has any."""
+    """The last text among the messages of a role; None without any."""
     texts = [m["content"] for m in messages if m["role"] == role and isinstance(m.get("content"), str) and m["content"]]
     return texts[-1] if texts else None
 
 
 def text_content(value: Any, role: str) -> str | None:
-    """The words in a value that an application took or gave: a text, messages, or an object with a single text."""
+    """The text in an input or output of an application: a string, messages, or an object with a single string."""
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
     if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
@@ -177,7 +177,7 @@ def text_content(value: Any, role: str) -> str | None:
 
 
 def _with_events(span: WireSpan, keys: tuple[str, ...]) -> dict[str, Any]:
-    """The span's attributes, with those of its events that hold whole conversations."""
+    """The span's attributes, with those of its events that contain whole conversations."""
     events = [event.attributes for event in span.events if any(key in event.attributes for key in keys)]
     return {key: value for holder in (*events, span.attributes) for key, value in holder.items()}
 
@@ -195,7 +195,7 @@ def _messages(attributes: Mapping[str, Any], keys: tuple[str, ...]) -> list[Any]
 
 
 def _as_message(attributes: Mapping[str, Any], role: str) -> dict[str, Any]:
-    """The message that an event is; `gen_ai.choice` has it below `message`."""
+    """The message in an event; `gen_ai.choice` has it below `message`."""
     inner = _content(attributes.get("message"))
     if isinstance(inner, dict):
         return {"role": role, **inner}
@@ -213,7 +213,7 @@ def _first(span: WireSpan, keys: tuple[str, ...]) -> Any:
 
 
 def _content(value: Any) -> Any:
-    """The value in a text of JSON, any other text as it is."""
+    """The value of a JSON text; any other value as it is."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
         return value
     try:
@@ -224,7 +224,7 @@ def _content(value: Any) -> Any:
 
 
 def _branch(attributes: Mapping[str, Any], prefix: str) -> Any:
-    """What lies at an attribute or, where attributes were flattened, below it: `prefix.0.message.role`."""
+    """The value of an attribute or, if attributes were flattened, of those below it: `prefix.0.message.role`."""
     if attributes.get(prefix) is not None:
         found = _content(attributes[prefix])
         listed = isinstance(found, list) and any(
@@ -236,7 +236,7 @@ def _branch(attributes: Mapping[str, Any], prefix: str) -> Any:
 
 
 def _nested(flat: Mapping[str, Any]) -> Any:
-    """Dotted names as objects, and as lists where all names of one object are numbers."""
+    """Dotted names as objects, and as lists if all names of an object are numbers."""
     root: dict[str, Any] = {}
     for key, value in flat.items():
         *above, last = key.split(".", 16)
@@ -286,7 +286,7 @@ _CALLS = ("tool_call", "tool_use")
 
 
 def _parts(message: _Message) -> list[dict[str, Any]]:
-    """The parts of a message under any of the names that they have."""
+    """The parts of a message, whatever key they are under."""
     found: list[dict[str, Any]] = []
     for key in ("parts", "content", "contents"):
         value = _content(message.get(key)) if key != "content" else _part_list(message.get(key))
@@ -302,7 +302,7 @@ def _parts(message: _Message) -> list[dict[str, Any]]:
 
 
 def _part_list(value: Any) -> Any:
-    """Content that is text stays text, JSON or not, unless it is a list of parts with their types."""
+    """Content that is text stays text, JSON or not, unless it is a list of parts with types."""
     found = _content(value)
     if isinstance(value, str) and not (
         isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found)

@@ -1,7 +1,8 @@
 """Files of exported spans: OTLP/JSON as a collector writes it, and plain spans as SDKs and Phoenix print them.
 
-A file is JSON Lines, one document, or several one after the other. Lines are read one at a time; a file whose documents
-span lines is held. What cannot be used is reported with its place, and the rest is read.
+A file is JSON Lines, one document, or several documents in sequence. Lines are read one at a time; a file whose
+documents span several lines is read into memory. Parts that cannot be used are reported with their place, and the rest
+is read.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ _LAST_NS = 253_402_300_799 * 10**9
 """The end of the year 9999."""
 
 Lose = Callable[[str, str], None]
-"""Takes the place of what is lost, and why."""
+"""Called with the place of what is lost, and why."""
 
 
 class WireEvent(msgspec.Struct):
-    """Something that happened inside a span; `at` in nanoseconds since 1970."""
+    """An event of a span; `at` is in nanoseconds since 1970."""
 
     name: str
     at: int | None = None
@@ -44,9 +45,9 @@ class WireEvent(msgspec.Struct):
 
 
 class WireSpan(msgspec.Struct):
-    """A span as it was exported, whatever its conventions; times in nanoseconds since 1970.
+    """A span as it was exported, whatever its conventions; times are in nanoseconds since 1970.
 
-    Without a name it stands for events that were exported as log records of that span.
+    Without a name, it stands for events that were exported as log records of that span.
     """
 
     trace_id: str
@@ -61,15 +62,15 @@ class WireSpan(msgspec.Struct):
     events: list[WireEvent] = []
     service: str | None = None
     faults: list[str] = []
-    """What of the span is broken."""
+    """What is broken in the span."""
     dropped: int = 0
-    """Attributes and events that the exporter left out."""
+    """Attributes and events that the exporter dropped."""
 
 
 def read_spans(source: Path, plain: bool, lose: Lose) -> Iterator[WireSpan]:
-    """The spans of a file in its order; with `plain`, spans outside of OTLP's envelopes too.
+    """The spans of a file in its order; with `plain`, also spans outside OTLP's envelopes.
 
-    Raises InputError when the file cannot be read.
+    Raises InputError if the file cannot be read.
     """
     try:
         for place, document in _documents(source, lose):
@@ -84,7 +85,7 @@ def _documents(source: Path, lose: Lose) -> Iterator[tuple[str, Any]]:
         start = file.read(4)
         packed = next((name for name, magic in _PACKED.items() if start.startswith(magic)), None)
         if packed is not None:
-            raise InputError(Problem(str(source), f"is compressed by {packed}, expected JSON: unpack it first"))
+            raise InputError(Problem(str(source), f"is compressed with {packed}, expected JSON: decompress it first"))
         file.seek(0)
         begun = [line for line in (file.readline().removeprefix(_BOM), file.readline()) if line.strip()]
         a_line_is_whole = any(isinstance(_decoded(one), dict | list) for one in begun)
@@ -111,10 +112,10 @@ def _across_lines(text: str, lose: Lose) -> Iterator[tuple[str, Any]]:
         try:
             _, end = decoder.raw_decode(text, at)
         except ValueError as error:
-            lose(f"line {line}", f"begins no valid JSON: {error}; the rest of the file was not read")
+            lose(f"line {line}", f"is not valid JSON: {error}; the rest of the file was not read")
             return
         except RecursionError:
-            lose(f"line {line}", "is nested too deeply to be read; the rest of the file was not read")
+            lose(f"line {line}", "is nested too deeply; the rest of the file was not read")
             return
         document = _decoded(text[at:end].encode(errors="replace"))
         if isinstance(document, Exception):
@@ -130,7 +131,7 @@ def _end_of_space(text: str, at: int) -> int:
 
 
 def _decoded(text: bytes) -> Any:
-    """The document, or the exception that says why there is none."""
+    """The document, or the exception if there is none."""
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
@@ -226,7 +227,7 @@ def _otlp_event(raw: dict[str, Any], faults: list[str]) -> WireEvent:
 
 
 def _log_record(raw: dict[str, Any], service: str | None) -> WireSpan | None:
-    """A log record that is an event of a span: since 1.37 the conventions put what was said there. None for others."""
+    """A log record that is an event of a span, where the GenAI conventions keep messages since 1.37; else None."""
     attributes = _attributes(raw.get("attributes"))
     name = _either(raw, "eventName", "event_name") or attributes.get("event.name")
     trace_id = _identifier(_either(raw, "traceId", "trace_id"))
@@ -308,9 +309,9 @@ def _count(value: Any) -> int:
 
 
 def _identifier(value: Any) -> str | None:
-    """An id in hexadecimal, without `0x`; None for an id of zeros, or none.
+    """An id in hexadecimal, without `0x`; None for an id of zeros, or no id.
 
-    OTLP/JSON writes ids so; protobuf's own JSON writes the same 8 or 16 bytes in base64.
+    OTLP/JSON writes ids like that; protobuf's own JSON writes the same 8 or 16 bytes in base64.
     """
     found = _ID.fullmatch(value) if isinstance(value, str) else None
     if found is None:
@@ -354,7 +355,7 @@ def _nanoseconds(raw: dict[str, Any], keys: tuple[str, ...], faults: list[str]) 
 
 
 def _moment(value: Any, key: str, faults: list[str]) -> int | None:
-    """A time as ISO 8601 text, or as milliseconds since 1970, which is what data frames write."""
+    """A time from ISO 8601 text, or from milliseconds since 1970, which data frames write."""
     if value is None:
         return None
     try:
@@ -384,7 +385,7 @@ def _attributes(value: Any, faults: list[str] | None = None) -> dict[str, Any]:
 
 
 def _any(value: Any, depth: int = 0) -> Any:
-    """The value in OTLP's wrapping of its type; what has none is null."""
+    """The value inside OTLP's type wrapper; None without one."""
     if not isinstance(value, dict) or depth > _DEEPEST:
         return None
     if isinstance(listed := value.get("arrayValue"), dict):
@@ -425,7 +426,7 @@ def _flat(value: Any, faults: list[str]) -> dict[str, Any]:
 
 
 def _leaf(value: Any, depth: int = 0) -> Any:
-    """The value as it can be written again: no deep nesting, no whole numbers beyond 64 bits."""
+    """The value in a form that can be written again: no deep nesting, no integers beyond 64 bits."""
     if isinstance(value, dict | list) and depth > _DEEPEST:
         return "(nested too deeply)"
     if isinstance(value, dict):

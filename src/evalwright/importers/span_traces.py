@@ -1,4 +1,4 @@
-"""The spans of one trace as a recording: what was asked and answered, tools, tokens, times, the tree of its steps."""
+"""The spans of one trace as a recording: input, answer, tool calls, tokens, times and the tree of its steps."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ __all__ = ["trace_of_spans"]
 
 _MOST_WARNINGS = 20
 _HIDDEN = "__REDACTED__"
-"""What OpenInference's exporters write in place of a value that they were configured to hide."""
+"""What OpenInference's exporters write in place of hidden values."""
 _ABOUT = ("session.id", "gen_ai.conversation.id", "user.id", "gen_ai.agent.name")
 _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_ai.input.messages", "gen_ai.prompt",
          "gen_ai.output.messages", "gen_ai.completion", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result",
          "traceloop.entity.input", "traceloop.entity.output", "retrieval.documents")  # fmt: skip
-"""Attributes that a span's input and output are made of."""
+"""Attributes that make up a span's input and output."""
 
 
 def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[str, Any]]:
-    """The recording of one trace, and what is known about it beside (for the metadata of its case).
+    """The recording of one trace, and what else is known about it (for the metadata of its case).
 
-    A trace with a broken span, without an end, or whose application failed has an error: it gets no verdict.
+    A trace with a broken span, without an end, or whose application failed has an error and gets no verdict.
     """
     tree = _Tree(records)
     talk = tree.conversation()
     started, finished = tree.times()
-    asked, said = tree.asked(talk), tree.said(talk)
+    asked, said = tree.input(talk), tree.said(talk)
     trace = Trace(
         case_id=tree.top.trace_id,
         variant_name="recorded",
@@ -83,7 +83,7 @@ class _Tree:
             if record.name is None and record.span_id in self._spans:
                 self._spans[record.span_id].events += record.events
             elif record.name is None:
-                self.warnings.append(f"span {record.span_id}: its events are there, it is not")
+                self.warnings.append(f"span {record.span_id}: has events, but the span itself is missing")
         self.ordered = sorted(self._spans.values(), key=lambda span: (span.started_at or 0, -(span.finished_at or 0)))
         self._depths = self._measured()
         self.top = self._find_top()
@@ -108,10 +108,10 @@ class _Tree:
             )
         known = self._spans.setdefault(record.span_id, record)
         if known is not record and known != record:
-            self.warnings.append(f"{where}: came twice and not the same; the first counts")
+            self.warnings.append(f"{where}: occurs twice with different contents; the first counts")
 
     def _measured(self) -> dict[str, int]:
-        """How deep each span lies; one whose parent is not there lies at the top, one in a ring too."""
+        """The depth of each span; a span whose parent is missing, or which is in a ring of parents, is at the top."""
         depths: dict[str, int] = {}
         for span_id in self._spans:
             way: dict[str, None] = {}
@@ -120,7 +120,7 @@ class _Tree:
                 way[at] = None
                 at = self._spans[at].parent_id
             if at in way:
-                self._faults.append(f"span {at}: lies below itself")
+                self._faults.append(f"span {at}: is below itself")
             depth = depths.get(at, -1) if at is not None else -1
             for one in reversed(way):
                 depth += 1
@@ -131,18 +131,16 @@ class _Tree:
         tops = [span for span in self.ordered if self._depths[span.span_id] == 0]
         roots = [span for span in tops if span.parent_id is None]
         if not roots:
-            self.warnings.append(f"the root span is not there; {tops[0].name!r}, the first one, stands for it")
+            self.warnings.append(f"the root span is missing; {tops[0].name!r}, the first one, is used instead")
         elif len(tops) > 1:
-            self.warnings.append(
-                f"{len(tops)} spans have no parent here; {roots[0].name!r}, the first one, is the root"
-            )
+            self.warnings.append(f"{len(tops)} spans have no parent; {roots[0].name!r}, the first one, is the root")
         return (roots or tops)[0]
 
     def _of_kind(self, *kinds: str) -> list[WireSpan]:
         return [span for span in self.ordered if self._kinds[span.span_id] in kinds]
 
     def _speakers(self) -> list[WireSpan]:
-        """Spans that may hold the question and the answer of the whole: the root, then agents and chains from above."""
+        """Spans that may have the input and the answer of the whole: the root, then agents and chains from the top."""
         inner = [span for span in self._of_kind("agent", "chain") if span is not self.top]
         return [self.top, *sorted(inner, key=lambda span: self._depths[span.span_id])]
 
@@ -155,14 +153,14 @@ class _Tree:
     def _once(
         self, what: str, read: Callable[[WireSpan], list[dict[str, Any]]], span: WireSpan
     ) -> list[dict[str, Any]]:
-        """Messages are asked for several times, and take most of the time that a span takes."""
+        """The result of `read`, kept: messages are needed several times and take most of the time."""
         key = what, span.span_id
         if key not in self._messages:
             self._messages[key] = read(span)
         return self._messages[key]
 
     def times(self) -> tuple[int | None, int | None]:
-        """Start and end, in nanoseconds: those of the root, and what is missing there by all spans."""
+        """Start and end in nanoseconds: those of the root, or else the first and last of all spans."""
         starts = [span.started_at for span in self.ordered if span.started_at]
         ends = [span.finished_at for span in self.ordered if span.finished_at]
         return self.top.started_at or min(starts, default=None), self.top.finished_at or max(ends, default=None)
@@ -171,7 +169,7 @@ class _Tree:
         faults = list(self._faults)
         if self.top.finished_at is None:
             faults.append(
-                f"span {self.top.span_id} ({self.top.name}): has no end: it was not over, or not exported whole"
+                f"span {self.top.span_id} ({self.top.name}): has no end: it was not finished, or not fully exported"
             )
         if self.top.started_at is None:
             faults.append(f"span {self.top.span_id} ({self.top.name}): has no start")
@@ -184,11 +182,11 @@ class _Tree:
         kind = self.top.attributes.get("error.type", raised.get("exception.type"))
         message = self.top.message or raised.get("exception.message") or "the application failed"
         stack = raised.get("exception.stacktrace")
-        described = f"{kind}: {message}" if isinstance(kind, str) and kind not in str(message) else str(message)
-        return TraceError("exception", described, stack if isinstance(stack, str) else None)
+        text = f"{kind}: {message}" if isinstance(kind, str) and kind not in str(message) else str(message)
+        return TraceError("exception", text, stack if isinstance(stack, str) else None)
 
     def conversation(self) -> RecordedConversation:
-        """That of the model call which ended last, or of the agent where no model call was recorded."""
+        """The conversation of the model call that ended last, or of the agent if there are no model calls."""
         for span in [*reversed(self._models), *self._speakers()]:
             messages = [*self._given(span), *self._answered(span)]
             if messages:
@@ -198,8 +196,8 @@ class _Tree:
     def _warn(self, key: str, message: str) -> None:
         self.warnings.append(f"{key}: {message}")
 
-    def asked(self, talk: RecordedConversation) -> dict[str, Any]:
-        """The input of the case: fields that the application was given, and the user's words as `user_message`."""
+    def input(self, talk: RecordedConversation) -> dict[str, Any]:
+        """The input of the case: the application's input fields, and the user's text as `user_message`."""
         for span in self._speakers():
             shown = shown_input(span)
             text = text_content(shown, "user") or content_of(self._given(span), "user")
@@ -218,19 +216,19 @@ class _Tree:
         return Output(talk.final_answer or self._only_text(shown_output, "assistant"), talk.thinking)
 
     def unrecorded(self, asked: dict[str, Any], said: Output) -> str | None:
-        """Why the answer is unknown; None if it was recorded, or that there was none."""
+        """Why the answer is unknown; None if it is known, or known to be missing."""
         if said.final_answer:
             return None
         if self._hidden:
-            return f"what was said was hidden before the export ({_HIDDEN})"
-        return None if asked["user_message"] else "the export holds no words, neither asked nor answered"
+            return f"texts were hidden before the export ({_HIDDEN})"
+        return None if asked["user_message"] else "the export contains neither input nor answer"
 
     def _only_text(self, shown: Any, role: str) -> str | None:
-        """By the values of model calls without messages."""
+        """The text according to values of model calls without messages."""
         return next((found for span in reversed(self._models) if (found := text_content(shown(span), role))), None)
 
     def calls(self, talk: RecordedConversation) -> list[ToolCall]:
-        """What tools' spans say was called, and what models asked for beside; in the order of time."""
+        """The calls for which there are spans of tools, and further ones that models requested, ordered by time."""
         found = [(span.started_at or 0, self._executed(span)) for span in self._of_kind("tool")]
         executed = [call for _, call in found]
         for span in self._models:
@@ -241,7 +239,7 @@ class _Tree:
         return [call for _, call in sorted(found, key=lambda pair: pair[0])]
 
     def _ignore(self, key: str, message: str) -> None:
-        """Problems of the conversation itself are reported elsewhere."""
+        """Ignored: reading the conversation has reported these already."""
 
     def _executed(self, span: WireSpan) -> ToolCall:
         name, call_id, arguments, _ = tool_of(span)
@@ -261,7 +259,7 @@ class _Tree:
         return found or talk.tool_results
 
     def metrics(self) -> Metrics:
-        """What the innermost spans with numbers used: those around them often repeat the sum."""
+        """The sums over the innermost spans with usage: spans around them often repeat the sum."""
         used = {span.span_id: usage for span in self.ordered if (usage := usage_of(span.attributes)) is not None}
         counted: list[SpanUsage] = []
         around: set[str] = set()
@@ -306,7 +304,7 @@ class _Tree:
 
 
 def _taken(call: ToolCall, executed: list[ToolCall]) -> bool:
-    """Whether a call that a model asked for is among those carried out; each counts once."""
+    """Whether a call that a model requested is among the executed ones; each of these counts once."""
     fits = [one for one in executed if one.id is not None and one.id == call.id] or [
         one for one in executed if one.name == call.name and (one.id is None or call.id is None)
     ]

@@ -1,6 +1,6 @@
-"""From exported spans to a suite that replays them: one case a trace.
+"""Imports exported spans as a suite that replays them: one case per trace.
 
-Spans of a trace lie anywhere in a file, so they are gathered in a temporary database, never in memory.
+The spans of a trace may be anywhere in a file, so they are collected in a temporary database, never in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from evalwright.model.trace import Trace
 __all__ = ["OpenInference", "OtlpJson", "import_spans"]
 
 _SHOWN = 5
-"""Losses that are listed one by one; further ones are counted."""
+"""Losses that are listed one by one."""
 
 
 class OtlpJson:
@@ -35,7 +35,7 @@ class OtlpJson:
 
 
 class OpenInference:
-    """The import format `openinference`: plain spans too, as SDKs print them and Phoenix exports them."""
+    """The import format `openinference`: also plain spans, as SDKs print them and Phoenix exports them."""
 
     @staticmethod
     def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
@@ -43,19 +43,19 @@ class OpenInference:
 
 
 def import_spans(source: Path, out: Path, mapping: Mapping[str, str] | None, plain: bool) -> ImportResult:
-    """Write the suite of a file of spans into folder `out`; what of the file could not be used is in the notes.
+    """Write the suite of a file of spans into folder `out`; parts of the file that could not be used are in the notes.
 
-    Raises InputError when the file cannot be read or holds no span at all, and then nothing is written.
+    Raises InputError if the file cannot be read or has no spans at all; then nothing is written.
     """
     if mapping:
-        raise InputError("spans say themselves what they are: nothing can be mapped in this format")
+        raise InputError("spans need no mapping: it is not supported for this format")
     check_free(out)
     losses = _Losses()
     with closing(_Gathered()) as gathered:
         for span in read_spans(source, plain, losses.add):
             gathered.add(span)
         if not gathered.traces:
-            raise InputError(losses.problems(source) or [Problem(str(source), "holds no spans")])
+            raise InputError(losses.problems(source) or [Problem(str(source), "contains no spans")])
         written = _Cases(source, losses)
         write_cases(out, written.lines(gathered))
     description = f"{written.cases} recorded traces, replayed and judged"
@@ -64,7 +64,7 @@ def import_spans(source: Path, out: Path, mapping: Mapping[str, str] | None, pla
 
 
 class _Losses:
-    """What of a file could not be used: how much, and the first of it."""
+    """The parts of a file that could not be used: their number, and the first of them."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -96,7 +96,7 @@ class _Gathered:
         self._base.execute("CREATE TABLE spans (trace INTEGER, record BLOB)")
 
     def add(self, span: WireSpan) -> None:
-        """Raises StorageError when there is no room for it."""
+        """Store a span. Raises StorageError if there is no space."""
         try:
             row = self._base.execute("SELECT number FROM traces WHERE id = ?", (span.trace_id,)).fetchone()
             if row is None:
@@ -105,7 +105,7 @@ class _Gathered:
                 self.traces += 1
             self._base.execute("INSERT INTO spans VALUES (?, ?)", (row[0], self._encode(span)))
         except sqlite3.Error as error:
-            raise StorageError(f"spans cannot be gathered in the temporary folder: {error}") from error
+            raise StorageError(f"cannot store spans in the temporary folder: {error}") from error
 
     def __iter__(self) -> Iterator[list[WireSpan]]:
         rows = self._base.execute("SELECT trace, record FROM spans ORDER BY trace, rowid")
@@ -117,7 +117,7 @@ class _Gathered:
 
 
 class _Cases:
-    """The cases of a file, and what its user should know of them."""
+    """The cases of a file, and what its user should know about them."""
 
     def __init__(self, source: Path, losses: _Losses) -> None:
         self.cases = 0
@@ -129,7 +129,7 @@ class _Cases:
         encoder = msgspec.json.Encoder()
         for records in gathered:
             if not any(record.name is not None for record in records):
-                self._losses.add(f"trace {records[0].trace_id}", "has events, but none of its spans is there")
+                self._losses.add(f"trace {records[0].trace_id}", "has events, but none of its spans is in the file")
                 continue
             trace, about = trace_of_spans(records, self._source.name)
             self._note(trace)
@@ -147,9 +147,9 @@ class _Cases:
 
     def notes(self) -> list[str]:
         says = {
-            "err": "traces failed or are broken, their cases err",
-            "silent": "traces tell no answer, their cases fail",
-            "unrecorded": "traces were exported without what was answered, their cases are skipped",
+            "err": "traces failed or are broken: their cases are errors",
+            "silent": "traces have no answer: their cases fail",
+            "unrecorded": "traces were exported without the answer: their cases are skipped",
             "warned": "traces have warnings, see extra.warnings",
         }
         counted = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
