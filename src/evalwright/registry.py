@@ -346,7 +346,7 @@ def _format_of_class(point: EntryPoint) -> Format:
     """A class with `detects`, `load`, and perhaps `options` and `reads_folders` as a format."""
     from inspect import getdoc
 
-    from evalwright.model.format import Format, Option
+    from evalwright.model.format import Format
 
     kind = point.load()
     known = {option.keyword: option for found in our_formats() for option in found.options}
@@ -357,8 +357,6 @@ def _format_of_class(point: EntryPoint) -> Format:
         suffixes=(),
         detects=lambda path, head: kind().detects(path, head),
         load=lambda *given, **options: kind().load(*given, **options),
-        options=tuple(
-            known.get(option) or Option(("--" + option.replace("_", "-"),)) for option in getattr(kind, "options", ())
-        ),
+        options=tuple(known[name] for name in getattr(kind, "options", ()) if name in known),  # no other had a flag
         reads_folders=getattr(kind, "reads_folders", False),
     )

@@ -110,12 +110,12 @@ def test_it_has_a_command(folder):
 OLD = """\
 class Old:
     '''Reads old files.'''
-    options = ("strict", "colour")
+    options = ("strict", "limit")
     def detects(self, path, head):
         return "old" in head
-    def load(self, path, variables, *, to_run=True, strict=False, colour=None):
+    def load(self, path, variables, *, to_run=True, strict=False, limit=None):
         from evalwright.errors import InputError, Problem
-        raise InputError(Problem(str(path), f"strict is {strict}, colour is {colour}"))
+        raise InputError(Problem(str(path), f"strict is {strict}, limit is {limit}"))
 
 class Reader:
     '''Imports logs.'''
@@ -134,8 +134,8 @@ def distribution(folder, module, points):
 def test_classes_of_the_group_of_dialects_are_formats_too(tmp_path):
     distribution(tmp_path, OLD, "[evalwright.dialects]\nold = extra:Old\n")
     (tmp_path / "x.yaml").write_text("old: 1\n")
-    done = evalwright(tmp_path, "validate", "x.yaml", "--strict", "--colour", "red", site=tmp_path)
-    assert "strict is True, colour is red" in done.stderr
+    done = evalwright(tmp_path, "validate", "x.yaml", "--strict", site=tmp_path)
+    assert "strict is True, limit is None" in done.stderr
     assert "Reads old files. " in evalwright(tmp_path, "list", "dialects", site=tmp_path).stdout
 
 

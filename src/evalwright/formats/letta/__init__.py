@@ -69,7 +69,7 @@ _SHIMS = {
     "letta_client.types.agents": _TYPES,
 }
 
-_IGNORED = "Accepted and ignored: no Letta server is used."
+_IGNORED = "Accepted and ignored: no server is needed."
 
 FORMAT = Format(
     name="letta",
