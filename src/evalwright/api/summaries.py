@@ -77,6 +77,11 @@ class Summary:
         return self._record.cells_missing
 
     @property
+    def warnings(self) -> Sequence[str]:
+        """What was allowed in the suite and its cases, but most likely not meant: a line each."""
+        return self._record.warnings
+
+    @property
     def rates(self) -> Mapping[str, Rate]:
         """The pass rate of each variant."""
         return {v.name: _rate(v) for v in self._record.variants}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
 
 import msgspec
 
-from evalwright.cli.screen import say
+from evalwright.cli.screen import say, warn
 from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
@@ -24,13 +24,22 @@ __all__ = ["present", "watch_of"]
 _LISTED = 10
 
 
-def watch_of(quiet: bool, secrets: Mapping[str, str] = {}) -> Callable[[RunState], AbstractContextManager[None]] | None:
-    """The progress display; None if it is off."""
-    if quiet:
-        return None
-    from evalwright.run.progress import progress_on
+def watch_of(quiet: bool, secrets: Mapping[str, str] = {}) -> Callable[[RunState], AbstractContextManager[None]]:
+    """What is shown while a run works: its warnings, then the progress unless that is off."""
+    mask = Masker.of(secrets, os.environ).mask_text
 
-    return progress_on(mask=Masker.of(secrets, os.environ).mask_text)
+    @contextmanager
+    def watch(state: RunState) -> Iterator[None]:
+        warn(map(mask, state.warnings))
+        if quiet:
+            yield
+            return
+        from evalwright.run.progress import progress_on
+
+        with progress_on(mask=mask)(state):
+            yield
+
+    return watch
 
 
 def present(outcome: Outcome, *, as_json: bool, quiet: bool, secrets: Mapping[str, str] = {}) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import SuiteCommand, as_json, dialect, model_options, quiet, suites_argument, written_by
+from evalwright.errors import InputError
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -84,7 +85,7 @@ def command(
     The last line of the output is the run folder. `evalwright resume` continues an interrupted run.
     """
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.cli.screen import tell, warn
+    from evalwright.cli.screen import tell
     from evalwright.formats.discovery import suite_files
     from evalwright.formats.loading import load_suite
     from evalwright.run.start import RunOptions, retry
@@ -110,7 +111,6 @@ def command(
     if len(found.files) > 1:
         return _each(found.files, partial(load, to_run=False), options)
     suite = load(found.files[0])
-    warn(suite.warnings)
     if dry_run:
         return _print_forecast(suite, options)
     watch = watch_of(quiet, suite.secrets)
@@ -128,23 +128,26 @@ def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOpti
     return run_each(runnable_files(paths, load, options), click.get_current_context())
 
 
-def _ran(suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
-    """Run the suite, and print the warnings that reading its cases added."""
+def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
+    """Run the suite. Where that is refused, its warnings may say why."""
     from evalwright.cli.screen import warn
     from evalwright.run.start import run_suite
 
-    before = len(suite.warnings)
-    outcome = run_suite(suite, options, watch)
-    warn(suite.warnings[before:])
-    return outcome
+    try:
+        return run_suite(suite, options, watch)
+    except InputError:
+        warn(suite.warnings)
+        raise
 
 
 def _print_forecast(suite: Suite, options: RunOptions) -> int:
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, warn
     from evalwright.errors import counted
     from evalwright.run.forecast import forecast
+    from evalwright.run.plan import all_warnings
 
     found = forecast(suite, options)
+    warn(all_warnings(suite))
     cost = "" if found.judge_cost_usd is None else f", about ${found.judge_cost_usd:.2f}"
     calls = f"{counted(found.cells, 'system call')}, {counted(found.judge_calls, 'judge call')}"
     say([f"Dry run: {calls}{cost if found.judge_calls else ''}"])

@@ -14,7 +14,7 @@ __all__ = ["say", "tell", "warn"]
 _MOST_WARNINGS = 50
 
 
-def warn(problems: Iterable[Problem]) -> None:
+def warn(problems: Iterable[Problem | str]) -> None:
     """One line on stderr for each of the first fifty."""
     shown = list(problems)
     tell(f"warning: {problem}" for problem in shown[:_MOST_WARNINGS])

@@ -145,4 +145,6 @@ class Plan(msgspec.Struct):
     prices: dict[str, Price] = {}
     totals: str = ""
     """The format whose totals and rule for the gate the summary has; by default that of `dialect`."""
+    warnings: list[str] = []
+    """What is allowed in the suite and its cases, but most likely not meant: a line each, with file, line and key."""
     schema_version: str = "1.0"

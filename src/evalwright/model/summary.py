@@ -182,4 +182,6 @@ class RunSummary(msgspec.Struct):
     gate: GateOutcome | None = None
     native: dict[str, Any] | None = None
     """The original system's own aggregate under its own names, where the suite is of another dialect."""
+    warnings: list[str] = []
+    """Those of the plan (`Plan.warnings`)."""
     schema_version: str = SCHEMA_VERSION

@@ -48,6 +48,8 @@ class JUnit:
                 counts[kind] += 1
             counts["tests"] += 1
             total += seconds
+        if summary.warnings:
+            ElementTree.SubElement(suite, "system-err").text = "\n".join(map(_text, summary.warnings))
         for kind, plural in (("tests", "tests"), ("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
             suite.set(plural, str(counts[kind]))
         suite.set("time", f"{total:.3f}")

@@ -34,6 +34,7 @@ Row = TypeVar("Row")
 
 _LEFT = (Unit.NAME, Unit.TEXT, Unit.CASES)
 _MOST_LISTED = 100
+_LONGEST_WARNING = 500
 _TICKS = re.compile("`+")
 
 
@@ -49,6 +50,7 @@ class Markdown:
             _section("Trials", TRIAL_COLUMNS, trial_rows(summary.variants)),
             _comparison(summary.comparison) if summary.comparison else [],
             _gate(summary.gate) if summary.gate else [],
+            _warnings(summary.warnings),
             _verdicts("Failures", found.failed, found.failed_total),
             _verdicts("Errors (no verdict)", found.errored, found.errored_total),
         ]
@@ -111,6 +113,11 @@ def _outcome(gate: GateOutcome) -> str:
 
 def _conditions(gate: GateOutcome) -> list[str]:
     return [f"- {'met' if p.passed else 'missed'}: {code(numbers.condition(p), 200)}" for p in gate.parts]
+
+
+def _warnings(warnings: Sequence[str]) -> list[str]:
+    lines = [f"- {code(warning, _LONGEST_WARNING)}" for warning in warnings]
+    return [f"## Warnings: {len(lines)}", "", *lines] if lines else []
 
 
 def _ids(number: str, ids: Sequence[str]) -> str:

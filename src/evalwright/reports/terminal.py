@@ -50,6 +50,7 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         _trials(summary.variants, paint),
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],
+        [f"{paint('warning:', 'borderline')} {one_line(warning)}" for warning in summary.warnings],
     ]
     return [line for part in parts if part for line in ["", *part]][1:]
 

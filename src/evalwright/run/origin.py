@@ -175,7 +175,10 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
     if add is None:
         if suite is None:
             return plan
-        return msgspec.structs.replace(plan, evaluators=suite.evaluators, pass_criteria=suite.pass_criteria)
+        warnings = [*dict.fromkeys([*plan.warnings, *map(str, suite.warnings)])]
+        return msgspec.structs.replace(
+            plan, evaluators=suite.evaluators, pass_criteria=suite.pass_criteria, warnings=warnings
+        )
     offered = {spec.name: spec for spec in plan.evaluators}
     if suite is None and add not in offered:
         suite = _suite_of_origin(plan)

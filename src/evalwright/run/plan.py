@@ -5,13 +5,14 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from evalwright.errors import InputError, did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.masker import Masker
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import Plan, Variant
@@ -20,10 +21,21 @@ from evalwright.model.suite import Suite
 from evalwright.registry import load
 from evalwright.run.options import RunOptions
 
-__all__ = ["any_chosen", "chosen_cases", "config_hash", "documents", "may_call_models", "plan_of"]
+__all__ = [
+    "all_warnings",
+    "any_chosen",
+    "chosen_cases",
+    "config_hash",
+    "documents",
+    "may_call_models",
+    "plan_of",
+    "warnings_of",
+    "with_warnings",
+]
 
 
 MOST_TRIALS = 10_000
+MOST_WARNINGS = 100
 
 
 def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> Plan:
@@ -58,7 +70,26 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         evaluators_by_case=suite.evaluators_by_case,
         gate=suite.gate,
         totals=suite.totals,
+        warnings=warnings_of(suite.warnings),
     )
+
+
+def warnings_of(found: Iterable[Problem]) -> list[str]:
+    """The lines of `Plan.warnings`: a dataset with one mistake in each of a million cases is said in a hundred."""
+    lines = list(dict.fromkeys(map(str, islice(found, MOST_WARNINGS + 1))))
+    return [*lines[:MOST_WARNINGS], "… and more of them"] if len(lines) > MOST_WARNINGS else lines
+
+
+def with_warnings(plan: Plan, suite: Suite, cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases; behind the last one the plan has the warnings of them all, and those that reading them added."""
+    yield from cases
+    plan.warnings = warnings_of(all_warnings(suite))
+
+
+def all_warnings(suite: Suite) -> Iterator[Problem]:
+    """What is most likely not meant in a suite and in its cases."""
+    yield from suite.warnings
+    yield from getattr(suite.cases, "unknown_keys", tuple)()
 
 
 def _variants(suite: Suite, target: str | None) -> list[Variant]:

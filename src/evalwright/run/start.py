@@ -128,7 +128,7 @@ def re_evaluate(
     with closing(place.store.open(place.run_id)) as writer:
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)
-        state = RunState()
+        state = RunState(warnings=plan.warnings)
         masker = Masker.of(suite.secrets if suite else {}, os.environ)
         here = Session(models=models_of(plan, models, masker), environment=suite.environment if suite else None)
         with here, watch(state) if watch else nullcontext():
@@ -162,7 +162,7 @@ def open_run(run_dir: Path) -> tuple[RunReader, Plan]:
 def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
     """What is to be done, within a session, and what makes its outcome once it is known whether it was interrupted."""
     from evalwright.run.loop import Job, targets_of
-    from evalwright.run.plan import chosen_cases, documents, may_call_models, plan_of
+    from evalwright.run.plan import chosen_cases, documents, may_call_models, plan_of, with_warnings
 
     masker = Masker.of(suite.secrets, os.environ)
     store = options.store or store_of(suite, options.out, masker)
@@ -172,7 +172,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     with Session(models=models_of(plan, options.models, masker), environment=suite.environment):
         if options.target is not None:
             targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
-        cases = chosen_cases(suite, options)
+        cases = with_warnings(plan, suite, chosen_cases(suite, options))
         if may_call_models(plan):
             from evalwright.run.missing_keys import with_keys
 
@@ -241,7 +241,7 @@ def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunSta
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
     spent = 0.0 if history is None else history.spent_usd
-    return RunState(total=total, done=finished, already_done=finished, cost_usd=spent)
+    return RunState(total=total, done=finished, already_done=finished, cost_usd=spent, warnings=plan.warnings)
 
 
 def _outcome(

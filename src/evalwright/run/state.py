@@ -33,6 +33,8 @@ class RunState:
     """Cancels the cells in flight, from any thread; None while no cell can be. A later session runs them again."""
     already_done: int = 0
     """Cells that an earlier session of the same run had finished; they are part of `done`."""
+    warnings: Sequence[str] = ()
+    """Those of the plan, to be shown before anything else."""
     running: dict[int, tuple[Cell, float]] = field(default_factory=dict)
     """Each cell in flight by its number, and the monotonic second at which it started, in order of start."""
 

@@ -95,6 +95,7 @@ class Tally:
             status="partial" if missing else "complete",
             cells_total=cells,
             cells_missing=missing,
+            warnings=plan.warnings,
         )
         if self._totals is not None:
             self._totals.finish(summary)

@@ -73,7 +73,7 @@ def _run(
 ) -> int:
     """Run SUITE and report whether its gate passed."""
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.cli.screen import say, warn
+    from evalwright.cli.screen import say
     from evalwright.formats.loading import load_suite
     from evalwright.run.start import RunOptions, run_suite
 
@@ -83,7 +83,6 @@ def _run(
         "output": output, "cached": cached, "target": target, "trials": num_runs, "model_handle": model_handle,
     }  # fmt: skip
     loaded = load_suite(suite, FORMAT.name, options=options)
-    warn(loaded.warnings)
     silent = quiet or display == "none"
     watch = watch_of(silent, loaded.secrets)
     outcome = run_suite(loaded, RunOptions(trials=num_runs, concurrency=max_concurrent), watch)

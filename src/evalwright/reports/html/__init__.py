@@ -72,6 +72,7 @@ class HtmlPage:
             _table_of("Trials", TRIAL_COLUMNS, trial_rows(summary.variants)),
             _comparison(summary.comparison) if summary.comparison else "",
             *([_gate(summary.gate)] if summary.gate else []),
+            _warnings(summary.warnings),
             cells_shown(reader, summary),
         ]
         return f"<!doctype html>\n{element('html', head, element('body', *parts), lang='en')}\n"
@@ -88,6 +89,11 @@ def _header(summary: RunSummary) -> Html:
         element("p", f"started {summary.started_at:%Y-%m-%d %H:%M:%S} UTC; rates with 95% Wilson intervals"),
         element("p", element("strong", partial, class_="error")) if summary.cells_missing else "",
     )
+
+
+def _warnings(warnings: Sequence[str]) -> Html | str:
+    rows = [element("li", warning) for warning in warnings]
+    return _section("Warnings", element("ul", rows)) if rows else ""
 
 
 def _section(title: Child, *content: Child) -> Html:
