@@ -14,9 +14,8 @@ import pytest
 from acceptance.projects import project
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.run.grid import Cell
+from evalwright.run.cells import Cell, RunState
 from evalwright.run.progress import progress_on
-from evalwright.run.state import RunState
 
 pytestmark = pytest.mark.cold
 

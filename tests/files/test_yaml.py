@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
-from evalwright.files.yaml_flavours import Flavour
+from evalwright.files.yaml_nodes import Flavour
 
 FLAVOURS: tuple[Flavour, ...] = ("true_false", "yaml11", "yaml12")
 

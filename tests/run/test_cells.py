@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evalwright.model.plan import Plan, RunSettings, Variant
 from evalwright.model.snapshot import Case
-from evalwright.run.grid import Grid
+from evalwright.run.cells import Grid
 
 
 def plan_of(cases, trials, own):

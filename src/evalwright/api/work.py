@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from evalwright.model.result import CaseVerdict, EvaluationResult
     from evalwright.model.snapshot import Case
     from evalwright.model.trace import Trace
+    from evalwright.run.cells import RunState
     from evalwright.run.options import Outcome
-    from evalwright.run.state import RunState
 
 __all__ = ["Listener", "in_thread"]
 

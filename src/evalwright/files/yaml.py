@@ -11,10 +11,9 @@ from typing import Any
 import yaml
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.collector import collector_paused
+from evalwright.files.bulk import collector_paused
 from evalwright.files.key_paths import Place
-from evalwright.files.yaml_flavours import CORE, TAG, Flavour
-from evalwright.files.yaml_nodes import Lines, compose, line_numbers, mistakes_of
+from evalwright.files.yaml_nodes import CORE, TAG, Flavour, Lines, compose, line_numbers, mistakes_of
 from evalwright.files.yaml_values import Values
 
 __all__ = ["Document", "dump", "load", "parse", "top_level"]

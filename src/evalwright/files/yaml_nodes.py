@@ -1,18 +1,113 @@
-"""The nodes of a YAML document: a tree in which each part knows its line, the same for every flavour."""
+"""The nodes of a YAML document: a tree in which each part knows its line, the same for three flavours of plain scalars.
+
+`true_false` takes only true and false (three case forms each) for booleans, so that `on`, `off`, `yes` and `no` stay
+words; `yaml11` is plain YAML 1.1; `yaml12` is the core schema of YAML 1.2, where dates are words too and `010` is ten.
+"""
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import cache
+from typing import Any, ClassVar, Literal, get_args
 
 import yaml
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.yaml_flavours import FIRST, TAG
 
-__all__ = ["MAP", "PLAIN", "SEQ", "STR", "Lines", "compose", "line_numbers", "mistakes_of", "problem_of", "yaml_error"]
+__all__ = [
+    "CORE",
+    "FIRST",
+    "MAP",
+    "PLAIN",
+    "SEQ",
+    "STR",
+    "TAG",
+    "Flavour",
+    "Lines",
+    "compose",
+    "constructor",
+    "line_numbers",
+    "mistakes_of",
+    "problem_of",
+    "tag_of",
+    "yaml_error",
+]
+
+Flavour = Literal["true_false", "yaml11", "yaml12"]
+
+TAG = "tag:yaml.org,2002:"
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+CORE: Mapping[str, tuple[str, list[str]]] = {
+    "null": (r"(~|null|Null|NULL|)\Z", [*"~nN", ""]),
+    "bool": (r"(true|True|TRUE|false|False|FALSE)\Z", list("tTfF")),
+    "int": (r"([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)\Z", list("-+0123456789")),
+    "float": (
+        r"([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z",
+        list("-+.0123456789"),
+    ),
+    "merge": (r"<<\Z", ["<"]),
+}
+"""Tags of the core schema (YAML 1.2.2, section 10.3.2), their patterns and first characters; merging is of 1.1."""
+
+
+def constructor(flavour: Flavour) -> Any:
+    """A PyYAML loader with nothing to load, for making values of nodes."""
+    return _loader(flavour)(b"")
+
+
+def tag_of(flavour: Flavour) -> Callable[[str], str]:
+    """A function from the text of a plain scalar to its tag."""
+    patterns = {
+        first: [(tag, pattern.match) for tag, pattern in resolvers]
+        for first, resolvers in _loader(flavour).yaml_implicit_resolvers.items()
+    }
+
+    def tag(text: str) -> str:
+        return next((tag for tag, match in patterns.get(text[:1], ()) if match(text)), TAG + "str")
+
+    return tag
+
+
+@cache
+def _loader(flavour: Flavour) -> Any:
+    if flavour == "yaml11":
+        return _Loader
+    if flavour == "yaml12":
+        return _core_loader()
+
+    class Native(_Loader):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
+            first: [(tag, pattern) for tag, pattern in resolvers if tag not in (TAG + "bool", TAG + "value")]
+            for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+        }
+
+    Native.add_implicit_resolver(TAG + "bool", re.compile(r"(true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))
+    return Native
+
+
+def _core_loader() -> Any:
+    class Core(_Loader):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+
+    for tag, (pattern, first) in CORE.items():
+        Core.add_implicit_resolver(TAG + tag, re.compile(pattern), first)
+    Core.add_constructor(TAG + "int", _core_int)
+    return Core
+
+
+def _core_int(loader: Any, node: yaml.ScalarNode) -> int:
+    text = loader.construct_scalar(node)
+    return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+
+
+FIRST = frozenset(first for flavour in get_args(Flavour) for first in _loader(flavour).yaml_implicit_resolvers)
+"""First characters of the plain scalars that are not text in some flavour (the empty string: an empty scalar)."""
+
 
 MAP, SEQ, STR = TAG + "map", TAG + "seq", TAG + "str"
 PLAIN = "?"
@@ -22,13 +117,13 @@ _MAX_DEPTH = 100
 _MAX_SHOWN = 200
 """Characters of what the parser says that are quoted: some of its messages contain the whole scalar."""
 
-_Loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+_BaseLoader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 Lines = tuple[int, "dict[str, Lines | int] | list[Lines | int]"]
 """The line of a mapping or list, and the lines of what is in it: a plain number for a scalar."""
 
 
-class _Composer(_Loader):  # type: ignore[misc]
+class _Composer(_BaseLoader):  # type: ignore[misc]
     """Leaves the meaning of plain scalars open, and limits the depth: the C composer recurses without a limit."""
 
     _depth = 0

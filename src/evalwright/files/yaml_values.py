@@ -8,8 +8,7 @@ from typing import Any
 import yaml
 
 from evalwright.errors import Problem
-from evalwright.files.yaml_flavours import TAG, Flavour, constructor, tag_of
-from evalwright.files.yaml_nodes import MAP, PLAIN, SEQ, STR, problem_of, yaml_error
+from evalwright.files.yaml_nodes import MAP, PLAIN, SEQ, STR, TAG, Flavour, constructor, problem_of, tag_of, yaml_error
 
 __all__ = ["Values"]
 

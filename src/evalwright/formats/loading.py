@@ -34,7 +34,7 @@ def load_suite(
     traces, its systems are not built and its dataset may be missing. `options` are those of the suite's format.
     Raises InputError with every problem.
     """
-    from evalwright.files.collector import collector_paused
+    from evalwright.files.bulk import collector_paused
 
     with collector_paused():
         found = format_at(path, dialect)

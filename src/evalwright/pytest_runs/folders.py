@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from evalwright.stores.run_ids import safe_id
+from evalwright.files.paths import safe_id
 
 __all__ = ["claimed", "new_folder"]
 

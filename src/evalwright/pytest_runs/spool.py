@@ -15,12 +15,12 @@ import msgspec
 
 from evalwright.files.durable import AppendFile
 from evalwright.files.masker import Masker
+from evalwright.files.paths import safe_id
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.stores.local_files.lines import LineEncoder
-from evalwright.stores.run_ids import safe_id
 
 __all__ = ["Spool", "SpoolPlace", "SpoolRecord", "parts_of", "places_in", "records_at"]
 

@@ -27,11 +27,11 @@ from evalwright.pytest_runs.cells import TESTS_VARIANT
 from evalwright.pytest_runs.recorder import Recorder
 from evalwright.pytest_runs.spool import SpoolRecord, parts_of
 from evalwright.reports.text import one_line
+from evalwright.run.cells import RunState
 from evalwright.run.loop import Job, work
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import chosen_cases, plan_of
 from evalwright.run.start import models_of
-from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
 from evalwright.stores.memory import MemoryStore

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from evalwright.errors import InputError, StorageError
-from evalwright.stores.run_ids import safe_id
+from evalwright.files.paths import safe_id
 
 __all__ = ["baseline_of", "promote"]
 

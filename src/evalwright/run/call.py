@@ -12,7 +12,7 @@ from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.model.plan import RetryRule
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
-from evalwright.run.grid import Cell
+from evalwright.run.cells import Cell
 from evalwright.run.records import timed_out
 from evalwright.targets.failures import target_failure
 

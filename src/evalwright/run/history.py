@@ -8,7 +8,7 @@ import msgspec
 
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Trace
-from evalwright.run.grid import Grid
+from evalwright.run.cells import Grid
 
 __all__ = ["History", "history_of", "unjudged_traces"]
 

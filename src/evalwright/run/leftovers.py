@@ -7,7 +7,7 @@ from collections.abc import Set
 from evalwright.model.protocols import RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.grid import Grid
+from evalwright.run.cells import Grid
 from evalwright.run.history import History, unjudged_traces
 from evalwright.run.pipeline import Pipeline
 

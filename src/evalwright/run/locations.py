@@ -19,11 +19,11 @@ from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.files.credentials import is_credential
 from evalwright.files.durable import replace_file, storage_error
 from evalwright.files.masker import Masker, expand
+from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, Store
 from evalwright.registry import load
 from evalwright.stores.local_files import LocalFiles
-from evalwright.stores.run_ids import numbered, safe_id
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from evalwright.errors import Interrupted
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
+from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge
 from evalwright.run.limits import Watchdog
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
-from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
 from evalwright.targets.build import build_target

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from evalwright.files.repeats import Repeats
+from evalwright.files.bulk import Repeats
 from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 

@@ -23,10 +23,9 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
 from evalwright.run.call import GRACE, Call, failure_in, retriable
-from evalwright.run.grid import Cell
+from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
-from evalwright.run.state import RunState
 from evalwright.run.steps import enriching_of, pricing_of, workspaces_of
 from evalwright.scoring.tally import Tally
 from evalwright.targets.failures import target_failure

@@ -13,7 +13,7 @@ from typing import TextIO
 from evalwright.errors import counted
 from evalwright.reports import numbers
 from evalwright.reports.text import Paint, is_terminal, one_line, paint_for, width
-from evalwright.run.state import RunState
+from evalwright.run.cells import RunState
 
 __all__ = ["progress_on"]
 

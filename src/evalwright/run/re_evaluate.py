@@ -26,11 +26,11 @@ from evalwright.model.protocols import JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Interrupts, Watchdog
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
-from evalwright.run.state import RunState
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, session
 

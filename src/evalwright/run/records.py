@@ -13,7 +13,7 @@ from evalwright.files.plain import plain
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.trace import Answer, Output, ToolCall, ToolResult, Trace, TraceError
-from evalwright.run.grid import Cell
+from evalwright.run.cells import Cell
 from evalwright.targets.failures import stack_of, text_of
 
 __all__ = [

@@ -28,12 +28,11 @@ from evalwright.errors import EvalwrightError, StorageError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.trace import Answer, TraceError
-from evalwright.run.grid import Cell, Grid
+from evalwright.run.cells import Cell, Grid, RunState
 from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Watchdog
 from evalwright.run.re_evaluate import next_message, processors
 from evalwright.run.records import Clock, trace_of
-from evalwright.run.state import RunState
 from evalwright.run.steps import pricing_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally

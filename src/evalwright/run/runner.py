@@ -16,10 +16,9 @@ from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter
 from evalwright.model.trace import TraceError
 from evalwright.run.call import GRACE, Call, deadline_in
-from evalwright.run.grid import Cell, Grid
+from evalwright.run.cells import Cell, Grid, RunState
 from evalwright.run.limits import Watchdog
 from evalwright.run.pipeline import Pipeline
-from evalwright.run.state import RunState
 from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:

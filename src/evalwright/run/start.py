@@ -18,10 +18,10 @@ from evalwright.model.chat import Models
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.registry import load
+from evalwright.run.cells import RunState
 from evalwright.run.judge import is_judge
 from evalwright.run.locations import Place, address_of, find_run, labels_file, store_of
 from evalwright.run.options import Outcome, RunOptions
-from evalwright.run.state import RunState
 from evalwright.run.steps import mirroring_of
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
@@ -186,7 +186,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
 
 @contextmanager
 def _opened_for_work(run: Path | Place) -> Iterator[tuple[Path, RunWriter, Runnable, History]]:
-    from evalwright.run.grid import Grid
+    from evalwright.run.cells import Grid
     from evalwright.run.history import history_of
     from evalwright.run.origin import runnable
 
@@ -236,7 +236,7 @@ def _rest_of(
 
 
 def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunState:
-    from evalwright.run.grid import Grid
+    from evalwright.run.cells import Grid
 
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))

@@ -15,7 +15,7 @@ import msgspec
 
 from evalwright.model.plan import Variant
 from evalwright.run.isolation import Request
-from evalwright.session.stdout import Router
+from evalwright.session.process import Router
 from evalwright.session.workspace import working_in
 from evalwright.targets.build import build_target
 from evalwright.targets.failures import target_failure

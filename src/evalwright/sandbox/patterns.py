@@ -43,7 +43,7 @@ def _bounded(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T
         return work(text)
     if threading.current_thread() is threading.main_thread():
         return _under_timer(pattern, text, work)
-    from evalwright.sandbox.attempt import ends_in_time
+    from evalwright.sandbox.workers import ends_in_time
 
     if not ends_in_time(pattern, text, SEARCH_LIMIT):
         raise _too_long(pattern)

@@ -11,19 +11,21 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from evalwright.errors import EvaluatorError
 
-__all__ = ["Worker", "ask_worker", "node_command", "python_command"]
+__all__ = ["Worker", "ask_worker", "ends_in_time", "node_command", "python_command"]
 
 _HERE = Path(__file__).parent
 
@@ -165,3 +167,15 @@ def _close_all() -> None:
     for (process, _), idle in _idle.items():
         while process == os.getpid() and idle:
             idle.pop().close()
+
+
+def ends_in_time(pattern: re.Pattern[str], text: str, seconds: float) -> bool:
+    """Whether the pattern finds all its matches in the text within `seconds`."""
+    request = {"pattern": pattern.pattern, "flags": pattern.flags, "text": text, "seconds": seconds}
+    with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
+        reply = thread.submit(asyncio.run, ask_worker(python_command(), request)).result()
+    if reply.get("error") == "timeout":
+        return False
+    if "error" in reply:
+        raise EvaluatorError(reply["message"], "sandbox")
+    return True

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from evalwright.files.collector import collector_paused
+from evalwright.files.bulk import collector_paused
 from evalwright.model.protocols import RunReader
 from evalwright.scoring.facts import CellKey, ResultFacts, TraceFacts
 

@@ -19,8 +19,8 @@ from evalwright.formats.pixie.surface.config import get_config
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.reports.text import harmless, one_line
+from evalwright.run.cells import RunState
 from evalwright.run.start import RunOptions, open_run, run_suite
-from evalwright.run.state import RunState
 
 __all__ = ["run_files"]
 

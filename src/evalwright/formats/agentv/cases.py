@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.collector import collector_paused
+from evalwright.files.bulk import collector_paused
 from evalwright.formats.agentv.assertions import Evaluators, Spec, unique
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, texts_in

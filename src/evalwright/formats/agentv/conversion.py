@@ -10,8 +10,8 @@ from typing import Any
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.targets_file import targets_file
+from evalwright.formats.shared.findings import unknown_keys
 from evalwright.formats.shared.references import references_in
-from evalwright.formats.shared.unknown_keys import unknown_keys
 
 __all__ = ["names_in", "normalize", "unread"]
 

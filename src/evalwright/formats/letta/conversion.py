@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalwright.formats.letta import FORMAT
-from evalwright.formats.shared.code_places import absolute_place
-from evalwright.formats.shared.unknown_keys import unknown_keys
+from evalwright.formats.shared.findings import unknown_keys
+from evalwright.formats.shared.portable_paths import absolute_place
 
 __all__ = ["normalize", "unread"]
 

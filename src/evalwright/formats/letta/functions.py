@@ -17,7 +17,7 @@ from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.surface.decorators import role_of
 from evalwright.formats.letta.surface.messages import trajectory_of
 from evalwright.formats.letta.surface.models import AgentState, Block, GradeResult, RewardOutput, sample_of
-from evalwright.formats.shared.expectation import expectation
+from evalwright.formats.shared.findings import expectation
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.formats.shared.gate_reader import pass_thresholds
+from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.registry import PREMADE, names
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import decoded, lines_of
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import seen_from_here
-from evalwright.files.repeats import Repeats
 from evalwright.model.case import ExpectedBehavior, ForeignCase
 
 __all__ = ["RESERVED", "Samples", "Selection"]

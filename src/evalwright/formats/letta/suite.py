@@ -18,7 +18,7 @@ from evalwright.formats.letta.samples import RESERVED, Samples, Selection
 from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.findings import Findings
-from evalwright.formats.shared.gate_reader import checked_gate
+from evalwright.formats.shared.gates import checked_gate
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite

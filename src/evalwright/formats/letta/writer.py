@@ -11,7 +11,7 @@ from evalwright.errors import Problem
 from evalwright.files import yaml
 from evalwright.formats.letta.graders import TOOL_GRADERS
 from evalwright.formats.letta.totals import REWARD
-from evalwright.formats.shared.gate_writer import written_gate
+from evalwright.formats.shared.gates import written_gate
 from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.model.plan import EvaluatorSpec, Plugin

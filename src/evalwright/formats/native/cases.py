@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files.key_paths import Place, steps_of
-from evalwright.formats.shared.expectation import expectation
+from evalwright.formats.shared.findings import expectation
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

@@ -17,9 +17,9 @@ from pydantic_core import from_json
 
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files import yaml as yaml_files
+from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import lines_of, repeated_keys
 from evalwright.files.key_paths import Place, bracketed
-from evalwright.files.repeats import Repeats
 from evalwright.formats.native.cases import FileCase, Tell, checked, fits, make_plain, take_recording, unknown_case_keys
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case

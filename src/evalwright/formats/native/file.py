@@ -18,7 +18,7 @@ from pydantic import (
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.formats.shared.expectation import expectation
+from evalwright.formats.shared.findings import expectation
 
 __all__ = ["EvalFile", "EvaluatorSection", "OutputSection", "SystemSection", "sound_parts"]
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.key_paths import dotted
-from evalwright.formats.shared.expectation import expectation
+from evalwright.formats.shared.findings import expectation
 from evalwright.model.plan import Price
 
 __all__ = ["read_prices"]

@@ -231,7 +231,7 @@ class _Reading:
     def _gate(self, file: EvalFile, rewards: bool) -> dict[str, Any] | None:
         if file.gate is None:
             return None
-        from evalwright.formats.shared.gate_reader import checked_gate
+        from evalwright.formats.shared.gates import checked_gate
 
         return checked_gate(file.gate, [section.name for section in file.evaluators], self._complain, rewards=rewards)
 

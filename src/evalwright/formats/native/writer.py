@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.files import yaml
 from evalwright.formats.shared.environment import SUITE_FOLDER
-from evalwright.formats.shared.gate_writer import written_gate
+from evalwright.formats.shared.gates import written_gate
 from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.formats.shared.references import written

@@ -11,9 +11,9 @@ from pathlib import Path
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import lines_of
 from evalwright.files.plain import clean_text
-from evalwright.files.repeats import Repeats
 from evalwright.formats.northstar.records import Record, parsed_line, records_of
 from evalwright.model.cell import case_key
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from evalwright.formats.pixie import FORMAT
 from evalwright.formats.pixie.evaluator import TYPE
-from evalwright.formats.shared.code_places import absolute_place
-from evalwright.formats.shared.unknown_keys import unknown_keys
+from evalwright.formats.shared.findings import unknown_keys
+from evalwright.formats.shared.portable_paths import absolute_place
 
 __all__ = ["normalize", "unread"]
 

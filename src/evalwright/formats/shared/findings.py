@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.key_paths import Place, dotted, steps_of
 from evalwright.files.yaml import Document
 
-__all__ = ["Findings"]
+__all__ = ["Findings", "expectation", "unknown_keys"]
 
 
 class Findings:
@@ -68,3 +70,19 @@ class Findings:
 
     def _problem(self, place: Place, message: str, absent: bool = False) -> Problem:
         return Problem(str(self._path), message, self._document.line(place), dotted(place), absent)
+
+
+def expectation(message: str) -> str:
+    """A message of pydantic in words that fit a file: "expected a mapping", not "a valid dictionary"."""
+    message = re.sub(r"valid dictionary( or instance of \w+)?", "mapping", message.removeprefix("Value error, "))
+    message = (
+        message.replace("Input should be", "expected").replace("a valid ", "a ").replace("a integer", "an integer")
+    )
+    return message[0].lower() + message[1:]
+
+
+def unknown_keys(value: Any, known: Collection[str], place: str) -> Iterator[str]:
+    """The paths of the keys of a mapping that are not `known`; `place` goes before each."""
+    for key in value if isinstance(value, dict) else ():
+        if key not in known:
+            yield f"{place}{key}"

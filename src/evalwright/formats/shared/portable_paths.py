@@ -1,15 +1,16 @@
-"""Paths of an original, as they are from the new folder."""
+"""Paths and code of an original, as they are from the new folder."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from evalwright.formats.shared.environment import SUITE_FOLDER
 
-__all__ = ["Places"]
+__all__ = ["Places", "absolute_place"]
 
 
 class Places:
@@ -35,3 +36,10 @@ class Places:
     def near(self, path: str) -> str:
         """A path from the new folder; what follows its last colon, the name of a function, stays."""
         return os.path.relpath(path, self._folder) if os.path.isabs(path) else path  # noqa: PTH117
+
+
+def absolute_place(named: str, folders: Iterable[str]) -> str:
+    """The name with the absolute path of its file, links followed; unchanged if no folder has the file."""
+    path, colon, name = named.rpartition(":")
+    found = next((Path(folder) / path for folder in folders if colon and (Path(folder) / path).is_file()), None)
+    return named if found is None else f"{os.path.realpath(found)}:{name}"

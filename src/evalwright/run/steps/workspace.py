@@ -14,7 +14,7 @@ from evalwright.model.protocols import Prepared, RunReader, RunWriter, Target, W
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.call import Call
-from evalwright.run.grid import Cell
+from evalwright.run.cells import Cell
 from evalwright.session.workspace import working_in
 from evalwright.stores.artifacts import artifact_path, folder_of, read_artifact
 from evalwright.targets.threads import Threads

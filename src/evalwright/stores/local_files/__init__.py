@@ -24,6 +24,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, RunLockedError, StorageError
 from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
+from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.stores.documents import plan_to_json
@@ -38,8 +39,7 @@ from evalwright.stores.local_files.run import (
     LocalWriter,
 )
 from evalwright.stores.lock import LOCK_NAME, RunLock
-from evalwright.stores.masked import Masked
-from evalwright.stores.run_ids import numbered, safe_id
+from evalwright.stores.settings import Masked
 
 __all__ = ["LocalFiles", "local_files"]
 

@@ -1,11 +1,13 @@
-"""Which values occur more than once in a stream of any length, at eight bytes a value."""
+"""For reading a great many values: what occurs twice among them, and the collector of garbage paused."""
 
 from __future__ import annotations
 
+import gc
 from array import array
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 
-__all__ = ["Repeats"]
+__all__ = ["Repeats", "collector_paused"]
 
 _BUCKETS = 64
 """Hashes are kept in this many groups and searched group by group, so that only one group at a time is in a set."""
@@ -34,3 +36,15 @@ class Repeats:
                     found.add(number)
                 once.add(number)
         return found
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the collector: while a great many objects are built, each of its rounds would visit all of them in vain."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

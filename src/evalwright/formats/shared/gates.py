@@ -1,4 +1,4 @@
-"""Gates as suites write them, checked and with every default filled in."""
+"""Gates as suites write them, checked and with every default filled in; and as their authors write them again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 
-__all__ = ["checked_gate", "pass_thresholds"]
+__all__ = ["checked_gate", "pass_thresholds", "written_gate"]
 
 Tell = Callable[[Place, str], None]
 
@@ -192,3 +192,10 @@ def _number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+def written_gate(gate: Mapping[str, Any]) -> dict[str, Any]:
+    """A checked gate; one of the first era has no `kind`, and `metric` for its aggregation."""
+    if gate["kind"] != "legacy":
+        return dict(gate)
+    return {"metric" if key == "aggregation" else key: value for key, value in gate.items() if key != "kind"}
