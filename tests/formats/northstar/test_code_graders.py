@@ -77,5 +77,5 @@ def test_a_run_configuration_runs_from_the_command_line(tmp_path, monkeypatch, c
     (tmp_path / "data.jsonl").write_text(json.dumps(record))
     with pytest.raises(SystemExit) as ended:
         main(["run", "data.jsonl", "--graders", "graders.json"])
-    assert ended.value.code == 1
+    assert ended.value.code == 3
     assert "endless: timeout" in capsys.readouterr().out

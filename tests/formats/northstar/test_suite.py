@@ -100,10 +100,18 @@ def test_a_broken_trace_is_the_error_of_its_case_alone(tmp_path: Path) -> None:
     broken = {**GOOD, "id": "broken", "trace": {"run_id": "r", "runs": 5}}
     outcome = ran(written(tmp_path, broken, GOOD))
     assert cells(outcome) == {"error": 1, "pass": 1}
-    assert (outcome.exit_code, outcome.summary.gate and outcome.summary.gate.reason) == (
-        1,
-        "1 of 2 cases could not be judged",
-    )
+    native = outcome.summary.native or {}
+    assert (outcome.exit_code, native["errored_cases"], native["failed_cases"]) == (3, 1, 0)
+
+
+def test_a_judge_that_cannot_judge_is_an_error_of_the_case_and_a_failure_in_native(tmp_path: Path) -> None:
+    (tmp_path / "judges.py").write_text("def mute(request):\n    return None\n")
+    graders = tmp_path / "g.json"
+    graders.write_text('{"graders": [{"name": "good", "model": "python:judges:mute", "rubric": "Is it good?"}]}')
+    outcome = ran(written(tmp_path, MUTE, BAD), graders=graders)
+    native = outcome.summary.native or {}
+    assert (cells(outcome), outcome.exit_code) == ({"error": 2}, 3)
+    assert (native["failed_cases"], native["errored_cases"], native["pass_rate"]) == (2, 0, 0.0)
 
 
 @pytest.mark.parametrize(

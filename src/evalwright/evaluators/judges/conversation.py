@@ -91,14 +91,15 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         steps = ("spans", "events") if "spans" in material else ()
         return Question(request, scale, {f"trace_context_{key[:-1]}_count": len(material[key]) for key in steps})
 
-    def verdict(self, asked: Question, reply: ChatReply) -> Evaluation:
-        """The result of a reply. Raises EvaluatorError for one without the requested shape."""
+    def verdict(self, asked: Question, reply: ChatReply, *, as_original: bool = False) -> Evaluation:
+        """The result of a reply, read as `Scale.read` does. Raises EvaluatorError for one without a clear verdict."""
         scale = asked.scale
-        reading = scale.read(reply.text)
-        if reading is None:
+        try:
+            reading = scale.read(reply.text, as_original=as_original)
+        except ValueError as error:
             raw = {"raw_response": reply.text[:_KEPT], "judge_model": self.model}
-            message = f"{self.model} gave invalid JSON: {scale.problem(reply.text)}"
-            raise EvaluatorError(message, "bad_reply", raw, reply.cost_usd)
+            message = f"{self.model} gave an invalid JSON verdict: {error}"
+            raise EvaluatorError(message, "bad_reply", raw, reply.cost_usd) from None
         detail: dict[str, Any] = {
             "threshold": scale.share(scale.passing),
             "label": scale.label(reading),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -118,62 +119,75 @@ class Scale(NamedTuple):
             "additionalProperties": False,
         }
 
-    def read(self, text: str) -> Reading | None:
-        """The first object in a reply that has the requested shape; None if none has."""
-        for found in _objects(text):
-            try:
-                return self._reading(found)
-            except ValueError:
-                continue
-        return None
+    def read(self, text: str, *, as_original: bool = False) -> Reading:
+        """The verdict in a reply. Raises ValueError when it has none, or several that differ.
 
-    def problem(self, text: str) -> str:
-        """Why `read` found nothing."""
-        for found in _objects(text):
+        A judge may quote a verdict from the text that it judges, which must not decide. `as_original` reads like
+        NorthStar 0.1: the first object of the requested shape decides, and true is the score 1.
+        """
+        found = list(_objects(text))
+        if not as_original:
+            found = self._one_verdict(found)
+        problem = "there is no JSON object in the reply"
+        for i, candidate in enumerate(found):
             try:
-                self._reading(found)
+                return self._reading(candidate, truths=as_original)
             except ValueError as error:
-                return str(error)
-        return "there is no JSON object in the reply"
+                problem = problem if i else str(error)
+        raise ValueError(problem)
 
-    def _reading(self, found: dict[str, Any]) -> Reading:
-        asked = "passed" if self.mode == "binary" else "score"
-        strange = found.keys() - {asked, "reason", "feedback", "label", "confidence", "evidence"}
+    @property
+    def _asked(self) -> str:
+        return "passed" if self.mode == "binary" else "score"
+
+    def _one_verdict(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        verdicts = [candidate for candidate in found if self._asked in candidate]
+        # as text: true equals 1, and must not pass for the same verdict
+        different = {json.dumps(verdict, sort_keys=True) for verdict in verdicts}
+        if len(different) > 1:
+            raise ValueError(f"expected one verdict, found {len(different)} different ones")
+        return verdicts[:1] or found
+
+    def _reading(self, found: dict[str, Any], *, truths: bool) -> Reading:
+        strange = found.keys() - {self._asked, "reason", "feedback", "label", "confidence", "evidence"}
         if strange:
             raise ValueError(f"unknown key {min(strange)!r}")
         if self.mode == "binary":
             raw = float(_truth(found.get("passed")))
         else:
-            raw = _number(found.get("score"), "score", self.low, self.high)
+            raw = _number(found.get("score"), "score", self.low, self.high, truths=truths)
         label, confidence, evidence = found.get("label"), found.get("confidence"), found.get("evidence", [])
         if label is not None and not isinstance(label, str):
             raise ValueError("label: expected text or null")
         if not isinstance(evidence, list) or not all(isinstance(item, str) for item in evidence):
             raise ValueError("evidence: expected a list of texts")
-        sure = None if confidence is None else _number(confidence, "confidence", 0.0, 1.0)
+        sure = None if confidence is None else _number(confidence, "confidence", 0.0, 1.0, truths=truths)
         return Reading(raw, _text(found, "reason"), _text(found, "feedback"), label, sure, evidence)
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a reply: all of it, then whatever begins at each opening brace."""
+    """The JSON objects in a reply, the outer ones first. Raises ValueError for one with a key twice."""
     text = _unfenced(_ANSI.sub("", text[:_LONGEST]).strip())
-    decoder = json.JSONDecoder()
-    try:
-        whole = decoder.decode(text)
-        if isinstance(whole, dict):
-            yield whole
-    except (ValueError, RecursionError):
-        pass
     position = -1
     for _ in range(_MOST_TRIES):
         position = text.find("{", position + 1)
         if position < 0:
             return
         try:
-            found, _ = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
+            found, _ = _decoder.raw_decode(text, position)
+        except (json.JSONDecodeError, RecursionError):
             continue
         yield found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for key, number in Counter(key for key, _ in pairs).items():
+        if number > 1:
+            raise ValueError(f"the key {key!r} comes {number} times")
+    return dict(pairs)
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _unfenced(text: str) -> str:
@@ -192,9 +206,10 @@ def _text(found: dict[str, Any], key: str) -> str:
     return value.strip()
 
 
-def _number(value: Any, key: str, low: float, high: float) -> float:
+def _number(value: Any, key: str, low: float, high: float, *, truths: bool) -> float:
+    usable = isinstance(value, (int, float, str)) and (truths or not isinstance(value, bool))
     try:
-        number = float(value) if isinstance(value, (int, float, str)) else math.nan
+        number = float(value) if usable else math.nan
     except (ValueError, OverflowError):
         number = math.nan
     if not low <= number <= high:

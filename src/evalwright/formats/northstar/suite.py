@@ -10,7 +10,7 @@ from evalwright.formats.northstar import FORMAT
 from evalwright.formats.northstar.cases import VARIANT, Cases
 from evalwright.formats.northstar.plans import PLANS, configured, grader_plan_of, read_configuration
 from evalwright.formats.northstar.records import is_lines
-from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.plan import EvaluatorSpec, PassCriteria, Variant
 from evalwright.model.suite import Suite
 
 __all__ = ["load"]
@@ -37,6 +37,7 @@ def load(
         cases=cases,
         variants=[Variant(VARIANT, "replay")],
         evaluators=evaluators,
+        pass_criteria=PassCriteria(errored_evaluators="error"),
         document={
             "dataset": path.name,
             "plan": label,

@@ -7,14 +7,18 @@ from typing import Any
 
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
-from evalwright.model.summary import GateOutcome, RunSummary
+from evalwright.model.summary import RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
 
 __all__ = ["NorthstarTotals", "totals"]
 
 
 class NorthstarTotals:
-    """Cells by verdict, and the grades that were skipped."""
+    """Cells by verdict, and the grades that were skipped.
+
+    The original knows no grader that could not judge: it counts such a case as failed, and so do these numbers. The
+    verdict of the case is an error.
+    """
 
     def __init__(self, plan: Plan) -> None:
         del plan
@@ -24,7 +28,8 @@ class NorthstarTotals:
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
-        self._statuses[status] = self._statuses.get(status, 0) + 1
+        counted = "fail" if status == "error" and trace.error is None else status
+        self._statuses[counted] = self._statuses.get(counted, 0) + 1
         self._skipped += sum(row.skipped for row in results)
 
     def merge(self, other: Any) -> None:
@@ -34,22 +39,12 @@ class NorthstarTotals:
 
     def finish(self, summary: RunSummary) -> None:
         summary.native = totals(self._statuses, self._skipped)
-        if not summary.cells_missing:
-            summary.gate = _overall(self._statuses)
-
-
-def _overall(statuses: Mapping[str, int]) -> GateOutcome:
-    """A run fails when a case failed or could not be judged."""
-    short = {what: statuses.get(status, 0) for status, what in (("fail", "failed"), ("error", "could not be judged"))}
-    total = sum(statuses.values())
-    reason = ", ".join(f"{number} of {total} cases {what}" for what, number in short.items() if number)
-    return GateOutcome(not reason, reason=reason)
 
 
 def totals(statuses: Mapping[str, int], skipped_grades: int) -> dict[str, Any]:
     """The counters of an `EvalResult`: a case is evaluated when it passed or failed.
 
-    An errored case is neither, and counts apart: it is no answer that was judged.
+    A case whose record cannot be judged is neither, and counts apart.
     """
     passed, failed = statuses.get("pass", 0), statuses.get("fail", 0)
     return {

@@ -116,9 +116,11 @@ class _Judge(Grader):
 
     async def _ask(self, judge: ConversationJudge, asked: Question) -> Evaluation:
         if self.completion_fn is not None:
-            return judge.verdict(asked, await _called(self.completion_fn, asked.request))
-        _need_key(asked.request)
-        return judge.verdict(asked, await session().models.chat(asked.request, "judge"))
+            reply = await _called(self.completion_fn, asked.request)
+        else:
+            _need_key(asked.request)
+            reply = await session().models.chat(asked.request, "judge")
+        return judge.verdict(asked, reply, as_original=True)
 
 
 def _need_key(request: ChatRequest) -> None:
