@@ -5,7 +5,7 @@ import functools
 
 import pytest
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.session.imports import with_objects
@@ -14,13 +14,13 @@ from evalwright.targets.python_function import PythonFunction
 CASE = Case("c1", {"word": "ha"}, tags=["t"])
 
 
-def target_for(function, config=None):
+def target_for(function, config=None, **fields):
     with with_objects({"here:it": function}):
-        return PythonFunction(Variant("v", "python_function", {"target": "here:it", **(config or {})}))
+        return PythonFunction(Variant("v", "python_function", {"target": "here:it", **(config or {})}, **fields))
 
 
-def answer(function, trial=0):
-    target = target_for(function, {"times": 2})
+def answer(function, trial=0, **fields):
+    target = target_for(function, {"times": 2}, **fields)
 
     async def call():
         await target.open()
@@ -161,3 +161,26 @@ def test_objects_are_seen_by_their_own_run_only():
         return await asyncio.gather(one("a"), one("b"))
 
     assert asyncio.run(both()) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda case, variant: "text", lambda example, settings: "text", lambda *both: "text"],
+)
+def test_where_only_mappings_are_allowed_text_of_a_case_and_a_variant_is_an_error(function):
+    with pytest.raises(TargetError, match=r"a mapping \(a dict .*, found str \(.*leave schema_version out"):
+        answer(function, mappings_only=True)
+    assert answer(function).output.final_answer == "text"
+
+
+@pytest.mark.parametrize("function", [lambda text: "text", lambda case: "text", lambda text, trial: iter(["te", "xt"])])
+def test_a_function_of_the_input_may_return_text_everywhere(function):
+    assert answer(function, mappings_only=True).output.final_answer == "text"
+
+
+def test_a_mapping_is_an_answer_where_only_mappings_are_allowed():
+    assert answer(lambda case, variant: {"final_answer": "text"}, mappings_only=True).output.final_answer == "text"
+    made = target_for(lambda prefix: lambda case, variant: prefix, {"init_kwargs": {"prefix": "a"}}, mappings_only=True)
+    asyncio.run(made.open())
+    with pytest.raises(TargetError, match="found str"):
+        asyncio.run(made.run(CASE, 0))

@@ -233,7 +233,6 @@ def write_suite(
     from evalwright.files.yaml import dump
 
     document = {
-        "schema_version": "1.0",
         "eval": {
             "name": re.sub(r"[^\w.-]+", "-", source.stem).strip("-.") or "recordings",
             "description": description,

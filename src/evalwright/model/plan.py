@@ -53,6 +53,8 @@ class Variant(msgspec.Struct, frozen=True):
     pool: str | None = None
     """One of `RunSettings.pools`: the variant's calls share its limit with other variants there."""
     enrich_trace_from: list[Plugin] = []
+    mappings_only: bool = False
+    """A Python function of a case and a variant returns a mapping, as evalh 1.0 has it: text is an error."""
 
 
 class EvaluatorSpec(msgspec.Struct, frozen=True):

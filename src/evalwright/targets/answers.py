@@ -35,20 +35,31 @@ _INTEGERS = (
 )
 _FLOATS = ("cost_usd", "cost_thinking_usd", "tokens_per_second")
 
+_MAPPING = "a mapping (a dict with final_answer, tool_calls, ...)"
+_EXPECTED = {
+    False: (f"text, {_MAPPING} or an Answer", 'e.g. return "text"'),
+    True: (
+        f"{_MAPPING} or an Answer",
+        "naming schema_version in eval.yaml asks a function of (case, variant) for a mapping: to return text, "
+        "leave schema_version out or let the function have one parameter",
+    ),
+}
+"""What is expected and what helps, by whether it has to be a mapping."""
 
-def answer_of(returned: Any, function: Any = None) -> Answer:
+
+def answer_of(returned: Any, function: Any = None, *, mappings_only: bool = False) -> Answer:
     """The Answer in what user code returned; `function` is whose place the message names.
 
-    Raises TargetError when it has the wrong shape.
+    Raises TargetError when it has the wrong shape, which with `mappings_only` text has, too.
     """
     if isinstance(returned, Answer):
         return returned
     notes: list[str] = []
-    if isinstance(returned, str):
+    if isinstance(returned, str) and not mappings_only:
         answer = Answer(output=Output(final_answer=_text(returned, "final_answer", notes)))
     elif not isinstance(returned, Mapping):
-        wanted = "text, a mapping (a dict with final_answer, tool_calls, ...) or an Answer"
-        raise TargetError(f'expected {wanted}, found {type(returned).__name__}{_place(function)}; e.g. return "text"')
+        wanted, hint = _EXPECTED[mappings_only]
+        raise TargetError(f"expected {wanted}, found {type(returned).__name__}{_place(function)}; {hint}")
     elif returned and _KEYS.isdisjoint(returned):
         answer = Answer(output=_structured(returned, notes))
     else:

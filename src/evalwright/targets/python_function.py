@@ -42,6 +42,7 @@ class PythonFunction:
         self._variant: dict[str, Any] = {"schema_version": "1.0", **_public(variant)}
         self._threads = Threads()
         self._asynchronous = False
+        self._mappings_only = variant.mappings_only
         self._arguments: _Arguments | None = None if self._init_kwargs is not None else arguments_for(self._found)
 
     async def open(self) -> None:
@@ -50,6 +51,7 @@ class PythonFunction:
         if self._arguments is None:
             self._arguments = arguments_for(self._found)
         self._asynchronous = _runs_in_loop(self._found)
+        self._mappings_only = self._mappings_only and _takes_case_and_variant(_parameters(self._found) or [])
 
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
@@ -74,7 +76,7 @@ class PythonFunction:
             returned = await returned
         if isinstance(returned, AsyncIterator):
             returned = await collected_async(returned)
-        return answer_of(returned, self._found)
+        return answer_of(returned, self._found, mappings_only=self._mappings_only)
 
     async def close(self) -> None:
         self._threads.close()
@@ -127,9 +129,8 @@ def arguments_for(function: Any) -> _Arguments:
     Parameters with a default are left alone unless they have one of these names. Raises InputError for a function
     that asks for something else.
     """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # some builtins have no signature
+    parameters = _parameters(function)
+    if parameters is None:
         return _input_to(None, [])
     if _takes_case_and_variant(parameters):
         return lambda case, variant, _trial: ((_case(case), Fields(variant)), {})
@@ -143,6 +144,14 @@ def arguments_for(function: Any) -> _Arguments:
         raise InputError(Problem("", f"{expected}, found ({listed})", key="target"))
     keyword = others[0].name if others and others[0].kind is Parameter.KEYWORD_ONLY else None
     return _input_to(keyword, named, alone=not others)
+
+
+def _parameters(function: Any) -> list[Parameter] | None:
+    """None for a function without a signature, as some builtins are."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return None
 
 
 def _required(parameters: Sequence[Parameter]) -> list[Parameter]:

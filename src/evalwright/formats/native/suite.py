@@ -64,7 +64,9 @@ class _Reading:
         file = sound_parts(raw, self._complain)
         for place, message in ill_named(raw):
             self._complain(place, message)
-        variants = [self._variant(system, to_run) for system in file.systems]
+        # Who names the version asks for the contract of evalh 1.0, in which a target does not return text.
+        named = "schema_version" in file.model_fields_set
+        variants = [self._variant(system, to_run, named) for system in file.systems]
         evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
@@ -166,7 +168,7 @@ class _Reading:
             self._findings.add(error)
             return {}
 
-    def _variant(self, system: SystemSection, to_run: bool) -> Variant:
+    def _variant(self, system: SystemSection, to_run: bool, mappings_only: bool) -> Variant:
         from evalwright.targets.build import build_target
 
         given = {name for name, value in system if value is not None} | system.model_fields_set
@@ -181,6 +183,7 @@ class _Reading:
             trials=system.trials,
             pool=system.pool,
             enrich_trace_from=[Plugin(e.type, _config(e)) for e in system.enrich_trace_from],
+            mappings_only=mappings_only,
         )
         if to_run and self._known(system.at("adapter"), "targets", system.adapter):
             paths = [str(Path.cwd()), str(self._path.resolve().parent)]
