@@ -6,7 +6,7 @@ READY := .venv/.ready
 
 # Three workers for two cores, as some tests wait. Compiled tests and source save each worker, and each process that a
 # test starts, from compiling them again.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist loadgroup
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3
 
 .PHONY: demo test test-rest test-all test-quick lint types check format faults bench clean
 

@@ -23,6 +23,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
+ONE_FIXTURE = ("tests/capture/test_targets.py", "tests/examples/", "tests/test_warm.py")
 _begun = pytest.StashKey[float]()
 _left_out = pytest.StashKey[int]()
 
@@ -75,12 +76,19 @@ def _cpu_seconds() -> float:
     return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime + forked
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of PostgreSQL are run by one worker, which starts the only server."""
-    for item in items:
-        if "postgres" in item.name.lower():
-            item.add_marker(pytest.mark.xdist_group("postgres"))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """One worker runs the tests that need PostgreSQL, so that one server is started, or the same costly fixture."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            if "postgres" in nodeid.lower() or "database" in nodeid or file.endswith("test_other_stores.py"):
+                return "postgres"
+            return file if file.startswith(ONE_FIXTURE) else nodeid
+
+    return Together(config, log)
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

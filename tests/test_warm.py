@@ -16,8 +16,6 @@ import warm
 from acceptance.projects import project
 from evalwright.cli import commands
 
-pytestmark = pytest.mark.xdist_group("warm")  # its fixture is costly
-
 WORDS = {
     "run": "run eval.yaml",
     "resume": "resume run",

@@ -13,8 +13,6 @@ import yaml
 from faults.harness import LOCAL_FILES, POSTGRES, SQLITE, Project, make_project
 from postgres_server import server_dsn
 
-pytestmark = pytest.mark.xdist_group("postgres")
-
 PASSWORD = "hunter22-and-more"
 
 

@@ -17,8 +17,6 @@ from capture.model_server import serving
 pytest.importorskip("openinference.instrumentation.openai", reason="needs the extra openinference")
 pytest.importorskip("openinference.instrumentation.anthropic", reason="needs the extra openinference")
 
-pytestmark = pytest.mark.xdist_group("capture")  # its fixture is costly
-
 NUMBERS = range(10, 18)
 AGENT = """
 import asyncio, os

@@ -10,8 +10,6 @@ import warm
 from evalwright import demo
 from evalwright.errors import InputError
 
-pytestmark = pytest.mark.xdist_group("demo")  # its fixture is costly
-
 
 def evalwright(folder, *arguments):
     environment = {**os.environ, "COLUMNS": "120"}

@@ -9,8 +9,6 @@ import pytest
 
 import warm
 
-pytestmark = pytest.mark.xdist_group("help-desk")  # its fixture is costly
-
 pytest.importorskip("openinference.instrumentation.openai", reason="needs the extra openinference")
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "help-desk"

@@ -10,8 +10,6 @@ import pytest
 
 import warm
 
-pytestmark = pytest.mark.xdist_group("plugin")  # its fixture is costly
-
 PLUGIN = Path(__file__).parents[2] / "examples" / "evalwright-plugin-example"
 
 

@@ -39,7 +39,6 @@ def test_every_cell_exactly_once_after_random_kills(tmp_path, output, seed):
     assert wasted <= kills * (4 + HELD_BACK[output["type"]])
 
 
-@pytest.mark.xdist_group("postgres")
 @pytest.mark.slow("stops the database server and starts it again")
 def test_a_restart_of_the_database_in_mid_run_loses_and_doubles_nothing(tmp_path):
     project = make_project(tmp_path, ["fine"] * CELLS, output=POSTGRES)

@@ -21,8 +21,6 @@ from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from postgres_server import restart, server_dsn
 from stores.stores import Kept
 
-pytestmark = pytest.mark.xdist_group("postgres")
-
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Kept:
