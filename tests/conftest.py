@@ -23,7 +23,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
-ONE_FIXTURE = ("tests/capture/test_targets.py", "tests/examples/", "tests/test_warm.py")
+TOGETHER = ("tests/architecture/", "tests/capture/test_targets.py", "tests/examples/", "tests/test_warm.py")
+"""Tests that share something costly: the source parsed, clients of models imported, a server."""
 _begun = pytest.StashKey[float]()
 _left_out = pytest.StashKey[int]()
 
@@ -78,17 +79,17 @@ def _cpu_seconds() -> float:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """One worker runs the tests that need PostgreSQL, so that one server is started, or the same costly fixture."""
+    """One worker runs the tests that need PostgreSQL, so that one server is started, and those of `TOGETHER`."""
     from xdist.scheduler import LoadScopeScheduling
 
-    class Together(LoadScopeScheduling):
+    class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
             if "postgres" in nodeid.lower() or "database" in nodeid or file.endswith("test_other_stores.py"):
                 return "postgres"
-            return file if file.startswith(ONE_FIXTURE) else nodeid
+            return next((start for start in TOGETHER if file.startswith(start)), nodeid)
 
-    return Together(config, log)
+    return Scheduling(config, log)
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:

@@ -74,8 +74,11 @@ def steady(text: str) -> str:
     return VARYING.sub("", text)
 
 
+COLD_TOO = pytest.mark.slow("each command starts an interpreter to compare with")
+
+
 @pytest.mark.cold
-@pytest.mark.parametrize("name", commands())
+@pytest.mark.parametrize("name", ["run", *(pytest.param(name, marks=COLD_TOO) for name in commands() if name != "run")])
 def test_every_command_does_the_same_in_a_process_that_was_started_for_it(
     made: Path, tmp_path: Path, name: str
 ) -> None:

@@ -1,7 +1,6 @@
 """The package's source as the tests of its structure read it: modules, their rooms, their imports."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -18,13 +17,16 @@ class Import(NamedTuple):
     line: int
 
 
-def modules() -> Iterator[tuple[Path, str]]:
+@cache
+def modules() -> list[tuple[Path, str]]:
     """Every module with its dotted name."""
+    found = []
     for path in sorted(SOURCE.rglob("*.py")):
         place = path.relative_to(SOURCE)
         if not place.as_posix().startswith(USERS_FILES):
             parts = ("evalwright", *place.with_suffix("").parts)
-            yield path, ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found.append((path, ".".join(parts[:-1] if parts[-1] == "__init__" else parts)))
+    return found
 
 
 @cache
@@ -33,10 +35,16 @@ def tree(path: Path) -> ast.Module:
 
 
 @cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All of a module's tree, walked once for all tests: the walk costs more than the parser."""
+    return list(ast.walk(tree(path)))
+
+
+@cache
 def imports(path: Path) -> list[Import]:
     """What a module imports of ours, inside functions and for type checkers too, each with its line."""
     known, found = _names(), []
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             for alias in node.names:

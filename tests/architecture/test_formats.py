@@ -27,6 +27,8 @@ def may_name_formats(path: Path) -> bool:
 
 def names_in(source: str) -> Iterator[tuple[int, str]]:
     """Constants that are the name of a format, with their lines."""
+    if not any(name in source for name in NAMES):
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in NAMES:
             yield node.lineno, node.value

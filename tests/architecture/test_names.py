@@ -2,8 +2,9 @@
 
 import ast
 from collections import defaultdict
+from pathlib import Path
 
-from architecture.source import modules, room
+from architecture.source import modules, room, tree
 from evalwright import registry
 
 FORMATS = {f"formats.{name}" for name in registry.KINDS["formats"]}
@@ -56,7 +57,7 @@ def homes() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for path, module in modules():
         if module not in FACES and not any(f"{part}." in f"{module}." for part in ORIGINALS):
-            for name in public_names(path.read_text()):
+            for name in public_names(path):
                 found[name].add(module.removeprefix("evalwright."))
     return found
 
@@ -67,8 +68,8 @@ def clash(where: set[str]) -> bool:
     return len(where) > 1 and not (len(set(rooms)) == len(rooms) and set(rooms) <= FORMATS)
 
 
-def public_names(source: str) -> list[str]:
-    for node in ast.parse(source).body:
+def public_names(path: Path) -> list[str]:
+    for node in tree(path).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
             return [element.value for element in getattr(node.value, "elts", []) if isinstance(element, ast.Constant)]
     return []

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import evalwright
-from architecture.source import SOURCE, imports, modules, room, tree
+from architecture.source import SOURCE, imports, modules, nodes, room
 from evalwright import registry
 
 FORMATS = tuple(registry.KINDS["formats"])
@@ -135,7 +135,7 @@ def test_functions_fit_on_a_screen():
     long = [
         f"{path.relative_to(SOURCE)}:{node.lineno} {node.name}"
         for path, _ in modules()
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno - node.lineno >= 60
     ]
     assert long == []

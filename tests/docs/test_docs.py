@@ -12,6 +12,7 @@ import re
 import shlex
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,7 +76,16 @@ def with_newest_run(command, folder):
     return re.sub(r"(\w+)/RUN\b", newest, command)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if "```console" in p.read_text()], ids=lambda p: p.stem)
+MANY_PROCESSES = {"plugins", "pytest", "python"}
+"""Pages whose commands take more than two CPU seconds together."""
+
+
+def marked(page: Path) -> Any:
+    slow = [pytest.mark.slow("a page of many commands")] if page.stem in MANY_PROCESSES else []
+    return pytest.param(page, marks=slow, id=page.stem)
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES if "```console" in page.read_text()])
 def test_the_commands_of_a_page_do_what_it_says(page, tmp_path):
     for language, info, text in blocks(page):
         if found := FILE.search(info):

@@ -76,6 +76,7 @@ def test_a_killed_run_takes_its_processes_along_and_can_be_resumed(dataset: Path
     check_complete(run)
 
 
+@pytest.mark.slow("thousands of cells twice")
 def test_an_interrupted_run_can_be_resumed(dataset: Path) -> None:
     process, run = started(dataset)
     os.kill(process.pid, signal.SIGINT)
@@ -85,6 +86,7 @@ def test_an_interrupted_run_can_be_resumed(dataset: Path) -> None:
     check_complete(run)
 
 
+@pytest.mark.slow("thousands of cells twice")
 def test_a_full_disk_ends_the_run_and_spoils_nothing(dataset: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10_000_000, 10_000_000))
