@@ -65,8 +65,8 @@ KINDS: dict[str, dict[str, str]] = {
     "targets": {
         "anthropic": "evalwright.targets.chat:Anthropic",
         "cli": "evalwright.targets.command:Command",
-        "docker": "evalwright.targets.docker:container",
-        "git_branch": "evalwright.targets.git_branch:git_branch",
+        "docker": "evalwright.targets.docker:Container",
+        "git_branch": "evalwright.targets.git_branch:GitBranch",
         "http": "evalwright.targets.http:Http",
         "in_test": "evalwright.pytest_runs.registered:target",
         "openai_chat": "evalwright.targets.chat:OpenAIChat",

@@ -39,7 +39,6 @@ ALLOWED = {
     "Place": "a place in a file; a place of runs",
     "RunOptions": "run.start takes it",
     "compare": "the Python API's; what the command line prints",
-    "git_branch": "registered under this name as a target and as a workspace",
     "open_run": "the Python API's, which gives a Run; what that calls",
     "re_evaluate": "the Python API's; what that and the command line call",
     "refused": "of an argument of the Python API; of a setting of AgentV; of a command of pixie",

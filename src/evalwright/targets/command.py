@@ -26,6 +26,9 @@ _STDERR_TAIL = 2_000
 """Characters of stderr in the error of a command that failed."""
 
 
+_KEYS = ("command", "cwd", "env", "stdin_template", "parse_stdout_as")
+
+
 class Command:
     """`command: [program, argument, ...]`, run once per cell without a shell; its stdout is the answer.
 
@@ -34,6 +37,8 @@ class Command:
     it. `stdin_template` is filled in from the case. With `parse_stdout_as: json`, an object is the structured answer,
     and its `final_answer` and `thinking` are used if they are strings.
     """
+
+    config_keys = _KEYS
 
     def __init__(self, variant: Variant) -> None:
         config = variant.config

@@ -12,10 +12,11 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
 from evalwright.session import environment
+from evalwright.targets.keys import keys_of
 from evalwright.targets.served import Served, ServedConfig
 from evalwright.workspaces.docker import docker
 
-__all__ = ["container"]
+__all__ = ["Container"]
 
 _SECONDS = 60.0
 """Seconds to become healthy, unless the configuration says otherwise."""
@@ -31,13 +32,17 @@ class _Config(ServedConfig, kw_only=True):
     volumes: list[str] = msgspec.field(default_factory=list)
 
 
-def container(variant: Variant) -> Served:
+class Container(Served):
     """A container of `image` whose `container_port` is published as `{port}` on this machine. Raises InputError.
 
     It gets the environment `env` and the `volumes` (`host:container` or `host:container:mode`). Without a
     `container_port`, the container itself has to listen on `{port}`.
     """
-    return Served(variant, _Config, _SECONDS, _service)
+
+    config_keys = keys_of(_Config)
+
+    def __init__(self, variant: Variant) -> None:
+        super().__init__(variant, _Config, _SECONDS, _service)
 
 
 def _service(config: _Config) -> _Container:

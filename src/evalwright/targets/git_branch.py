@@ -15,11 +15,12 @@ from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.plan import Variant
 from evalwright.processes import Finished, run_command
 from evalwright.session import environment
+from evalwright.targets.keys import keys_of
 from evalwright.targets.served import Served, ServedConfig, with_port
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.git import check_out, commit_of
 
-__all__ = ["git_branch"]
+__all__ = ["GitBranch"]
 
 _SECONDS = 30.0
 """Seconds to become healthy, unless the configuration says otherwise."""
@@ -35,13 +36,17 @@ class _Config(ServedConfig, kw_only=True):
     start_command: Annotated[list[str], msgspec.Meta(min_length=1)]
 
 
-def git_branch(variant: Variant) -> Served:
+class GitBranch(Served):
     """`repo_path` at `branch` (or a tag, a commit), where `start_command` is run with `{port}` filled in.
 
     The service is then called through `inner_adapter` with `inner_config`, in which `{port}` is filled in too. Raises
     InputError.
     """
-    return Served(variant, _Config, _SECONDS, _service)
+
+    config_keys = keys_of(_Config)
+
+    def __init__(self, variant: Variant) -> None:
+        super().__init__(variant, _Config, _SECONDS, _service)
 
 
 def _service(config: _Config) -> _Branch:

@@ -18,6 +18,8 @@ _decode_many = msgspec.json.Decoder(list[Trace]).decode
 class Replay:
     """Answers with the case's recorded trace, its times, latency and metrics kept; trial k replays recording k."""
 
+    config_keys: tuple[str, ...] = ()
+
     def __init__(self, variant: Variant) -> None:
         del variant
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Protocol, TypeVar
 
 import msgspec
@@ -16,6 +16,7 @@ from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.targets.build import build_target
+from evalwright.targets.keys import Unread, inside, unread_of
 from evalwright.targets.settings import settings
 
 __all__ = ["Health", "Served", "ServedConfig", "Service", "free_port", "with_port"]
@@ -56,6 +57,12 @@ class Service(Protocol):
 
 class Served:
     """Starts a service once for a run, waits until it is healthy, and calls it through `inner_adapter`."""
+
+    @staticmethod
+    def unread(config: Mapping[Any, Any]) -> Unread:
+        adapter, inner = config.get("inner_adapter"), config.get("inner_config")
+        if isinstance(adapter, str) and isinstance(inner, dict):
+            yield from inside("inner_config", unread_of(adapter, inner, ()))
 
     def __init__(self, variant: Variant, kind: type[C], seconds: float, service_of: Callable[[C], Service]) -> None:
         """`kind` is the shape of the configuration; `seconds` to become healthy, unless the configuration says more."""

@@ -14,9 +14,10 @@ from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import TraceMessage
 from evalwright.session import session
+from evalwright.targets.keys import Unread, keys_of, unknown
 from evalwright.targets.settings import settings
 
-__all__ = ["StopRule", "stop_rule"]
+__all__ = ["StopRule", "stop_rule", "unread_of_rule"]
 
 _YES = re.compile(r"\b(?:yes|true|stop|satisfied|done|complete)\b", re.IGNORECASE)
 _JUDGE_TOKENS = 256
@@ -84,6 +85,13 @@ _RULES: Mapping[str, type[TurnCount | ContentMatch | Judge]] = {
     "content_match": ContentMatch,
     "judge": Judge,
 }
+
+
+def unread_of_rule(criterion: Any) -> Unread:
+    """The keys of a `stopping_criterion` that its type does not read."""
+    kind = criterion.get("type") if isinstance(criterion, dict) else None
+    if isinstance(kind, str) and kind in _RULES:
+        yield from unknown(criterion, ("type", *keys_of(_RULES[kind])), kind)
 
 
 def stop_rule(criterion: Any) -> StopRule:

@@ -19,8 +19,9 @@ from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult
 from evalwright.session import session
 from evalwright.targets.build import build_target
 from evalwright.targets.chat.messages import GOING_ON
+from evalwright.targets.keys import Unread, inside, keys_of, unread_of
 from evalwright.targets.settings import settings
-from evalwright.targets.stop import StopRule, stop_rule
+from evalwright.targets.stop import StopRule, stop_rule, unread_of_rule
 from evalwright.targets.totals import add_metrics, add_usage, joined
 
 __all__ = ["UserSimulator"]
@@ -38,6 +39,7 @@ _ROLE = (
 _BEGIN = "(The conversation begins. Write your first message.)"
 _LONGEST_MESSAGE, _LONGEST_STACK = 4_000, 8_000
 _SAID_NOTHING = "(no words)"
+_OF_INNER = ("adapter", "name", "metadata")
 _ENVIRONMENT = (
     *("timeout", "http_5xx", "connection", "rate_limited", "quota", "authentication"),
     *("cost_limit", "no_price", "not_recorded", "network_refused"),
@@ -69,6 +71,15 @@ class UserSimulator:
     Of a conversation that breaks off, the messages so far are kept, and who broke it off: the agent (it failed or gave
     no answer), the user (its model refused or gave none), or the environment (network, quota, budget).
     """
+
+    config_keys = keys_of(_Settings)
+
+    @staticmethod
+    def unread(config: Mapping[Any, Any]) -> Unread:
+        yield from inside("stopping_criterion", unread_of_rule(config.get("stopping_criterion")))
+        system = config.get("inner_system")
+        if isinstance(system, dict) and isinstance(system.get("adapter"), str):
+            yield from inside("inner_system", unread_of(system["adapter"], system, _OF_INNER))
 
     def __init__(self, variant: Variant) -> None:
         problems: list[Problem] = []
@@ -180,7 +191,7 @@ def _inner_target(variant: Variant, system: Mapping[str, Any]) -> Target:
     metadata = system.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise InputError(Problem("", "'metadata' must be a mapping", key="metadata"))
-    config = {key: value for key, value in system.items() if key not in ("adapter", "name", "metadata")}
+    config = {key: value for key, value in system.items() if key not in _OF_INNER}
     metadata = {**variant.metadata, **metadata}
     inner = msgspec.structs.replace(variant, adapter=adapter, config=config, metadata=metadata)
     return build_target(inner, ())

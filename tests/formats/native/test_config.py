@@ -218,8 +218,9 @@ def test_the_run_settings_are_taken_over(tmp_path: Path) -> None:
 
 def test_a_system_s_other_keys_are_its_adapter_s(tmp_path: Path) -> None:
     keys = {"metadata": {"model": "m"}, "timeout_seconds": 9, "concurrency": 2, "isolation": "process", "trials": 3}
-    (variant,) = load_suite(write(tmp_path, changed("systems.0", {**SOUND["systems"][0], **keys, "x": None}))).variants
-    assert variant.config == {"timeout_seconds": 9, "concurrency": 2, "x": None}
+    system = {"name": "own", "adapter": "python_function", "target": "builtins:print", "x": None}
+    (variant,) = load_suite(write(tmp_path, changed("systems.0", {**system, **keys}))).variants
+    assert variant.config == {"target": "builtins:print", "timeout_seconds": 9, "concurrency": 2, "x": None}
     assert [getattr(variant, key) for key in keys] == list(keys.values())
 
 
@@ -230,7 +231,11 @@ def test_only_a_suite_that_names_its_version_asks_targets_for_mappings(tmp_path:
 
 
 def test_dates_of_a_configuration_are_what_a_resumed_run_will_see(tmp_path: Path) -> None:
-    text = write(tmp_path, SOUND).read_text().replace("adapter: replay", "adapter: replay\n  since: 2026-05-01")
+    text = (
+        write(tmp_path, SOUND)
+        .read_text()
+        .replace("adapter: replay", "adapter: python_function\n  target: builtins:print\n  since: 2026-05-01")
+    )
     assert load_suite(write(tmp_path, text)).variants[0].config["since"] == "2026-05-01"
 
 

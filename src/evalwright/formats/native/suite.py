@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 from evalwright import registry
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
-from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.paths import named_in
 from evalwright.formats.native.checks import ill_named
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
@@ -170,6 +170,7 @@ class _Reading:
 
     def _variant(self, system: SystemSection, to_run: bool, mappings_only: bool) -> Variant:
         from evalwright.targets.build import build_target
+        from evalwright.targets.keys import unread_of
 
         given = {name for name, value in system if value is not None} | system.model_fields_set
         variant = Variant(
@@ -185,6 +186,9 @@ class _Reading:
             enrich_trace_from=[Plugin(e.type, _config(e)) for e in system.enrich_trace_from],
             mappings_only=mappings_only,
         )
+        if self._expansion.expands:  # a run of the original is only read: nothing is asked for any more
+            for key, message in unread_of(system.adapter, variant.config):
+                self._complain((*system.at(), *steps_of(key)), message)
         if to_run and self._known(system.at("adapter"), "targets", system.adapter):
             paths = [str(Path.cwd()), str(self._path.resolve().parent)]
             self._take(system.at(), partial(build_target, variant, paths))

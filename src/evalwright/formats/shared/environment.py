@@ -33,6 +33,11 @@ class Expansion:
         self.secret: list[tuple[Place, str]] = []
         """Where the value of a secret variable stands, and its name."""
 
+    @property
+    def expands(self) -> bool:
+        """Whether there is an environment to take values from."""
+        return self._environment is not None
+
     def expanded(self, value: Any, place: Place = ()) -> Any:
         if isinstance(value, dict):
             return {key: self.expanded(item, (*place, key)) for key, item in value.items()}

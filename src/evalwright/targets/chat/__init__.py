@@ -16,6 +16,7 @@ from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult
 from evalwright.session import session
 from evalwright.targets.chat.messages import as_trace, opening
 from evalwright.targets.chat.tools import Tools, ToolSettings
+from evalwright.targets.keys import keys_of
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import Template
 from evalwright.targets.totals import add_usage, joined
@@ -44,6 +45,7 @@ class _Chat:
     Messages before a failure are kept with the error.
     """
 
+    config_keys = (*keys_of(_Settings), "api_key")  # which is refused with a message of its own
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:

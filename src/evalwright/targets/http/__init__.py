@@ -17,7 +17,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
-from evalwright.targets.http.config import mistakes, place_of, unknown_mapping_keys
+from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
 from evalwright.targets.http.mapping import ResponseMapping
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.request import RequestBody
@@ -41,6 +41,9 @@ class Http:
     decompression. The runner limits the time of the whole call.
     """
 
+    config_keys = HTTP_KEYS
+    unread = staticmethod(unread_entries)
+
     def __init__(self, variant: Variant) -> None:
         config = variant.config
         problems = [Problem(file="", key=key, message=message) for key, message in mistakes(config)]
@@ -61,9 +64,6 @@ class Http:
         self._cap: int = config.get("max_response_bytes", _CAP)
         self._masker = Masker(dict(_secrets(config.get("headers") or {}, self._url)))
         self._malformed = self._mapping.problems + [p.problem for p in self._event_paths.values() if p.problem]
-        self.warnings: list[Problem] = [
-            Problem(file="", key=key, message=message) for key, message in unknown_mapping_keys(config)
-        ]
         self._client: httpx.AsyncClient | None = None
 
     async def open(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import AddressValueError, IPv4Address
 from typing import Any
 
@@ -12,15 +12,21 @@ import httpx
 from evalwright.errors import did_you_mean
 from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
-from evalwright.targets.http.streams import FORMATS
+from evalwright.targets.http.streams import EVENT_KEYS, FORMATS
+from evalwright.targets.keys import unknown
 
-__all__ = ["endpoint_mistakes", "mistakes", "place_of", "unknown_mapping_keys"]
+__all__ = ["HTTP_KEYS", "endpoint_mistakes", "mistakes", "place_of", "unread_entries"]
 
 _WORD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 _TEXTS = ("request_template", "stream_event_field", "stream_done_field", "stream_tool_call_field")
 _SWITCHES = ("stream", "strip_think")
 _MAPPINGS = ("body", "headers", "query_params", "response_mapping", "stream_event_mapping")
+HTTP_KEYS = (
+    *("endpoint", "method", "provider", "stream_format", "max_response_bytes"),
+    *(*_TEXTS, *_SWITCHES, *_MAPPINGS),
+)
+"""The keys that the target reads."""
 
 
 def place_of(url: httpx.URL) -> str:
@@ -47,12 +53,10 @@ def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _stream_mistakes(config)
 
 
-def unknown_mapping_keys(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Entries of `response_mapping` that have no effect: evalh accepts them, but they are most likely mistyped."""
-    for name in config.get("response_mapping") or {}:
-        if name not in MAPPING_KEYS:
-            near = did_you_mean(str(name), MAPPING_KEYS)
-            yield f"response_mapping.{name}", f"nothing reads {name!r}{near} (known: {', '.join(MAPPING_KEYS)})"
+def unread_entries(config: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+    """Entries of the two mappings that have no effect."""
+    for key, known in (("response_mapping", MAPPING_KEYS), ("stream_event_mapping", EVENT_KEYS)):
+        yield from unknown(config.get(key), known, f"{key!r}", key)
 
 
 def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:

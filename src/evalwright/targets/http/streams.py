@@ -14,11 +14,13 @@ from evalwright.targets.http.body import error_in
 from evalwright.targets.http.mapping import answer_of_parts, text_of, tool_call_items
 from evalwright.targets.http.paths import JsonPath
 
-__all__ = ["FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
+__all__ = ["EVENT_KEYS", "FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
 
 _STARTS_OF_OTHERS = tuple("tfn-0123456789")
 """First characters of JSON that is neither an object, nor a list, nor a string."""
 _FIELDS = {"token": "stream_event_field", "done": "stream_done_field", "tool_call": "stream_tool_call_field"}
+EVENT_KEYS = tuple(_FIELDS)
+"""The entries of `stream_event_mapping`."""
 
 
 @dataclass(slots=True, frozen=True)

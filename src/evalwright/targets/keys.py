@@ -1,0 +1,54 @@
+"""Keys of a system that its target does not read: most likely mistyped, and without effect.
+
+A target says by its attribute `config_keys` which keys it reads; keys of one without that, such as a Python function,
+are its own. With `unread(config)` it yields what nothing reads further inside, by its key and the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import did_you_mean
+from evalwright.registry import knows, load
+
+__all__ = ["ALLOW_MISSING", "OF_THE_RUNNER", "Unread", "inside", "keys_of", "unknown", "unread_of"]
+
+ALLOW_MISSING = "allow_missing"
+"""The key of a system whose answers need not have what it lists."""
+OF_THE_RUNNER = ("timeout_seconds", "concurrency", "enrich_trace_from", "model")
+"""Keys of any system: limits, enrichers, and the model by whose price its tokens are counted."""
+
+Unread = Iterator[tuple[str, str]]
+
+
+def unread_of(adapter: str, config: Mapping[Any, Any], also: Collection[str] = OF_THE_RUNNER) -> Unread:
+    """Each key of `config` that nothing reads, with the nearest one that is read; `also` are known beside its own."""
+    kind = load("targets", adapter) if knows("targets", adapter) else None
+    known: Iterable[str] | None = getattr(kind, "config_keys", None)
+    if known is not None:
+        yield from unknown(config, [*known, ALLOW_MISSING, *also], f"the target {adapter}")
+    nested: Callable[[Mapping[Any, Any]], Unread] | None = getattr(kind, "unread", None)
+    if nested is not None:
+        yield from nested(config)
+
+
+def unknown(config: Any, known: Collection[str], reader: str, place: str = "") -> Unread:
+    """The keys of a mapping that are not `known`, each by its path from `place`; nothing of what is no mapping."""
+    for key in config if isinstance(config, Mapping) else ():
+        if key not in known:
+            near = did_you_mean(str(key), known) or f" (it reads: {', '.join(known) or 'none'})"
+            yield f"{place}.{key}".lstrip("."), f"unknown key {str(key)!r}: {reader} does not read it{near}"
+
+
+def inside(place: str, found: Unread) -> Unread:
+    """The same keys, below `place`."""
+    for key, message in found:
+        yield f"{place}.{key}", message
+
+
+def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The keys that a structure of settings reads."""
+    return tuple(field.encode_name for field in msgspec.structs.fields(kind))
