@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from evalwright.cli.screen import tell
 from evalwright.errors import InputError, Problem, counted
 from evalwright.model.suite import Suite
+from evalwright.processes import ties
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import any_chosen
 from evalwright.session import Session
@@ -70,7 +71,8 @@ def _options(context: click.Context) -> Iterator[str]:
 
 def _ended(words: Sequence[str]) -> int:
     """The exit code, 130 after a signal. Signals are handed on: the terminal does not reach the process."""
-    process = subprocess.Popen(words, start_new_session=True)
+    mark, its_mark = os.pipe()
+    process, tied = ties.start(words, mark=mark, pass_fds=[its_mark])
     signalled = False
 
     def hand_on(number: int, _frame: object) -> None:
@@ -85,3 +87,6 @@ def _ended(words: Sequence[str]) -> int:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+        ties.untie(*tied)
+        os.close(mark)
+        os.close(its_mark)

@@ -1,4 +1,7 @@
-"""Temporary folders that do not outlive their process: removed at its end or, if it was killed, by the next process."""
+"""Temporary folders that do not outlive their process, which also holds if it is killed.
+
+They are tied to it; where no reaper was left to remove them, as after the end of a container, the next process does.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import fcntl
 import os
 import subprocess
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["PREFIX", "TemporaryFolder", "remove_tree"]
+from evalwright.processes.ties import folder, tie, untie
+
+__all__ = ["PREFIX", "TemporaryFolder", "remove_tree", "temporary_folder"]
 
 PREFIX = "evalwright-run-"
 _PATIENCE = 60
@@ -29,12 +35,27 @@ class TemporaryFolder:
         base.mkdir(parents=True, exist_ok=True)
         _remove_leftovers(base)
         self.path, self._lock = _locked_folder(base)
+        tie(folder(self.path))
 
     def close(self) -> None:
         remove_tree(self.path)
+        untie(folder(self.path))
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A new folder for the time of a block. Raises OSError."""
+    # Unlike PREFIX: it has no lock, and would be taken for a leftover.
+    with tempfile.TemporaryDirectory(prefix="evalwright-") as name:
+        tied = folder(Path(name))
+        tie(tied)
+        try:
+            yield Path(name)
+        finally:
+            untie(tied)
 
 
 def remove_tree(path: Path) -> None:

@@ -20,6 +20,7 @@ from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, TraceError
+from evalwright.processes import ties
 from evalwright.session import environment
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import build_target
@@ -82,6 +83,9 @@ class _Worker:
         self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self._process, self._reader, self._writer = process, reader, writer
+        # It dies with us by itself; this is for what the target starts in it.
+        self._tie = ties.session(process.pid)
+        ties.tie(self._tie)
         self._printed = b""
         self._drain = asyncio.create_task(self._keep_last_words())
 
@@ -128,6 +132,7 @@ class _Worker:
     async def gone(self) -> None:
         """Wait until a killed process and its pipes are gone."""
         await self._process.wait()
+        ties.untie(self._tie)
         with contextlib.suppress(ConnectionError):
             await asyncio.gather(self._drain, self._writer.wait_closed())
 

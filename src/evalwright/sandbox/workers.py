@@ -24,6 +24,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from evalwright.errors import EvaluatorError
+from evalwright.processes import ties
 
 __all__ = ["Worker", "ask_worker", "ends_in_time", "node_command", "python_command"]
 
@@ -47,16 +48,20 @@ class Worker:
         ours, theirs = socket.socketpair()
         with theirs:
             place = subprocess.DEVNULL if not on_stdio else theirs.fileno()
-            self._process = subprocess.Popen(
-                command if on_stdio else [*command, str(theirs.fileno())],
-                env={},  # keys and tokens of the run are none of its business
-                cwd="/",
-                pass_fds=[theirs.fileno()],
-                stdin=place,
-                stdout=place,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C in a terminal goes to all of a session
-            )
+            try:
+                self._process, self._ties = ties.start(
+                    command if on_stdio else [*command, str(theirs.fileno())],
+                    mark=theirs.fileno(),
+                    env={},  # keys and tokens of the run are none of its business
+                    cwd="/",
+                    pass_fds=[theirs.fileno()],
+                    stdin=place,
+                    stdout=place,
+                    stderr=subprocess.DEVNULL,
+                )
+            except BaseException:
+                ours.close()
+                raise
         ours.setblocking(False)
         self._socket = ours
 
@@ -87,6 +92,7 @@ class Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        ties.untie(*self._ties)
 
 
 def python_command() -> list[str]:

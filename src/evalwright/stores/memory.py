@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
@@ -13,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from evalwright.errors import InputError, RunLockedError, StorageError, did_you_mean
+from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Part
@@ -53,8 +52,9 @@ class MemoryRun:
     def artifacts(self) -> Path:
         """A temporary folder, made at first use."""
         if self._artifacts is None:
-            self._artifacts = Path(tempfile.mkdtemp(prefix="evalwright-"))
-            weakref.finalize(self, shutil.rmtree, self._artifacts, ignore_errors=True)
+            folder = TemporaryFolder()
+            weakref.finalize(self, folder.close)
+            self._artifacts = folder.path
         return self._artifacts
 
     def cases(self, start: int = 0) -> Iterator[Case]:

@@ -11,10 +11,11 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
+from evalwright.processes.ties import tie, untie
 from evalwright.session import environment
 from evalwright.targets.keys import keys_of
 from evalwright.targets.served import Served, ServedConfig
-from evalwright.workspaces.docker import docker
+from evalwright.workspaces.docker import docker, removed_by
 
 __all__ = ["Container"]
 
@@ -60,11 +61,14 @@ class _Container:
         self._config = config
         self._name = f"evalwright-{os.urandom(6).hex()}"
         self._started = False
+        self._tie = ""
 
     async def start(self, port: int) -> None:
         await docker("version", "--format", "{{.Server.Version}}")
         self._started = True  # before the start: a container of which it is not known whether it runs is removed, too
         known = environment()
+        self._tie = removed_by("rm", "--force", "--volumes", self._name, env=known)
+        tie(self._tie)
         words = self._words(port, known)
         await docker("run", *words, env={**self._config.env, **known}, patience=_PULLING)
 
@@ -93,6 +97,7 @@ class _Container:
             self._started = False
             with suppress(InputError):
                 await docker("rm", "--force", "--volumes", self._name)
+            untie(self._tie)
 
 
 def _assigned(name: str, value: str, environ: Mapping[str, str]) -> str:

@@ -71,8 +71,7 @@ class _Branch:
         await self._threads.call(check_out, self._repo, self._commit, place)
         command = [with_port(word, port) for word in self._command]
         variables = {**environment(), "PORT": str(port)}
-        # Tied: a service that outlived a killed run would keep its port and its files.
-        running = run_command(command, env=variables, cwd=str(place), output_limit=_KEPT, tied=True)
+        running = run_command(command, env=variables, cwd=str(place), output_limit=_KEPT)
         self._running = asyncio.create_task(running)
 
     async def ended(self) -> str | None:

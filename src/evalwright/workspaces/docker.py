@@ -12,9 +12,10 @@ from typing import Any
 from evalwright.errors import InputError
 from evalwright.model.snapshot import Case
 from evalwright.processes import run_command
+from evalwright.processes.ties import command, tie, untie
 from evalwright.workspaces.snapshot import Copied, Snapshots, tempdir_snapshot
 
-__all__ = ["docker", "docker_volume", "docker_workspace"]
+__all__ = ["docker", "docker_volume", "docker_workspace", "removed_by"]
 
 _PATIENCE = 60
 """Seconds for a docker command; one that pulls an image gets more."""
@@ -48,6 +49,7 @@ class DockerSnapshots(Snapshots):
         copied.path.rename(named)
         options = ("type=none", "o=bind", f"device={named}")
         words = [word for option in options for word in ("--opt", option)]
+        tie(removed_by("volume", "rm", "--force", named.name))
         _docker("volume", "create", "--driver", "local", *words, "--label", "evalwright", named.name)
         return _Volume(self, named)
 
@@ -56,7 +58,14 @@ class _Volume(Copied):
     def remove(self) -> None:
         with suppress(InputError):
             _docker("volume", "rm", "--force", self.path.name)
+        untie(removed_by("volume", "rm", "--force", self.path.name))
         super().remove()
+
+
+def removed_by(*words: str, env: Mapping[str, str] = os.environ) -> str:
+    """The tie of what a docker command removes."""
+    known = {name: value for name, value in env.items() if name in ("PATH", "HOME") or name.startswith("DOCKER_")}
+    return command(["docker", *words], known)
 
 
 def _docker(*words: str) -> str:

@@ -7,12 +7,12 @@ origin stays as it is. Hooks are not run, not even those of the user's templates
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
+from evalwright.processes import finished
 from evalwright.workspaces.snapshot import Snapshots, folder_named, text_in
 
 __all__ = ["GitSnapshots", "check_out", "commit_of", "git_branch", "git_workspace"]
@@ -112,19 +112,14 @@ def git(folder: Path, *words: str) -> str:
     environment |= {**_WHO, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     settings = [word for setting in _SETTINGS for word in ("-c", setting)]
     try:
-        done = subprocess.run(
-            ["git", *settings, "-C", str(folder), *words],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_PATIENCE,
-            check=False,
-        )
+        done = finished(["git", *settings, "-C", str(folder), *words], env=environment, patience=_PATIENCE)
     except FileNotFoundError:
         raise InputError("git is not installed, or not in the PATH") from None
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except TimeoutError:
+        raise InputError(f"git {words[0]}: no end within {_PATIENCE} seconds") from None
+    except OSError as error:
         raise InputError(f"git {words[0]}: {error}") from None
-    if done.returncode != 0:
-        message = done.stderr.decode(errors="replace").strip() or f"exit code {done.returncode}"
+    if done.exit_code != 0:
+        message = done.stderr.kept.decode(errors="replace").strip() or done.how()
         raise InputError(f"git {words[0]}: {message[:1000]}")
-    return done.stdout.decode(errors="replace").strip()
+    return done.stdout.kept.decode(errors="replace").strip()

@@ -6,12 +6,12 @@ import asyncio
 import json
 import re
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import TargetError
+from evalwright.files.temporary import temporary_folder
 from evalwright.formats.agentv.exchange import Asked, Said, read_said, said_of
 from evalwright.formats.agentv.health import HealthCheck, refused
 from evalwright.processes import Finished, run_command
@@ -72,8 +72,8 @@ class Command:
     async def _output(self, asked: Asked) -> str:
         if self._health is not None:
             await self._health.looked_at()
-        with tempfile.TemporaryDirectory(prefix="evalwright-") as folder:
-            output = Path(folder) / "output.json"
+        with temporary_folder() as folder:
+            output = folder / "output.json"
             values = {
                 "PROMPT": asked.bare_prompt or asked.prompt,
                 "GUIDELINES": asked.guidelines,

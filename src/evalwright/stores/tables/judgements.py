@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
 from evalwright.errors import StorageError
 from evalwright.files.masker import Masker
+from evalwright.files.temporary import TemporaryFolder
 from evalwright.stores.local_files.judgements import LocalShare
 from evalwright.stores.tables.rows import Row, row_of_line
 
@@ -23,7 +22,8 @@ class TableJudgements:
 
     def __init__(self, location: str, masker: Masker, replace: Callable[[Rows, Rows], None]) -> None:
         self._location, self._masker, self._replace = location, masker, replace
-        self._folder = Path(tempfile.mkdtemp(prefix="evalwright-judging-"))
+        self._temporary = TemporaryFolder()
+        self._folder = self._temporary.path
         self._shares: dict[int, LocalShare] = {}
 
     def share(self, number: int) -> LocalShare:
@@ -36,12 +36,12 @@ class TableJudgements:
             if not share.is_dir():
                 raise StorageError(f"share {share.name} of the new results was never finished: {self._location}")
         self._replace(partial(_rows, shares, "results.jsonl"), partial(_rows, shares, "verdicts.jsonl"))
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._temporary.close()
 
     def abandon(self) -> None:
         for share in self._shares.values():
             share.drop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._temporary.close()
 
 
 def _rows(shares: list[Path], name: str) -> Iterator[Row]:

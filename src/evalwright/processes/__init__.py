@@ -1,8 +1,9 @@
 """Runs a command so that it can neither flood us, nor outlive us, nor make us wait.
 
 Each command leads a session of its own. When it has ended, or the call is cancelled, the whole session is killed, and
-so are processes that left the session but still hold our pipes. Only SIGKILL is used: waiting for what ignores SIGTERM
-would only cost time. A process that left the session and closed its pipes, as daemons do, is beyond reach.
+so are processes that left the session but still hold our pipes; should we be killed, `ties` does that. Only SIGKILL is
+used: waiting for what ignores SIGTERM would only cost time. A process that left the session and closed its pipes, as
+daemons do, is beyond reach.
 """
 
 from __future__ import annotations
@@ -16,8 +17,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-__all__ = ["OUTPUT_LIMIT", "Captured", "Finished", "run_command"]
+from evalwright.processes import ties
+
+__all__ = ["OUTPUT_LIMIT", "Captured", "Finished", "finished", "run_command"]
 
 OUTPUT_LIMIT = 10 * 2**20
 """Bytes of each stream that are kept; the rest is read, so that the command is not blocked, counted and dropped."""
@@ -26,8 +30,6 @@ _LAST_WORDS = 4_000
 _CHUNK = 65_536
 _MOMENT = 0.5
 """Seconds that pipes may stay open once the session is dead; after that, a process outside of it holds them."""
-_TIED = ("/bin/sh", "-c", 'exec 3<&0; (read -r _ <&3; kill -KILL 0) & exec "$@" </dev/null 3<&-', "sh")
-"""Kills the process group when standard input ends, which happens when this process is gone, however it died."""
 _DEATH = 3.0
 """Seconds to wait for a killed process; below the time after which the runner abandons a cancelled call."""
 
@@ -78,14 +80,13 @@ async def run_command(
     cwd: str | None = None,
     stdin: bytes = b"",
     output_limit: int = OUTPUT_LIMIT,
-    tied: bool = False,
 ) -> Finished:
     """Run `command`, found in the PATH of `env`, to its end. `env` is its whole environment.
 
-    With `tied` it reads nothing, and its process group dies even if this process is killed. Limit the time by
-    cancelling the call: however the call ends, nothing of the command is left. Raises OSError if it cannot be started.
+    Limit the time by cancelling the call: however the call ends, also by the death of this process, nothing of the
+    command is left. Raises OSError if it cannot be started.
     """
-    running = _Running([*_TIED, *command] if tied else command, env, cwd, stdin, output_limit, tied)
+    running = _Running(command, env, cwd, stdin, output_limit)
     try:
         await running.ended.wait()
     finally:
@@ -98,6 +99,32 @@ async def run_command(
     return Finished(running.exit_code(), running.stdout, running.stderr)
 
 
+def finished(command: Sequence[str], *, env: Mapping[str, str], patience: float) -> Finished:
+    """As `run_command`, for a short command, in code that may wait: its output is held as a whole.
+
+    Raises OSError if it cannot be started, and TimeoutError after `patience` seconds.
+    """
+    stdin, end = os.pipe()
+    os.close(end)  # so it reads nothing, as from /dev/null, but nobody else holds this file
+    try:
+        process, tied = ties.start(
+            command, mark=stdin, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+    finally:
+        os.close(stdin)
+    try:
+        streams = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    finally:
+        if process.returncode is None:
+            _kill_session(process.pid)
+            process.communicate()
+        ties.untie(*tied)
+    found = [Captured(bytearray(text), len(text), text[-_LAST_WORDS:]) for text in streams]
+    return Finished(process.returncode, *found)
+
+
 _endings: set[asyncio.Task[None]] = set()
 """Keeps the tasks alive, as the event loop holds only weak references to them."""
 
@@ -106,45 +133,32 @@ class _Running:
     """A started command and our ends of its pipes."""
 
     def __init__(
-        self, command: Sequence[str], env: Mapping[str, str], cwd: str | None, stdin: bytes, limit: int, tied: bool
+        self, command: Sequence[str], env: Mapping[str, str], cwd: str | None, stdin: bytes, limit: int
     ) -> None:
-        self._process = subprocess.Popen(
-            command,
-            env=env,
-            cwd=cwd,
-            bufsize=0,
-            stdin=subprocess.PIPE if stdin or tied else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-        _die_first(self._process.pid)
+        self._process, self._pipes, self._ties = _started(command, env, cwd, with_stdin=bool(stdin))
         self._loop = asyncio.get_running_loop()
         self.stdout, self.stderr = Captured(), Captured()
         self.ended, self._silent = asyncio.Event(), asyncio.Event()
         self._stdin = memoryview(stdin)
         self._watching: asyncio.Task[None] | None = None
         self._pidfd: int | None = None
-        self._inputs, self._outputs = set[int](), set[int]()
+        self._outputs = set[int]()
         try:
-            self._connect(limit, tied)
+            self._connect(limit)
         except BaseException:  # KeyboardInterrupt included: the process has started, and only this code knows of it
             self.kill()
             self._process.wait()
             self._let_go()
             raise
 
-    def _connect(self, limit: int, tied: bool) -> None:
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        for pipe, captured in ((self._process.stdout, self.stdout), (self._process.stderr, self.stderr)):
-            os.set_blocking(pipe.fileno(), False)
-            self._outputs.add(pipe.fileno())
-            self._loop.add_reader(pipe.fileno(), self._read, pipe.fileno(), captured, limit)
-        if self._process.stdin is not None and not tied:
+    def _connect(self, limit: int) -> None:
+        for pipe, captured in zip(self._pipes, (self.stdout, self.stderr), strict=True):
+            os.set_blocking(pipe, False)
+            self._outputs.add(pipe)
+            self._loop.add_reader(pipe, self._read, pipe, captured, limit)
+        if self._process.stdin is not None:
             descriptor = self._process.stdin.fileno()
             os.set_blocking(descriptor, False)
-            self._inputs.add(descriptor)
             self._loop.add_writer(descriptor, self._write, descriptor)
         try:
             self._pidfd = os.pidfd_open(self._process.pid)
@@ -192,11 +206,7 @@ class _Running:
 
     def kill(self) -> None:
         """Kill the session. Its leader is reaped only afterwards, so that no other process can have its number."""
-        leader = self._process.pid
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(leader, signal.SIGKILL)
-        # Shells with job control give each job a process group of its own; the session is still the same.
-        _kill(pid for pid in _processes() if _session(pid) == leader)
+        _kill_session(self._process.pid)
 
     async def clear_up(self) -> None:
         """Reap the killed process, read what is left in its pipes and close them."""
@@ -228,20 +238,74 @@ class _Running:
             os.close(self._pidfd)
             self._pidfd = None
         self._close_stdin()
-        for pipe in (self._process.stdout, self._process.stderr):
-            if pipe is not None and not pipe.closed:
-                self._loop.remove_reader(pipe.fileno())
-                pipe.close()
+        for pipe in self._pipes:
+            self._loop.remove_reader(pipe)
+            os.close(pipe)
+        self._pipes = ()
+        ties.untie(*self._ties)
 
     def exit_code(self) -> int:
         code = self._process.poll()
         return -signal.SIGKILL if code is None else code
 
 
+class _Started(NamedTuple):
+    """A process, our ends of its output and errors, and what it is tied by."""
+
+    process: subprocess.Popen[bytes]
+    pipes: tuple[int, ...]
+    ties: tuple[str, ...]
+
+
+def _started(command: Sequence[str], env: Mapping[str, str], cwd: str | None, *, with_stdin: bool) -> _Started:
+    """Start a command. Raises OSError."""
+    (output, its_output), (errors, its_errors) = pairs = _pipes(2)
+    try:
+        process, tied = ties.start(
+            command,
+            mark=output,
+            env=env,
+            cwd=cwd,
+            bufsize=0,
+            stdin=subprocess.PIPE if with_stdin else subprocess.DEVNULL,
+            stdout=its_output,
+            stderr=its_errors,
+        )
+    except BaseException:
+        os.close(output)
+        os.close(errors)
+        raise
+    finally:
+        for _, its_end in pairs:
+            os.close(its_end)
+    return _Started(process, (output, errors), tied)
+
+
+def _pipes(count: int) -> list[tuple[int, int]]:
+    """All of them, or none where too many files are open. Raises OSError."""
+    made: list[tuple[int, int]] = []
+    try:
+        for _ in range(count):
+            made.append(os.pipe())  # noqa: PERF401 - what was made before a failure has to be closed
+    except OSError:
+        for pair in made:
+            for end in pair:
+                os.close(end)
+        raise
+    return made
+
+
 def _die_first(pid: int) -> None:
     """Make Linux kill this process rather than ours when memory runs out."""
     with suppress(OSError):
         Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+
+
+def _kill_session(leader: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+    # Shells with job control give each job a process group of its own; the session is still the same.
+    _kill(pid for pid in _processes() if _session(pid) == leader)
 
 
 def _processes() -> Iterator[int]:

@@ -1,0 +1,92 @@
+"""Whatever a run has started ends with it, however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for processes in /proc")
+
+AGENT = """
+import subprocess, sys, time
+def answer(case, variant):
+    subprocess.Popen(["sleep", "77.{mark}"])
+    time.sleep(77)
+"""
+BOTH = "sleep 77.{mark} & sleep 77.{mark}"
+SYSTEMS = {
+    "command": {"adapter": "cli", "command": ["/bin/sh", "-c", BOTH]},
+    "without its pipes": {"adapter": "cli", "command": ["/bin/sh", "-c", f"({BOTH}) >/dev/null 2>&1 </dev/null"]},
+    "isolated": {"adapter": "python_function", "target": "agent:answer", "isolation": "process"},
+}
+STARTED = {"command": 3, "without its pipes": 2, "isolated": 1}
+"""Processes of each whose arguments hold the mark, at least."""
+
+
+def living(mark: str) -> list[int]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            try:
+                if mark.encode() in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def wait_for(reached, seconds: float) -> bool:
+    until = time.monotonic() + seconds
+    while not reached():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def project(folder: Path, mark: str, systems: dict[str, dict[str, object]]) -> None:
+    (folder / "agent.py").write_text(AGENT.replace("{mark}", mark))
+    (folder / "files").mkdir()
+    (folder / "tmp").mkdir()
+    suite = {
+        "eval": {"name": "t"},
+        "dataset": {"type": "yaml", "path": "cases.yaml"},
+        "systems": [{"name": name, **system, "timeout_seconds": 100} for name, system in systems.items()],
+        "evaluators": [{"name": "says", "type": "contains_text", "config": {"none_of": ["x"]}}],
+        "workspace": {"type": "tempdir_snapshot", "copy_from": "files"},
+        "output": {"type": "local_files", "path": "runs"},
+    }
+    (folder / "eval.yaml").write_text(yaml.safe_dump(suite).replace("{mark}", mark))
+    (folder / "cases.yaml").write_text("cases: [{id: a, input: {q: 1}}]")
+
+
+@pytest.mark.cold
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_all_that_a_run_has_started_ends_with_it(tmp_path, number):
+    mark = f"{os.getpid()}{number:03}"
+    project(tmp_path, mark, SYSTEMS)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "evalwright", "run", "eval.yaml"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert wait_for(lambda: len(living(mark)) >= sum(STARTED.values()), 30)
+        assert [*(tmp_path / "tmp").iterdir()]
+        running.send_signal(number)
+        assert running.wait(30) == (-9 if number == signal.SIGKILL else 130)
+        assert wait_for(lambda: not living(mark), 5)
+        assert wait_for(lambda: not [*(tmp_path / "tmp").iterdir()], 5)
+    finally:
+        running.kill()
+        for pid in living(mark):
+            os.kill(pid, signal.SIGKILL)
+    if number != signal.SIGKILL:
+        assert [*tmp_path.glob("runs/*/summary.yaml")]
