@@ -145,11 +145,21 @@ def test_the_pass_rate_is_corrected_for_the_errors_of_the_judge() -> None:
 
 
 def test_labels_of_a_part_power_the_rate_of_the_whole() -> None:
-    people = [*[True] * 5, *[False] * 5]
-    found = measured(run_of(*people, *[True, False] * 50), labels(*people)).rates[0]
+    people = [*[True] * 60, *[False] * 60]
+    judge = [*[False] * 4, *[True] * 56, *[True] * 4, *[False] * 56]
+    found = measured(run_of(*judge, *[True, False] * 200), labels(*people)).rates[0]
     assert found.powered == pytest.approx(0.5)
     assert found.powered_ci95 is not None
-    assert found.powered_ci95[1] - found.powered_ci95[0] < 0.25
+    assert 0.05 < found.powered_ci95[1] - found.powered_ci95[0] < 0.15
+
+
+def test_labels_that_a_judge_agrees_with_power_nothing() -> None:
+    """Twenty answers on which the judge made no mistake do not show that it makes none."""
+    people = [*[True] * 20, *[False] * 20]
+    found = measured(run_of(*people, *[True, False] * 50), labels(*people)).rates[0]
+    assert (found.powered, found.powered_ci95) == (None, None)
+    assert found.refused == "fewer than 5 labels on which person and judge differ"
+    assert found.corrected_ci95 is not None
 
 
 def test_error_rates_are_those_of_all_variants_and_labels_of_each_its_own() -> None:
@@ -157,7 +167,7 @@ def test_error_rates_are_those_of_all_variants_and_labels_of_each_its_own() -> N
     run = run_of(*people, True, True, variants=("v", "w"))
     found = measured(run, labels(*people))
     assert [(r.variant, r.labels, r.corrected is None, r.powered is None) for r in found.rates] == [
-        ("v", 10, False, False),
+        ("v", 10, False, True),
         ("w", 0, False, True),
     ]
 

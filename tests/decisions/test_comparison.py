@@ -63,7 +63,7 @@ def test_cases_of_one_group_are_not_independent() -> None:
     together = compared(before, after).variants[0]
     assert together.delta.pass_rate_delta == alone.delta.pass_rate_delta == 0.5
     assert (together.a.rate, together.a.ci95) == (0.5, wilson(3.5, 7))
-    assert (alone.delta.p_value, together.delta.p_value) == (pytest.approx(0.03125), pytest.approx(0.1374, abs=1e-4))
+    assert (alone.delta.p_value, together.delta.p_value) == (pytest.approx(0.03125), pytest.approx(0.42162, abs=1e-4))
 
 
 def test_repeated_cases_get_worse_by_their_share() -> None:
@@ -71,7 +71,7 @@ def test_repeated_cases_get_worse_by_their_share() -> None:
     after = run(("a", True), ("a", False), ("b", False), ("b", True), ("c", True), ("c", True))
     delta = compared(before, after).variants[0].delta
     assert (delta.regressions, delta.improvements, delta.n) == (["a"], [], 3)
-    assert delta.p_value == pytest.approx(0.4226497308104)
+    assert delta.p_value == pytest.approx(0.76813, abs=1e-4)
 
 
 def test_latency_and_cost_are_compared_by_their_means() -> None:
@@ -88,7 +88,7 @@ def test_what_was_not_measured_is_no_latency_of_zero() -> None:
     summary = fold(stored(after, PLAN), PLAN).summary(PLAN, MOMENT).variants[0]
     assert (summary.avg_latency_ms, summary.latency_n) == (None, 0)
     assert compared(before, after).variants[0].delta.avg_latency_delta_ms is None
-    found = drift(stored(before, PLAN), stored(after, PLAN), "before")
+    found = drift(stored(before, PLAN), PLAN, stored(after, PLAN), PLAN)
     assert (found.report.deltas[0].avg_latency_delta_ms, found.measures) == (None, [])
 
 

@@ -1,57 +1,46 @@
-"""Reference numbers: statsmodels OLS with clustered covariance."""
+"""Reference numbers: CR3 by refitting without each group, in numpy."""
 
 from __future__ import annotations
 
 import pytest
 
-from evalwright.statistics import clustered_mean, paired_difference_clustered
+from evalwright.statistics import cluster_jackknife
 
-SCORES = [1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0, 1, 1]
-CLUSTERS = [f"d{i // 3}" for i in range(18)]
+SCORES = [0.031, 0.189, 0.552, 0.006, 0.215, 0.278, 0.056, -0.173, -0.121, 0.479, 0.109, -0.309, -0.076, -0.338]
+GROUPS = [f"g{i}" for i, size in enumerate((2, 3, 4, 5)) for _ in range(size)]
 
 
-def test_clustered_mean_has_the_reference_numbers() -> None:
-    assert clustered_mean(SCORES, CLUSTERS)._asdict() == {
-        "mean": pytest.approx(0.6111111111111),
-        "n": 18,
-        "n_clusters": 6,
-        "se_naive": pytest.approx(0.1182356373538),
-        "se_cr0": pytest.approx(0.1452258068644),
-        "se_cr1": pytest.approx(0.1590869007031),
-        "se_miller_eq4": pytest.approx(0.1478755662279),
-        "ci_cr1_t_df_clusters_minus_1": pytest.approx((0.2021652138761, 1.020057008346)),
-        "design_effect_cr1": pytest.approx(1.81038961039),
-        "effective_n": pytest.approx(9.942611190818),
-        "icc_anova": pytest.approx(0.3661971830986),
+def test_groups_of_unequal_size_have_the_reference_numbers() -> None:
+    found = cluster_jackknife(SCORES, GROUPS)
+    assert found._asdict() == {
+        "mean": pytest.approx(0.06414285714286),
+        "se": pytest.approx(0.06639081131343),
+        "df": pytest.approx(2.62962962963),
+        "effective_units": pytest.approx(3.62962962963),
+        "units": 4,
+        "t": pytest.approx(0.9661405829195),
+        "p_two_sided": pytest.approx(0.4142034065008),
+        "ci": pytest.approx((-0.1650169352649, 0.2933026495506)),
     }
 
 
-def test_clusters_of_one_score_change_little() -> None:
-    found = clustered_mean(SCORES, list(range(18)))
-    assert found.se_cr1 == pytest.approx(found.se_naive)
-    assert found.icc_anova is None
+def test_groups_of_one_are_the_ordinary_t_test() -> None:
+    alone, together = cluster_jackknife(SCORES), cluster_jackknife(SCORES, range(len(SCORES)))
+    assert alone == together
+    assert alone.df == len(SCORES) - 1
 
 
-def test_a_single_cluster_says_nothing_about_the_error() -> None:
-    found = clustered_mean([1, 0, 1], ["a", "a", "a"])
-    assert (found.n_clusters, found.se_cr1, found.ci_cr1_t_df_clusters_minus_1) == (1, None, None)
+def test_a_single_group_says_nothing_about_the_error() -> None:
+    found = cluster_jackknife([1, 0, 1], ["a", "a", "a"])
+    assert (found.units, found.se, found.ci) == (1, None, None)
 
 
-def test_no_scores_have_no_mean() -> None:
-    assert clustered_mean([], []).mean is None
+def test_nothing_has_no_mean() -> None:
+    assert cluster_jackknife([]).mean is None
 
 
-def test_a_score_without_cluster_is_refused() -> None:
+def test_what_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        cluster_jackknife([0.0, float("nan")])
     with pytest.raises(ValueError, match="found 1 for 2"):
-        clustered_mean([1, 0], ["a"])
-
-
-def test_clustered_pairs_have_the_reference_numbers() -> None:
-    a, b = [1, 0, 1, 0, 1, 1, 0, 0, 1, 0, 1, 0], [1, 1, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0]
-    found = paired_difference_clustered(a, b, [f"t{i // 3}" for i in range(12)])
-    assert found[:-1] == pytest.approx((1 / 6, 1 / 6, 0.09622504486494, 1.732050807569, 3, 0.1816901138162))
-    assert found.ci == pytest.approx((1 / 6 - 3.182446305284 * found.se_cr1, 1 / 6 + 3.182446305284 * found.se_cr1))
-
-
-def test_equal_sides_have_no_test() -> None:
-    assert paired_difference_clustered([1, 0], [1, 0], ["a", "b"]).p_two_sided is None
+        cluster_jackknife([1.0, 0.0], ["a"])

@@ -9,7 +9,6 @@ from evalwright.statistics import (
     flake_false_alarm,
     gate_characteristic,
     non_inferiority,
-    sprt,
     wilson,
 )
 
@@ -57,23 +56,6 @@ def test_too_few_cases_never_pass_a_gate() -> None:
 def test_false_alarms_have_the_reference_numbers() -> None:
     found = flake_false_alarm(0.95, 100, 3, 3)
     assert found == pytest.approx((0.9940794707797, 0.999875, 0.99275, 0.5169527949477))
-
-
-@pytest.mark.parametrize(("successes", "decision"), [(46, "continue"), (49, "accept_h1"), (39, "accept_h0")])
-def test_sequential_test_decides_at_its_bounds(successes: int, decision: str) -> None:
-    assert sprt(0.8, 0.9, 0.05, 0.1, successes, 50).decision == decision
-
-
-def test_sequential_test_has_the_reference_numbers() -> None:
-    assert sprt(0.8, 0.9, 0.05, 0.1, 46, 50)[:3] == pytest.approx((2.645430917954, 2.890371757896, -2.251291798606))
-
-
-@pytest.mark.parametrize("rates", [(0.0, 0.9), (0.8, 1.0)])
-def test_certain_rates_are_refused(rates: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        sprt(*rates, 0.05, 0.1, 1, 2)
-    with pytest.raises(ValueError, match="expected 0 < p0 < 1"):
-        e_value(1, 2, round(rates[1]))
 
 
 def test_e_value_has_the_reference_numbers() -> None:

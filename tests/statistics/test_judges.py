@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.statistics import corrected_rate_interval, prediction_powered_mean, rogan_gladen
+from evalwright.statistics import corrected_difference, corrected_rate_interval, powered_rate, rogan_gladen
 
 HUMAN = [1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1]
 JUDGE = [1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1]
@@ -39,33 +39,40 @@ def test_without_skill_there_is_no_interval(table: tuple[int, int, int, int]) ->
     assert corrected_rate_interval(50, 100, *table) is None
 
 
-def test_prediction_powered_mean_has_the_reference_numbers() -> None:
-    assert prediction_powered_mean(HUMAN, JUDGE, REST)._asdict() == {
-        "lambda_library_variant": pytest.approx(0.5024509803922),
-        "ppi_plus_estimate_library_variant": pytest.approx(0.6499183006536),
-        "ppi_plus_ci_library_variant": pytest.approx((0.4223407062062, 0.877495895101)),
-        "classical_mean": pytest.approx(0.6666666666667),
-        "classical_se_ddof1": pytest.approx(0.1421338109037),
-        "ppi_estimate": pytest.approx(0.6333333333333),
-        "rectifier": pytest.approx(-0.1666666666667),
-        "ppi_se_ddof0": pytest.approx(0.1300284869073),
-        "ppi_se_ddof1": pytest.approx(0.134697824799),
-        "ppi_ci_ddof0": pytest.approx((0.3784821820307, 0.8881844846359)),
-        "lambda_ppi_plus_unclipped": pytest.approx(0.5147058823529),
-        "lambda_ppi_plus": pytest.approx(0.5147058823529),
-        "ppi_plus_estimate": pytest.approx(0.6495098039216),
-        "ppi_plus_se_ddof0": pytest.approx(0.1160434175078),
-        "ppi_plus_ci_ddof0": pytest.approx((0.4220688849633, 0.8769507228798)),
-        "judge_only_mean_all": pytest.approx(0.8095238095238),
-    }
+def test_few_disagreements_power_nothing() -> None:
+    people = [1.0] * 10 + [0.0] * 10
+    found = powered_rate(people, [0.0, *people[1:]], [1.0, 0.0] * 20)
+    assert (found.refused, found.estimate, found.ci) == ("disagreements", None, None)
+    found = powered_rate([1.0] * 20, [0.0] * 6 + [1.0] * 14, [1.0, 0.0] * 20)
+    assert found.refused == "labels_of_a_kind"
 
 
 def test_a_judge_that_never_varies_has_no_weight() -> None:
-    found = prediction_powered_mean([1, 0, 1], [1, 1, 1], [1, 1])
-    assert (found.lambda_ppi_plus, found.ppi_plus_estimate, found.ppi_plus_ci_library_variant) == (None, None, None)
-    assert found.ppi_estimate == pytest.approx(2 / 3)
+    found = powered_rate([1.0] * 30 + [0.0] * 20, [1.0] * 50, [1.0] * 70)
+    assert (found.weight, found.estimate) == (0.0, pytest.approx(0.6))
+    assert found.ci is not None
+    assert found.ci[0] < 0.6 < found.ci[1]
 
 
-def test_too_few_items_are_refused() -> None:
-    with pytest.raises(ValueError, match="found 1, 1 and 2"):
-        prediction_powered_mean([1], [1], [1, 0])
+def test_a_good_judge_narrows_the_interval() -> None:
+    people = [1.0] * 60 + [0.0] * 40
+    judge = [0.0] * 4 + [1.0] * 56 + [1.0] * 4 + [0.0] * 36
+    powered, alone = (powered_rate(people, judge, rest).ci for rest in ([1.0, 0.0, 1.0] * 300, []))
+    assert powered is not None
+    assert alone is not None
+    assert powered[1] - powered[0] < 0.8 * (alone[1] - alone[0])
+
+
+def test_labels_without_judgements_are_refused() -> None:
+    with pytest.raises(ValueError, match="found 1 for 2"):
+        powered_rate([1.0, 0.0], [1.0], [])
+
+
+def test_each_side_is_corrected_by_its_own_labels() -> None:
+    one = {"judge_pass": 120, "n": 200, "tp": 45, "fn": 5, "tn": 40, "fp": 10}
+    other = {"judge_pass": 150, "n": 200, "tp": 47, "fn": 3, "tn": 38, "fp": 12}
+    found = corrected_difference(one, other)
+    assert found.difference == pytest.approx(0.1571428571429)
+    assert found.ci == pytest.approx((-0.03027282936285, 0.3531784327596))
+    blind = {**one, "tp": 25, "fn": 25, "tn": 25, "fp": 25}
+    assert corrected_difference(blind, other).ci is None

@@ -1,18 +1,16 @@
-"""Reference numbers: statsmodels mcnemar, scipy ttest_rel and permutation_test."""
+"""Reference numbers: statsmodels mcnemar."""
 
 from __future__ import annotations
 
 from math import comb
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.statistics import mcnemar, paired_difference
-from evalwright.statistics.paired import mcnemar_exact, newcombe_paired, paired_t
+from evalwright.statistics import mcnemar, mcnemar_interval
+from evalwright.statistics.paired import mcnemar_exact
 
-A = [0.62, 0.71, 0.55, 0.8, 0.45, 0.9, 0.33, 0.67, 0.74, 0.51]
-B = [0.7, 0.73, 0.61, 0.79, 0.58, 0.94, 0.36, 0.77, 0.69, 0.6]
 few = st.integers(0, 60)
 
 
@@ -60,10 +58,26 @@ def test_p_is_1_without_a_pair_that_differs() -> None:
     assert (found.chi2, found.p_chi2_cc) == (None, None)
 
 
+@given(few, few, few, st.sampled_from([0.1, 0.05, 0.01, 0.025]))
+def test_interval_and_exact_test_never_contradict_each_other(worse: int, better: int, same: int, alpha: float) -> None:
+    if worse + better + same == 0:
+        return
+    found = mcnemar_interval(same, worse, better, 0, alpha)
+    assert found.ci is not None
+    low, high = found.ci
+    assert low < high
+    assert (found.p_exact <= alpha) == (not low <= 0 <= high)
+    assert found.share_ci is None or (found.p_exact <= alpha) == (not found.share_ci[0] <= 0.5 <= found.share_ci[1])
+
+
 def test_an_interval_has_a_width_though_no_pair_differs() -> None:
-    ends = newcombe_paired(30, 0, 0, 5)
-    assert ends is not None
-    assert ends[0] < 0 < ends[1]
+    assert mcnemar_interval(20, 0, 0, 5).ci == pytest.approx((-0.108103456934, 0.108103456934))
+
+
+def test_the_interval_holds_0_where_the_exact_test_sees_nothing() -> None:
+    found = mcnemar_interval(45, 0, 5, 0)
+    assert (found.p_exact, found.difference) == (pytest.approx(0.0625), pytest.approx(0.1))
+    assert found.ci == pytest.approx((-0.002519329182561, 0.1948270214903))
 
 
 def test_without_pairs_there_is_no_difference() -> None:
@@ -81,68 +95,3 @@ def test_exact_p_is_the_binomial_sum(worse: int, better: int) -> None:
     n = worse + better
     terms = 2 * sum(comb(n, i) for i in range(min(worse, better) + 1)) / 2**n
     assert mcnemar_exact(worse, better) == pytest.approx(min(1.0, terms), abs=1e-12)
-
-
-@given(few, few, few, few)
-def test_newcombe_contains_the_difference(both: int, a_only: int, b_only: int, neither: int) -> None:
-    ends = newcombe_paired(both, a_only, b_only, neither)
-    n = both + a_only + b_only + neither
-    difference = (b_only - a_only) / n if n else 0.0
-    assert (n == 0) if ends is None else -1 <= ends[0] <= difference + 1e-12 <= ends[1] + 2e-12 <= 1 + 2e-12
-
-
-@given(few, few, few, few)
-def test_newcombe_turns_round_with_the_sides(both: int, a_only: int, b_only: int, neither: int) -> None:
-    one, other = newcombe_paired(both, a_only, b_only, neither), newcombe_paired(both, b_only, a_only, neither)
-    assert one is None or (other is not None and one == pytest.approx((-other[1], -other[0]), abs=1e-12))
-
-
-def test_paired_difference_has_the_reference_numbers() -> None:
-    assert paired_difference(A, B)._asdict() == {
-        "n": 10,
-        "mean_diff_b_minus_a": pytest.approx(0.049),
-        "se_paired": pytest.approx(0.01715614564328),
-        "se_unpaired": pytest.approx(0.0729969557965),
-        "correlation": pytest.approx(0.9500979315447),
-        "t": pytest.approx(2.856119376627),
-        "df": 9,
-        "p_two_sided": pytest.approx(0.01889961396031),
-        "ci_t": pytest.approx((0.01019010224705, 0.08780989775295)),
-        "ci_normal": pytest.approx((0.01537457242565, 0.08262542757435)),
-        "p_normal_two_sided": pytest.approx(0.004288538571064),
-        "cohens_dz": pytest.approx(0.9031842499482),
-        "variance_reduction": pytest.approx(0.9447630168693),
-        "n_improved": 8,
-        "n_regressed": 2,
-        "n_tied": 0,
-        "p_sign_flip_exact_two_sided": pytest.approx(0.02734375),
-    }
-
-
-def test_a_difference_without_spread_has_no_test() -> None:
-    found = paired_difference([0.25, 0.5], [0.5, 0.75])
-    assert (found.mean_diff_b_minus_a, found.se_paired) == (0.25, 0.0)
-    assert (found.t, found.p_two_sided, found.ci_t, found.cohens_dz) == (None, None, None, None)
-
-
-def test_sides_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="found 1 and 2"):
-        paired_difference([1.0], [1.0, 2.0])
-
-
-def test_nothing_compared_is_undefined() -> None:
-    assert paired_t([]) == (0, None, None, None, None, None)
-    assert paired_difference([], []).p_sign_flip_exact_two_sided is None
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=12))
-@example([(0.0, 8.5e-103), (8.5e-103, 0.0)])
-def test_paired_difference_turns_round_with_the_sides(pairs: list[tuple[float, float]]) -> None:
-    a, b = [x for x, _ in pairs], [y for _, y in pairs]
-    one, other = paired_difference(a, b), paired_difference(b, a)
-    assert one.p_sign_flip_exact_two_sided == other.p_sign_flip_exact_two_sided
-    assert (one.n_improved, one.n_regressed, one.p_two_sided) == (
-        other.n_regressed,
-        other.n_improved,
-        other.p_two_sided,
-    )

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.statistics import power_paired_difference, power_paired_t, power_proportions
+from evalwright.statistics import (
+    power_mcnemar_exact,
+    power_paired_difference,
+    power_paired_t,
+    power_proportions,
+    power_trials,
+)
 
 
 def test_cases_for_a_paired_difference() -> None:
@@ -48,3 +54,26 @@ def test_cases_for_two_shares() -> None:
 def test_equal_shares_and_impossible_pairs_have_no_number() -> None:
     assert power_proportions(0.5, 0.5, 0.1)[:2] == (None, None)
     assert power_proportions(0.5, 0.8, 0.1).n_pairs_mcnemar is None
+
+
+def test_power_of_trials_has_the_reference_numbers() -> None:
+    found = power_trials(100, 0.02, 0.15, 0.15, 5, 5, 0.05)
+    assert found == pytest.approx((0.2828427124746, 0.417088047355, 254, 0.0800198742125), abs=1e-6)
+    assert power_trials(300, 0.01, 0.12, 0.1, 3, 3, 0.02, 0.02).power == pytest.approx(0.667246108779, abs=1e-6)
+
+
+def test_no_number_of_cases_shows_that_a_loss_is_none() -> None:
+    found = power_trials(100, 0.02, 0.15, 0.15, 1, 1, -0.03, 0.02)
+    assert found.n_required is None
+    assert power_trials(10, 0.0, 0.0, 0.0, 1, 1, 0.1).power == 1.0
+
+
+def test_exact_power_of_mcnemar_has_the_reference_numbers() -> None:
+    assert power_mcnemar_exact(100, 0.2, 0.1) == pytest.approx((0.5444454279352, 154.5985695602))
+    assert power_mcnemar_exact(40, 0.05, 0.05).power == pytest.approx(0.0138769492133)
+    assert power_mcnemar_exact(20_000, 0.2, 0.01).power == pytest.approx(0.8854, abs=0.005)
+
+
+def test_a_difference_beyond_the_changed_pairs_is_refused() -> None:
+    with pytest.raises(ValueError, match="p_discordant"):
+        power_mcnemar_exact(100, 0.1, 0.2)

@@ -1,4 +1,4 @@
-"""Reference numbers: statsmodels cohens_kappa and fleiss_kappa, scikit-learn, the krippendorff package."""
+"""Reference numbers: statsmodels cohens_kappa and scikit-learn, the krippendorff package."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.statistics import agreement, agreement_binary, fleiss_kappa, krippendorff_alpha
+from evalwright.statistics import agreement, agreement_binary, krippendorff_alpha
 
 HUMAN = [1, 2, 3, 4, 5, 3, 3, 2, 1, 4, 5, 5, 2, 3, 4, 1, 2, 4, 5, 3]
 JUDGE = [1, 2, 3, 5, 5, 3, 4, 2, 2, 4, 5, 4, 2, 3, 4, 1, 3, 4, 5, 2]
@@ -86,15 +86,3 @@ def test_alpha_leaves_out_what_was_not_rated() -> None:
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, none],
     ]
     assert krippendorff_alpha(ratings) == pytest.approx((0.7434210526316, 0.8153875037549, 0.8491071428571))
-
-
-def test_fleiss_kappa_has_the_reference_number() -> None:
-    counts = [[0, 3], [3, 0], [2, 1], [1, 2], [0, 3], [3, 0], [0, 3], [1, 2]]
-    assert fleiss_kappa(counts).fleiss_kappa == pytest.approx(0.4857142857143)
-    assert fleiss_kappa([[2, 0], [2, 0]]).fleiss_kappa is None
-
-
-@pytest.mark.parametrize("counts", [[], [[1, 0]], [[2, 0], [1, 2]]])
-def test_units_need_the_same_number_of_raters(counts: list[list[int]]) -> None:
-    with pytest.raises(ValueError, match="same number of raters"):
-        fleiss_kappa(counts)

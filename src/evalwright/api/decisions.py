@@ -158,7 +158,7 @@ def _variant(names: tuple[str, str], part: Finding) -> VariantDecision:
         part.p,
         0 if found is None else found.n,
         part.errors,
-        "" if found is None else found.method,
+        "" if found is None else found.method or "",
         part.undecided_by,
     )
 

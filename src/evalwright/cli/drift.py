@@ -43,7 +43,7 @@ def command(run: Path, baseline: Path | None, runs_root: Path | None, exit_nonze
             return 0
         before, plan_before = open_run(against)
         with closing(before):
-            found = drift(before, reader, plan_before.run_id)
+            found = drift(before, plan_before, reader, plan)
     if folder.is_dir():
         replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
     say(drift_lines(found, plan.run_id))

@@ -18,7 +18,7 @@ from evalwright.model.calibration import (
 )
 from evalwright.scoring.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers, Judgement
-from evalwright.statistics.judges import corrected_rate_interval, prediction_powered_mean, rogan_gladen
+from evalwright.statistics.judges import corrected_rate_interval, powered_rate, rogan_gladen
 from evalwright.statistics.proportions import wilson
 from evalwright.statistics.ranks import spearman
 from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
@@ -26,6 +26,10 @@ from evalwright.statistics.raters import agreement, agreement_binary, krippendor
 __all__ = ["calibrate"]
 
 _MOST_GRADES = 100
+_REFUSED = {
+    "disagreements": "fewer than 5 labels on which person and judge differ",
+    "labels_of_a_kind": "fewer than 5 labels of either kind",
+}
 _FEW = 30
 """Below this many labels of a kind the interval of an error rate is 30 points wide or more."""
 
@@ -149,21 +153,17 @@ def _rate(variant: str, said: Mapping[CellKey, bool], table: Confusion, pairs: S
     corrected = rogan_gladen(*counts).corrected_rate
     mine = {pair.key for pair in pairs}
     rest = [float(passed) for key, passed in said.items() if key not in mine]
-    powered = interval = None
-    if len(pairs) > 1 and len(rest) > 1:
-        human, judge = [float(bool(p.human)) for p in pairs], [float(p.judge) for p in pairs]
-        mean = prediction_powered_mean(human, judge, rest)
-        powered, interval = mean.ppi_plus_estimate, mean.ppi_plus_ci_ddof0
-        if powered is None:
-            powered, interval = mean.ppi_estimate, mean.ppi_ci_ddof0
+    human, judge = [float(bool(p.human)) for p in pairs], [float(p.judge) for p in pairs]
+    powered = powered_rate(human, judge, rest) if pairs else None
     return CorrectedRate(
         variant,
         _share(counts[0], counts[1]),
         len(pairs),
         None if corrected is None else _clipped(corrected),
         corrected_rate_interval(*counts),
-        None if powered is None else _clipped(powered),
-        None if interval is None else (_clipped(interval[0]), _clipped(interval[1])),
+        None if powered is None else powered.estimate,
+        None if powered is None else powered.ci,
+        _REFUSED[powered.refused] if powered is not None and powered.refused else "",
     )
 
 

@@ -18,7 +18,7 @@ from evalwright.scoring.facts import ResultFacts, TraceFacts
 from evalwright.scoring.newest import newest_cells
 from evalwright.scoring.verdict import cell_status, names_needed
 from evalwright.statistics.corrections import adjust_p_values
-from evalwright.statistics.differences import MeanDifference, mean_difference
+from evalwright.statistics.differences import DecidedDifference, decide_difference
 
 __all__ = ["PASS_RATE", "Correction", "Finding", "Measured", "decide_pairs", "measured"]
 
@@ -40,7 +40,7 @@ class Finding(NamedTuple):
     """The decision about one variant."""
 
     verdict: Verdict
-    found: MeanDifference | None
+    found: DecidedDifference | None
     """None where no case was judged on both sides."""
     p: float | None
     """Two-sided, of a difference of exactly -margin, adjusted for the number of variants."""
@@ -119,8 +119,8 @@ def decide_pairs(
     return parts
 
 
-def _verdict(found: MeanDifference | None, p: float | None, margin: float, alpha: float) -> Verdict:
-    if found is None or p is None or p > alpha:
+def _verdict(found: DecidedDifference | None, p: float | None, margin: float, alpha: float) -> Verdict:
+    if found is None or found.difference is None or p is None or p > alpha:
         return "undecided"
     return "accepted" if found.difference > -margin else "rejected"
 
@@ -132,7 +132,7 @@ def _adjusted(ps: Sequence[float | None], correction: Correction) -> Iterator[fl
     return (None if p is None else float(next(rest)) for p in ps)
 
 
-def _bounded(one: Measured, other: Measured, which: int, margin: float, alpha: float) -> MeanDifference | None:
+def _bounded(one: Measured, other: Measured, which: int, margin: float, alpha: float) -> DecidedDifference | None:
     """The difference with all errors counted as the least (0) or the greatest (1) value that was seen."""
     seen = [value for side in (one, other) for values in side.values.values() for value in values]
     value = max([1.0, *seen]) if which else min([0.0, *seen])
@@ -150,14 +150,16 @@ def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _found(one: Measured, other: Measured, margin: float, alpha: float) -> MeanDifference | None:
+def _found(one: Measured, other: Measured, margin: float, alpha: float) -> DecidedDifference | None:
     """Over the cases that both sides judged."""
     shared = [case for case in one.values if case in other.values]
     groups = {**one.groups, **other.groups}
     values = [value for side in (one, other) for case in shared for value in side.values[case]]
     single = len(values) == 2 * len(shared) and all(value in (0.0, 1.0) for value in values)
     scale = max(1.0, max(values) - min(values)) if values else 1.0
-    return mean_difference(
+    if not shared:
+        return None
+    return decide_difference(
         [_mean(other.values[case]) - _mean(one.values[case]) for case in shared],
         [groups.get(case, (case,)) for case in shared] if groups else None,
         alpha=alpha,

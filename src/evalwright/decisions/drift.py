@@ -2,7 +2,8 @@
 
 This is the rule of evalh's `drift`: a case passes if every result of all its variants, trials and evaluators passed
 without error and no system had an error. Rates are over the cases of both runs together, so that a case that passed and
-is gone is a regression, and a new one that passes an improvement.
+is gone is a regression, and a new one that passes an improvement. These counts have no error rate; interval and p are
+those of a comparison of the cases that both runs judged.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from collections.abc import Collection
 
 import msgspec
 
+from evalwright.decisions.comparison import compare
+from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.scoring.counts import Mean
 from evalwright.scoring.facts import ResultFacts, TraceFacts
 from evalwright.scoring.newest import newest_cells
-from evalwright.statistics.paired import mcnemar_exact, newcombe_paired
 
 __all__ = ["Drift", "MeasureChange", "drift"]
 
@@ -80,14 +82,14 @@ class _Side:
                 self.measures[name].add(value)
 
 
-def drift(baseline: RunReader, current: RunReader, baseline_run_id: str) -> Drift:
+def drift(baseline: RunReader, plan_before: Plan, current: RunReader, plan: Plan) -> Drift:
     """Compare a run with its baseline."""
     before, after = _Side(baseline), _Side(current)
     cases = sorted(before.passed.keys() | after.passed.keys())
     worse = [case for case in cases if before.passed.get(case) and not after.passed.get(case)]
     better = [case for case in cases if after.passed.get(case) and not before.passed.get(case)]
-    kept = sum(bool(before.passed.get(case)) and bool(after.passed.get(case)) for case in cases)
     n = len(cases)
+    paired = _paired(baseline, plan_before, current, plan)
     delta = VariantDelta(
         "current",
         (len(better) - len(worse)) / n if n else 0.0,
@@ -95,13 +97,19 @@ def drift(baseline: RunReader, current: RunReader, baseline_run_id: str) -> Drif
         worse,
         better,
         n,
-        newcombe_paired(kept, len(worse), len(better), n - kept - len(worse) - len(better)),
-        mcnemar_exact(len(worse), len(better)) if n else None,
+        None if paired is None else paired.pass_rate_delta_ci95,
+        None if paired is None else paired.p_value,
     )
-    report = ComparisonReport(baseline_run_id, [delta], "drift", baseline_run_id, len(worse), len(better))
+    report = ComparisonReport(plan_before.run_id, [delta], "drift", plan_before.run_id, len(worse), len(better))
     errored = _changes({"errors": before.errored}, {"errors": after.errored})
     evaluators = _changes(before.evaluators, after.evaluators)
     return Drift(report, evaluators, errored, _changes(before.measures, after.measures))
+
+
+def _paired(baseline: RunReader, plan_before: Plan, current: RunReader, plan: Plan) -> VariantDelta | None:
+    """The comparison of the cases that both runs judged; None unless exactly one variant is in both."""
+    found = compare(baseline, plan_before, current, plan).variants
+    return found[0].delta if len(found) == 1 else None
 
 
 def _changes(before: dict[str, Mean], after: dict[str, Mean]) -> list[MeasureChange]:

@@ -75,7 +75,7 @@ class CorrectedRate(msgspec.Struct, frozen=True):
     """The pass rate of one variant: the judge's, and corrected to that of human labels by two estimators.
 
     `corrected` inverts the judge's error rates (Rogan and Gladen 1978), with the interval of Lang and Reiczigel 2014;
-    `powered` is prediction-powered inference (PPI++) from the labels of this variant.
+    `powered` is prediction-powered inference (PPI++) from the labels of this variant; `refused` says why there is none.
     """
 
     variant: str
@@ -85,6 +85,7 @@ class CorrectedRate(msgspec.Struct, frozen=True):
     corrected_ci95: Interval | None = None
     powered: float | None = None
     powered_ci95: Interval | None = None
+    refused: str = ""
 
 
 class JudgeCalibration(msgspec.Struct):

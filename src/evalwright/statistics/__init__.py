@@ -9,61 +9,74 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalwright.statistics.bootstrap import bootstrap_mean, bootstrap_mean_bca, cluster_bootstrap_mean
-    from evalwright.statistics.clusters import clustered_mean, paired_difference_clustered
+    from evalwright.statistics.changes import changed_cases, flake_rate
+    from evalwright.statistics.clusters import cluster_jackknife
     from evalwright.statistics.confidence import calibration
     from evalwright.statistics.corrections import adjust_p_values
-    from evalwright.statistics.gates import e_value, flake_false_alarm, gate_characteristic, non_inferiority, sprt
-    from evalwright.statistics.independent import two_proportions
-    from evalwright.statistics.judges import corrected_rate_interval, prediction_powered_mean, rogan_gladen
+    from evalwright.statistics.differences import decide_difference
+    from evalwright.statistics.gates import e_value, flake_false_alarm, gate_characteristic, non_inferiority
+    from evalwright.statistics.judges import corrected_difference, corrected_rate_interval, powered_rate, rogan_gladen
     from evalwright.statistics.latency import quantiles
-    from evalwright.statistics.means import mean_interval, mean_with_errors, stratified_mean
-    from evalwright.statistics.paired import mcnemar, paired_difference
+    from evalwright.statistics.means import mean_interval
+    from evalwright.statistics.missing import error_bounds
+    from evalwright.statistics.paired import mcnemar, mcnemar_interval
     from evalwright.statistics.pairwise import bradley_terry, pairwise_swap
-    from evalwright.statistics.power import power_paired_difference, power_paired_t, power_proportions
+    from evalwright.statistics.power import (
+        power_mcnemar_exact,
+        power_paired_difference,
+        power_paired_t,
+        power_proportions,
+        power_trials,
+    )
     from evalwright.statistics.proportions import proportion_interval, wilson, zero_failures_bound
-    from evalwright.statistics.ranks import wilcoxon_signed_rank
-    from evalwright.statistics.raters import agreement, agreement_binary, fleiss_kappa, krippendorff_alpha
+    from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
+    from evalwright.statistics.rates import rate_with_design_effect
+    from evalwright.statistics.ratios import ratio_of_means
+    from evalwright.statistics.sequences import betting_sequence, changed_pairs_e_value
+    from evalwright.statistics.small_samples import guarded_difference, sign_flip
     from evalwright.statistics.trials import pass_at_k, pass_at_k_table, pass_hat_k, repeated_runs
 
 _MODULES = {
     "adjust_p_values": "corrections",
     "agreement": "raters",
     "agreement_binary": "raters",
-    "bootstrap_mean": "bootstrap",
-    "bootstrap_mean_bca": "bootstrap",
+    "betting_sequence": "sequences",
     "bradley_terry": "pairwise",
     "calibration": "confidence",
-    "cluster_bootstrap_mean": "bootstrap",
-    "clustered_mean": "clusters",
+    "changed_cases": "changes",
+    "changed_pairs_e_value": "sequences",
+    "cluster_jackknife": "clusters",
+    "corrected_difference": "judges",
     "corrected_rate_interval": "judges",
+    "decide_difference": "differences",
     "e_value": "gates",
+    "error_bounds": "missing",
     "flake_false_alarm": "gates",
-    "fleiss_kappa": "raters",
+    "flake_rate": "changes",
     "gate_characteristic": "gates",
+    "guarded_difference": "small_samples",
     "krippendorff_alpha": "raters",
     "mcnemar": "paired",
+    "mcnemar_interval": "paired",
     "mean_interval": "means",
-    "mean_with_errors": "means",
     "non_inferiority": "gates",
-    "paired_difference": "paired",
-    "paired_difference_clustered": "clusters",
     "pairwise_swap": "pairwise",
     "pass_at_k": "trials",
     "pass_at_k_table": "trials",
     "pass_hat_k": "trials",
+    "power_mcnemar_exact": "power",
     "power_paired_difference": "power",
     "power_paired_t": "power",
     "power_proportions": "power",
-    "prediction_powered_mean": "judges",
+    "power_trials": "power",
+    "powered_rate": "judges",
     "proportion_interval": "proportions",
     "quantiles": "latency",
+    "rate_with_design_effect": "rates",
+    "ratio_of_means": "ratios",
     "repeated_runs": "trials",
     "rogan_gladen": "judges",
-    "sprt": "gates",
-    "stratified_mean": "means",
-    "two_proportions": "independent",
-    "wilcoxon_signed_rank": "ranks",
+    "sign_flip": "small_samples",
     "wilson": "proportions",
     "zero_failures_bound": "proportions",
 }
@@ -72,40 +85,43 @@ __all__ = [
     "adjust_p_values",
     "agreement",
     "agreement_binary",
-    "bootstrap_mean",
-    "bootstrap_mean_bca",
+    "betting_sequence",
     "bradley_terry",
     "calibration",
-    "cluster_bootstrap_mean",
-    "clustered_mean",
+    "changed_cases",
+    "changed_pairs_e_value",
+    "cluster_jackknife",
+    "corrected_difference",
     "corrected_rate_interval",
+    "decide_difference",
     "e_value",
+    "error_bounds",
     "flake_false_alarm",
-    "fleiss_kappa",
+    "flake_rate",
     "gate_characteristic",
+    "guarded_difference",
     "krippendorff_alpha",
     "mcnemar",
+    "mcnemar_interval",
     "mean_interval",
-    "mean_with_errors",
     "non_inferiority",
-    "paired_difference",
-    "paired_difference_clustered",
     "pairwise_swap",
     "pass_at_k",
     "pass_at_k_table",
     "pass_hat_k",
+    "power_mcnemar_exact",
     "power_paired_difference",
     "power_paired_t",
     "power_proportions",
-    "prediction_powered_mean",
+    "power_trials",
+    "powered_rate",
     "proportion_interval",
     "quantiles",
+    "rate_with_design_effect",
+    "ratio_of_means",
     "repeated_runs",
     "rogan_gladen",
-    "sprt",
-    "stratified_mean",
-    "two_proportions",
-    "wilcoxon_signed_rank",
+    "sign_flip",
     "wilson",
     "zero_failures_bound",
 ]

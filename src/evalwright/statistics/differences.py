@@ -6,30 +6,33 @@ null lies outside. Cases of one group are not independent: the group is the unit
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
-from math import fsum, sqrt
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+from evalwright.statistics.clusters import jackknife_error
 from evalwright.statistics.distributions import t_quantile, t_two_sided
-from evalwright.statistics.paired import mcnemar_exact
+from evalwright.statistics.paired import mcnemar_units
 from evalwright.statistics.proportions import Interval
+from evalwright.statistics.small_samples import guarded_units, sign_flip_units
+from evalwright.statistics.units import FEW_UNITS, Units, units_of
 
-__all__ = ["MeanDifference", "mean_difference"]
+__all__ = ["DecidedDifference", "ShipVerdict", "decide_difference", "verdict_of"]
 
-_FEW = 12
-"""Below so many units that differ from the rest, Student's t is not to be trusted."""
+ShipVerdict = Literal["ship", "dont", "undecided"]
 
 
-class MeanDifference(NamedTuple):
-    """A mean difference; `p_margin` is the two-sided p of the difference being -margin."""
+class DecidedDifference(NamedTuple):
+    """A mean difference with its interval, and the verdict at a margin. Without any cases all but counts are None."""
 
-    method: str
+    method: str | None
     """`mcnemar`, `t`, `sign_flip` or `guarded`."""
-    difference: float
-    ci: Interval
-    p_value: float
-    p_margin: float
+    difference: float | None
+    ci: Interval | None
+    p_value: float | None
+    """Two-sided, of no difference."""
+    p_margin: float | None
+    """Two-sided, of a difference of -margin."""
+    verdict: ShipVerdict
     n: int
     units: int
     """Groups, and cases of no group."""
@@ -37,112 +40,65 @@ class MeanDifference(NamedTuple):
     """n²/Σ m², for groups of m cases (Kish 1965)."""
 
 
-class _Unit(NamedTuple):
-    total: float
-    size: int
-
-
-def mean_difference(
+def decide_difference(
     differences: Sequence[float],
     groups: Sequence[Hashable] | None = None,
-    *,
     alpha: float = 0.05,
     margin: float = 0.0,
     one_trial: bool = False,
     scale: float = 1.0,
-) -> MeanDifference | None:
-    """The mean of `differences` (after - before, by case) with interval and p-values; None without any.
+) -> DecidedDifference:
+    """The mean of `differences` (B - A, by case) with interval, p-values and verdict.
 
     `one_trial` says that each is -1, 0 or 1 of a single pass or failure on either side; `scale` is the range of the
     values. Units whose mean is not the most common one have moved. With `one_trial` and no groups McNemar's exact
     test; else from 12 moved units on Student's t with errors by leaving out one unit (Bell and McCaffrey 2002); with
-    fewer units, of which 6 moved, the exact sign-flip test (Hartigan 1969); else `guarded`: one unit is added at each
-    end of the scale (after Bonett and Price 2012).
+    fewer units, of which 6 moved, the exact sign-flip test (Hartigan 1969); else one unit is added at each end of the
+    scale (after Bonett and Price 2012).
+    Raises ValueError for values that are not finite, and unless there are as many groups as values.
     """
-    units = _units(differences, groups)
-    if not units:
-        return None
-    n = len(differences)
-    mean = fsum(unit.total for unit in units) / n
-    effective = n * n / sum(unit.size**2 for unit in units)
-    means = Counter(round(unit.total / unit.size, 12) for unit in units)
-    moved = len(units) - max(means.values())
-    if one_trial and len(units) == n:
-        method, (ci, p_value, p_margin) = "mcnemar", _mcnemar(units, mean, effective, alpha, margin)
-    elif moved >= _FEW:
-        method, (ci, p_value, p_margin) = "t", _student(units, mean, effective, alpha, margin, scale)
-    elif len(units) < _FEW and moved >= _FEW // 2:
+    units = units_of(differences, groups)
+    number = len(units.parts)
+    if not number:
+        return DecidedDifference(None, None, None, None, None, "undecided", 0, 0, 0.0)
+    moved = units.moved()
+    if one_trial and number == units.n:
+        method, (ci, p_value, p_margin) = "mcnemar", mcnemar_units(units, alpha, margin)
+    elif moved >= FEW_UNITS:
+        method, (ci, p_value, p_margin) = "t", _student(units, alpha, margin, scale)
+    elif number < FEW_UNITS and moved >= FEW_UNITS // 2:
         method, (ci, p_value, p_margin) = "sign_flip", _sign_flip(units, alpha, margin, scale)
     else:
-        method, (ci, p_value, p_margin) = "guarded", _guarded(units, mean, effective, alpha, margin, scale)
-    return MeanDifference(method, mean, ci, p_value, p_margin, n, len(units), effective)
+        method, (ci, p_value, p_margin) = "guarded", _guarded(units, alpha, margin, scale)
+    verdict = verdict_of(ci, margin)
+    return DecidedDifference(method, units.mean, ci, p_value, p_margin, verdict, units.n, number, units.effective)
+
+
+def verdict_of(ci: Interval | None, margin: float) -> ShipVerdict:
+    """What an interval of a difference says about a loss of `margin`."""
+    if ci is None:
+        return "undecided"
+    return "ship" if ci[0] > -margin else "dont" if ci[1] < -margin else "undecided"
 
 
 _Found = tuple[Interval, float, float]
 """Interval, p of no difference, p of a difference of -margin."""
 
 
-def _units(differences: Sequence[float], groups: Sequence[Hashable] | None) -> list[_Unit]:
-    if groups is None:
-        return [_Unit(value, 1) for value in differences]
-    members: dict[Hashable, list[float]] = {}
-    for value, group in zip(differences, groups, strict=True):
-        members.setdefault(group, []).append(value)
-    return [_Unit(fsum(values), len(values)) for values in members.values()]
-
-
-def _cut(interval: Interval, scale: float) -> Interval:
-    return max(-scale, interval[0]), min(scale, interval[1])
-
-
-def _around(centre: float, error: float, df: float, alpha: float, margin: float, scale: float) -> _Found:
+def _student(units: Units, alpha: float, margin: float, scale: float) -> _Found:
+    error, df, mean = jackknife_error(units), units.df, units.mean
     if error == 0:
-        return _cut((centre, centre), scale), float(centre == 0), float(centre == -margin)
+        return (mean, mean), float(mean == 0), float(mean == -margin)
     half = t_quantile(1 - alpha / 2, df) * error
-    p_value, p_margin = (t_two_sided((centre - null) / error, df) for null in (0.0, -margin))
-    return _cut((centre - half, centre + half), scale), p_value, p_margin
+    p_value, p_margin = (t_two_sided((mean - null) / error, df) for null in (0.0, -margin))
+    return (max(-scale, mean - half), min(scale, mean + half)), p_value, p_margin
 
 
-def _student(
-    units: Sequence[_Unit], mean: float, effective: float, alpha: float, margin: float, scale: float
-) -> _Found:
-    number, n = len(units), sum(unit.size for unit in units)
-    total = mean * n
-    squares = fsum(((total - unit.total) / (n - unit.size) - mean) ** 2 for unit in units)
-    return _around(mean, sqrt((number - 1) / number * squares), max(1.0, effective - 1), alpha, margin, scale)
+def _guarded(units: Units, alpha: float, margin: float, scale: float) -> _Found:
+    found = guarded_units(units, 0.0, alpha, scale)
+    return found.ci, found.p_two_sided, guarded_units(units, -margin, alpha, scale).p_two_sided
 
 
-def _guarded(
-    units: Sequence[_Unit], mean: float, effective: float, alpha: float, margin: float, scale: float
-) -> _Found:
-    n = sum(unit.size for unit in units)
-    square = fsum(unit.total**2 / unit.size for unit in units) / n
-    centre = mean * effective / (effective + 2)
-    variance = ((effective * square + 2 * scale**2) / (effective + 2) - centre**2) / (effective + 2)
-    return _around(centre, sqrt(max(0.0, variance)), max(1.0, effective - 1), alpha, margin, scale)
-
-
-def _mcnemar(units: Sequence[_Unit], mean: float, effective: float, alpha: float, margin: float) -> _Found:
-    """The exact p of no difference; the guarded interval, stretched to hold 0 where that p is above alpha."""
-    (low, high), _, p_margin = _guarded(units, mean, effective, alpha, margin, 1.0)
-    worse, better = sum(unit.total < 0 for unit in units), sum(unit.total > 0 for unit in units)
-    exact = mcnemar_exact(worse, better)
-    ends = (min(low, 0.0), max(high, 0.0)) if exact > alpha else (low, high)
-    return ends, exact, exact if margin == 0 else p_margin
-
-
-def _sign_flip(units: Sequence[_Unit], alpha: float, margin: float, scale: float) -> _Found:
-    """By the means of all non-empty subsets of the units, of which there are at most 2^11."""
-    sums = [(0.0, 0)]
-    for unit in units:
-        sums += [(total + unit.total, size + unit.size) for total, size in sums]
-    means = sorted(total / size for total, size in sums if size)
-    rank = int(len(sums) * alpha / 2)
-    ends = (means[rank - 1], means[-rank]) if rank else (-scale, scale)
-
-    def p_of(null: float) -> float:
-        near = 1e-12 * max(1.0, abs(null))  # sums of the same units in another order differ by so much
-        below, above = sum(m <= null + near for m in means), sum(m >= null - near for m in means)
-        return min(1.0, 2 * (1 + min(below, above)) / len(sums))
-
-    return _cut(ends, scale), p_of(0.0), p_of(-margin)
+def _sign_flip(units: Units, alpha: float, margin: float, scale: float) -> _Found:
+    found = sign_flip_units(units, 0.0, alpha, scale)
+    return found.ci, found.p_two_sided, sign_flip_units(units, -margin, alpha, scale).p_two_sided

@@ -17,6 +17,7 @@ __all__ = [
     "binomial_two_sided_half",
     "log_beta",
     "log_choose",
+    "noncentral_t_above",
     "normal_cdf",
     "normal_quantile",
     "normal_two_sided",
@@ -132,6 +133,22 @@ def t_quantile(p: float, df: float) -> float:
     return size if p >= 0.5 else -size
 
 
+def noncentral_t_above(t: float, df: float, shift: float) -> float:
+    """P(T > t) for noncentral T with `df` degrees of freedom.
+
+    Simpson's rule over the spread of the estimated standard deviation (Johnson, Kotz and Balakrishnan 1995, 31).
+    """
+    low, high, steps = max(1e-9, 1 - 9 / sqrt(2 * df)), 1 + 9 / sqrt(2 * df), 600
+    width = (high - low) / steps
+    front = log(2) + df / 2 * log(df / 2) - lgamma(df / 2)
+    total = 0.0
+    for i in range(steps + 1):
+        s = low + i * width
+        density = exp(front + (df - 1) * log(s) - df * s * s / 2)
+        total += (1 if i in (0, steps) else 4 if i % 2 else 2) * density * normal_cdf(shift - t * s)
+    return min(1.0, total * width / 3)
+
+
 def binomial_mass(k: int, n: int, p: float) -> float:
     """P(X = k) for X ~ Binomial(n, p)."""
     if not 0 <= k <= n:
@@ -153,9 +170,9 @@ def binomial_two_sided_half(k: int, n: int) -> float:
     return min(1.0, 2 * binomial_cdf(min(k, n - k), n, 0.5)) if n else 1.0
 
 
-def root_of(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Where a rising function crosses zero between `low` and `high`, to the last bit, by bisection."""
-    for _ in range(200):
+def root_of(rising: Callable[[float], float], low: float, high: float, steps: int = 200) -> float:
+    """Where a rising function crosses zero between `low` and `high`, by bisection: with 200 steps to the last bit."""
+    for _ in range(steps):
         middle = (low + high) / 2
         if middle in (low, high):
             break

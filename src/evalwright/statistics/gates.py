@@ -7,7 +7,7 @@ from math import exp, log, log1p
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import binomial_cdf, log_beta, t_cdf, t_quantile
-from evalwright.statistics.paired import paired_difference
+from evalwright.statistics.paired import paired_t
 from evalwright.statistics.proportions import wilson
 
 __all__ = [
@@ -15,12 +15,10 @@ __all__ = [
     "FalseAlarm",
     "GateCharacteristic",
     "NonInferiority",
-    "Sprt",
     "e_value",
     "flake_false_alarm",
     "gate_characteristic",
     "non_inferiority",
-    "sprt",
 ]
 
 
@@ -41,9 +39,9 @@ def non_inferiority(a: Sequence[float], b: Sequence[float], margin: float, alpha
 
     None below two pairs or without spread. Raises ValueError unless A and B are of one length.
     """
-    found = paired_difference(a, b)
-    mean, error, df = found.mean_diff_b_minus_a, found.se_paired, found.df
-    if mean is None or not error or df is None:
+    found = paired_t([after - before for before, after in zip(a, b, strict=True)])
+    mean, error, df = found.mean, found.se, found.n - 1
+    if mean is None or not error:
         return NonInferiority(None, None, None, None, None, None)
     lower = mean - t_quantile(1 - alpha, df) * error
     worse = t_cdf(-(mean + margin) / error, df)
@@ -89,25 +87,6 @@ def flake_false_alarm(per_case_pass_rate: float, cases: int, retries_plus_one: i
         majority,
         1 - majority**cases,
     )
-
-
-class Sprt(NamedTuple):
-    """Wald's sequential test: `decision` is accept_h1, accept_h0 or continue."""
-
-    log_likelihood_ratio: float
-    upper_bound_accept_h1: float
-    lower_bound_accept_h0: float
-    decision: str
-
-
-def sprt(p0: float, p1: float, alpha: float, beta: float, successes: int, n: int) -> Sprt:
-    """Sequential test of rate p0 against p1 (Wald 1945). Raises ValueError unless both lie between 0 and 1."""
-    if not (0 < p0 < 1 and 0 < p1 < 1):
-        raise ValueError(f"expected rates between 0 and 1, found {p0} and {p1}")
-    ratio = successes * log(p1 / p0) + (n - successes) * (log1p(-p1) - log1p(-p0))
-    upper, lower = log((1 - beta) / alpha), log(beta / (1 - alpha))
-    decision = "accept_h1" if ratio >= upper else "accept_h0" if ratio <= lower else "continue"
-    return Sprt(ratio, upper, lower, decision)
 
 
 class EValue(NamedTuple):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import fsum, sqrt
+from collections.abc import Mapping, Sequence
+from math import fsum, hypot, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import two_sided_z
+from evalwright.statistics.distributions import t_quantile, two_sided_z
 from evalwright.statistics.means import variance_of
 from evalwright.statistics.proportions import Interval
 
 __all__ = [
-    "PredictionPoweredMean",
+    "CorrectedDifference",
+    "PoweredRate",
     "RoganGladen",
+    "corrected_difference",
     "corrected_rate_interval",
-    "prediction_powered_mean",
+    "powered_rate",
     "rogan_gladen",
 ]
 
@@ -74,94 +76,98 @@ def corrected_rate_interval(
     return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
 
 
-class PredictionPoweredMean(NamedTuple):
-    """A mean from few human and many judge scores; `ppi_plus_estimate` with its interval is the one to use."""
+class CorrectedDifference(NamedTuple):
+    """Corrected rates of two variants and their difference; None where a correction is undefined."""
 
-    classical_mean: float
-    classical_se_ddof1: float
-    ppi_estimate: float
-    rectifier: float
-    """Mean of human minus judge on the items that have both."""
-    ppi_se_ddof0: float
-    ppi_se_ddof1: float
-    ppi_ci_ddof0: Interval
-    lambda_ppi_plus_unclipped: float | None
-    lambda_ppi_plus: float | None
-    ppi_plus_estimate: float | None
-    ppi_plus_se_ddof0: float | None
-    ppi_plus_ci_ddof0: Interval | None
-    judge_only_mean_all: float
-    lambda_library_variant: float | None
-    """As the package ppi-python computes it: with the sample variance (ddof 1) of the judge's scores."""
-    ppi_plus_estimate_library_variant: float | None
-    ppi_plus_ci_library_variant: Interval | None
+    rate_a: float | None
+    ci_a: Interval | None
+    rate_b: float | None
+    ci_b: Interval | None
+    difference: float | None
+    ci: Interval | None
 
 
-def prediction_powered_mean(
+def corrected_difference(a: Mapping[str, int], b: Mapping[str, int], confidence: float = 0.95) -> CorrectedDifference:
+    """The difference B - A of rates that each variant's own labels correct (Rogan and Gladen 1978).
+
+    Each side has the arguments of `corrected_rate_interval`. The interval recovers variances from those of both rates
+    (Zou and Donner 2008). A judge may err on one variant more often than on the other (arXiv 2511.21140).
+    """
+    rate_a, rate_b = (_cut(rogan_gladen(**side).corrected_rate) for side in (a, b))
+    ends_a, ends_b = (corrected_rate_interval(**side, confidence=confidence) for side in (a, b))
+    if rate_a is None or rate_b is None or ends_a is None or ends_b is None:
+        return CorrectedDifference(rate_a, ends_a, rate_b, ends_b, None, None)
+    difference = rate_b - rate_a
+    below = hypot(max(0.0, rate_b - ends_b[0]), max(0.0, ends_a[1] - rate_a))
+    above = hypot(max(0.0, ends_b[1] - rate_b), max(0.0, rate_a - ends_a[0]))
+    ends = max(-1.0, difference - below), min(1.0, difference + above)
+    return CorrectedDifference(rate_a, ends_a, rate_b, ends_b, difference, ends)
+
+
+def _cut(rate: float | None) -> float | None:
+    return None if rate is None else min(1.0, max(0.0, rate))
+
+
+_FEW_LABELS = 5
+
+
+class PoweredRate(NamedTuple):
+    """A mean from few labels of people and many of a judge; `refused` says why there is none."""
+
+    refused: str | None
+    """`disagreements` or `labels_of_a_kind`: fewer than 5 of them."""
+    weight: float
+    """How far the judge is trusted, 0 to 1."""
+    estimate: float | None
+    se: float | None
+    df: int
+    ci: Interval | None
+
+
+def powered_rate(
     human_labeled: Sequence[float],
     judge_labeled: Sequence[float],
     judge_unlabeled: Sequence[float],
     confidence: float = 0.95,
-) -> PredictionPoweredMean:
-    """Prediction-powered inference (Angelopoulos et al. 2023, arXiv 2301.09633 and 2311.01453).
+    low: float = 0.0,
+    high: float = 1.0,
+) -> PoweredRate:
+    """PPI++ (Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), refused where its interval would be too narrow.
 
-    PPI: mean(judge, unlabelled) + mean(human - judge, labelled). PPI++ weighs the judge by
-    lambda = cov(h, j)/((1 + n/N) var(j)), population moments, clipped to 0..1; None where the judge never varies.
-    Raises ValueError below two items of a kind, or unless the labelled ones are of one length.
+    The judge weighs cov(h, j)/((1 + n/N) var(j)), population moments, within 0..1; variances with ddof 1, Student's t
+    with n - 1 degrees of freedom, cut to `low`..`high`. A few labels on which judge and person agree say nothing of how
+    often they do not: below 5 disagreements, or 5 labels of either kind, there is no estimate.
+    Raises ValueError unless the labelled ones are of one length.
     """
     n, many = len(human_labeled), len(judge_unlabeled)
-    if n != len(judge_labeled) or n < 2 or many < 2:
-        raise ValueError(f"expected two items of each kind, found {n}, {len(judge_labeled)} and {many}")
-    z, judge = two_sided_z(confidence), [*judge_labeled, *judge_unlabeled]
-    sample = _Sample(human_labeled, judge_labeled, judge_unlabeled)
-    estimate, error, error1 = sample.weighted(1.0)
-    spread = variance_of(judge) or 0.0
-    covariance = sample.covariance() / (1 + n / many)
-    unclipped = covariance / (spread * (len(judge) - 1) / len(judge)) if spread else None
-    weight = None if unclipped is None else min(1.0, max(0.0, unclipped))
-    library = min(1.0, max(0.0, covariance / spread)) if spread else None
-    plus = None if weight is None else sample.weighted(weight)
-    plus_library = None if library is None else sample.weighted(library)
-    return PredictionPoweredMean(
-        fsum(human_labeled) / n,
-        sqrt((variance_of(human_labeled) or 0.0) / n),
-        estimate,
-        estimate - fsum(judge_unlabeled) / many,
-        error,
-        error1,
-        _around((estimate, error, error1), z),
-        unclipped,
-        weight,
-        None if plus is None else plus[0],
-        None if plus is None else plus[1],
-        None if plus is None else _around(plus, z),
-        fsum(judge) / len(judge),
-        library,
-        None if plus_library is None else plus_library[0],
-        None if plus_library is None else _around(plus_library, z),
-    )
+    if n != len(judge_labeled):
+        raise ValueError(f"expected a judgement for each label, found {len(judge_labeled)} for {n}")
+    weight = _weight(human_labeled, judge_labeled, judge_unlabeled)
+    if refused := _refusal(human_labeled, judge_labeled):
+        return PoweredRate(refused, weight, None, None, n - 1, None)
+    rest = [h - weight * j for h, j in zip(human_labeled, judge_labeled, strict=True)]
+    scaled = [weight * j for j in judge_unlabeled]
+    estimate = fsum(rest) / n + (fsum(scaled) / many if many else 0.0)
+    error = sqrt((variance_of(rest) or 0.0) / n + (variance_of(scaled) or 0.0) / max(1, many))
+    half = t_quantile((1 + confidence) / 2, n - 1) * error
+    ends = max(low, estimate - half), min(high, estimate + half)
+    return PoweredRate(None, weight, min(high, max(low, estimate)), error, n - 1, ends)
 
 
-def _around(found: tuple[float, float, float], z: float) -> Interval:
-    return found[0] - z * found[1], found[0] + z * found[1]
+def _refusal(human: Sequence[float], judge: Sequence[float]) -> str | None:
+    if sum(h != j for h, j in zip(human, judge, strict=True)) < _FEW_LABELS:
+        return "disagreements"
+    most = max(human.count(value) for value in set(human))
+    return "labels_of_a_kind" if len(human) - most < _FEW_LABELS else None
 
 
-class _Sample(NamedTuple):
-    human: Sequence[float]
-    judge: Sequence[float]
-    unlabeled: Sequence[float]
-
-    def weighted(self, weight: float) -> tuple[float, float, float]:
-        """The estimate that trusts the judge by `weight`, with its standard error (ddof 0 and 1)."""
-        n, many = len(self.human), len(self.unlabeled)
-        rest = [h - weight * j for h, j in zip(self.human, self.judge, strict=True)]
-        scaled = [weight * j for j in self.unlabeled]
-        of_rest, of_judge = variance_of(rest) or 0.0, variance_of(scaled) or 0.0
-        population = of_rest * (n - 1) / n / n + of_judge * (many - 1) / many / many
-        estimate = fsum(scaled) / many + fsum(rest) / n
-        return estimate, sqrt(population), sqrt(of_rest / n + of_judge / many)
-
-    def covariance(self) -> float:
-        n = len(self.human)
-        mean_h, mean_j = fsum(self.human) / n, fsum(self.judge) / n
-        return fsum((h - mean_h) * (j - mean_j) for h, j in zip(self.human, self.judge, strict=True)) / n
+def _weight(human: Sequence[float], judge: Sequence[float], unlabeled: Sequence[float]) -> float:
+    """How much of the judge to use: 0 without unlabelled answers, and where the judge never varies."""
+    n, many, everything = len(human), len(unlabeled), [*judge, *unlabeled]
+    spread = variance_of(everything)
+    if not many or not n or not spread:
+        return 0.0
+    mean_h, mean_j = fsum(human) / n, fsum(judge) / n
+    covariance = fsum((h - mean_h) * (j - mean_j) for h, j in zip(human, judge, strict=True)) / n
+    population = spread * (len(everything) - 1) / len(everything)
+    return min(1.0, max(0.0, covariance / ((1 + n / many) * population)))

@@ -15,21 +15,22 @@ from evalwright.statistics.distributions import (
     two_sided_z,
 )
 from evalwright.statistics.means import t_interval, variance_of
-from evalwright.statistics.proportions import Interval, wilson
+from evalwright.statistics.proportions import Interval, proportion_interval, wilson
+from evalwright.statistics.small_samples import guarded_units
+from evalwright.statistics.units import Units, units_of
 
 __all__ = [
     "McNemar",
-    "PairedDifference",
+    "McNemarInterval",
     "PairedT",
     "mcnemar",
     "mcnemar_exact",
-    "newcombe_paired",
-    "paired_difference",
+    "mcnemar_interval",
+    "mcnemar_units",
     "paired_t",
 ]
 
-_MOST_FLIPPED = 16
-"""The exact sign-flip test looks at 2^n sums; above this number of differing pairs it is left out."""
+_TINY = 1e-9
 
 
 def mcnemar_exact(a_only: int, b_only: int) -> float:
@@ -37,9 +38,7 @@ def mcnemar_exact(a_only: int, b_only: int) -> float:
     return binomial_two_sided_half(min(a_only, b_only), a_only + b_only)
 
 
-def newcombe_paired(
-    both_pass: int, a_only: int, b_only: int, both_fail: int, confidence: float = 0.95
-) -> Interval | None:
+def _newcombe(both_pass: int, a_only: int, b_only: int, both_fail: int, confidence: float = 0.95) -> Interval | None:
     """Interval of the difference of two paired shares; None without pairs.
 
     Newcombe 1998 (paired), method 10: Wilson's intervals of both shares, joined by the correlation of the table,
@@ -112,7 +111,7 @@ def mcnemar(both_pass: int, a_only: int, b_only: int, both_fail: int, confidence
         difference,
         error,
         wald,
-        newcombe_paired(both_pass, a_only, b_only, both_fail, confidence),
+        _newcombe(both_pass, a_only, b_only, both_fail, confidence),
         1.0 - beta_cdf(0.5, b_only + 1, a_only + 1),
         b_only / a_only if a_only else None,
     )
@@ -142,84 +141,47 @@ def paired_t(differences: Sequence[float], confidence: float = 0.95) -> PairedT:
     return PairedT(n, mean, error, t, t_two_sided(t, n - 1), t_interval(mean, error, n - 1, confidence))
 
 
-class PairedDifference(NamedTuple):
-    """Paired scores; `se_unpaired` shows what ignoring the pairing would cost."""
+class McNemarInterval(NamedTuple):
+    """McNemar's exact test with an interval that never contradicts it."""
 
-    n: int
-    mean_diff_b_minus_a: float | None
-    se_paired: float | None
-    se_unpaired: float | None
-    correlation: float | None
-    t: float | None
-    df: int | None
-    p_two_sided: float | None
-    ci_t: Interval | None
-    ci_normal: Interval | None
-    p_normal_two_sided: float | None
-    cohens_dz: float | None
-    variance_reduction: float | None
-    n_improved: int
-    n_regressed: int
-    n_tied: int
-    p_sign_flip_exact_two_sided: float | None
-    """Share of the 2^n sign assignments with a sum at least as far from 0; None above 16 differing pairs."""
+    p_exact: float
+    difference: float | None
+    ci: Interval | None
+    share_b_of_changed: float | None
+    share_ci: Interval | None
+    """Exact interval (Clopper and Pearson 1934): it excludes 1/2 exactly when p is at most alpha."""
 
 
-def paired_difference(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> PairedDifference:
-    """Per-case differences B - A (Miller 2024, arXiv 2411.00640, section 4). Raises ValueError unless of one length."""
-    differences = _differences(a, b)
-    test = paired_t(differences, confidence)
-    n, error, mean = test.n, test.se, test.mean
-    unpaired, correlation = _unpaired(a, b)
-    spread = error is not None and error > 0
-    half = two_sided_z(confidence) * error if error else 0.0
-    return PairedDifference(
-        n,
-        mean,
-        error,
-        unpaired,
-        correlation,
-        test.t,
-        n - 1 if n > 1 else None,
-        test.p_two_sided,
-        test.ci,
-        (mean - half, mean + half) if mean is not None and spread else None,
-        None if test.t is None else normal_two_sided(test.t),
-        None if test.t is None else test.t / sqrt(n),
-        1 - (error / unpaired) ** 2 if error is not None and unpaired else None,
-        sum(d > 0 for d in differences),
-        sum(d < 0 for d in differences),
-        sum(d == 0 for d in differences),
-        _sign_flip(differences),
-    )
+def mcnemar_interval(both_pass: int, a_only: int, b_only: int, both_fail: int, alpha: float = 0.05) -> McNemarInterval:
+    """The exact p, the guarded interval of the difference stretched to hold 0 where p is above alpha, the share B won.
+
+    Raises ValueError for a negative number.
+    """
+    if min(both_pass, a_only, b_only, both_fail) < 0:
+        raise ValueError("expected four numbers of pairs, found a negative one")
+    n, changed = both_pass + a_only + b_only + both_fail, a_only + b_only
+    if not n:
+        return McNemarInterval(1.0, None, None, None, None)
+    units = units_of([1.0] * b_only + [-1.0] * a_only + [0.0] * (n - changed))
+    ends, exact, _ = mcnemar_units(units, alpha, 0.0)
+    share = proportion_interval(b_only, changed, 1 - alpha)
+    return McNemarInterval(exact, units.mean, ends, share.p, share.clopper_pearson)
 
 
-def _differences(a: Sequence[float], b: Sequence[float]) -> list[float]:
-    if len(a) != len(b):
-        raise ValueError(f"expected as many scores of A as of B, found {len(a)} and {len(b)}")
-    return [after - before for before, after in zip(a, b, strict=True)]
+def mcnemar_units(units: Units, alpha: float, margin: float) -> tuple[Interval, float, float]:
+    """Interval, exact p of no difference, p of a difference of -margin, for cases that differ by -1, 0 or 1.
 
-
-def _unpaired(a: Sequence[float], b: Sequence[float]) -> tuple[float | None, float | None]:
-    """The standard error that ignores the pairing, and Pearson's correlation."""
-    variance_a, variance_b, n = variance_of(a), variance_of(b), len(a)
-    if variance_a is None or variance_b is None:
-        return None, None
-    error = sqrt((variance_a + variance_b) / n)
-    if variance_a == 0 or variance_b == 0:
-        return error, None
-    mean_a, mean_b = fsum(a) / n, fsum(b) / n
-    covariance = fsum((x - mean_a) * (y - mean_b) for x, y in zip(a, b, strict=True)) / (n - 1)
-    # The roots apart: the product of two tiny variances is 0 in floats.
-    return error, covariance / (sqrt(variance_a) * sqrt(variance_b))
-
-
-def _sign_flip(differences: Sequence[float]) -> float | None:
-    sizes = [abs(d) for d in differences if d]
-    if not differences or len(sizes) > _MOST_FLIPPED:
-        return None
-    sums = [0.0]
-    for size in sizes:
-        sums = [*(s + size for s in sums), *(s - size for s in sums)]
-    observed = abs(fsum(differences)) - 1e-9 * fsum(sizes)
-    return sum(abs(s) >= observed for s in sums) / len(sums)
+    Nulls between the guarded interval and 0 have the p of 0 where the interval was stretched to hold it.
+    """
+    found = guarded_units(units, -margin, alpha, 1.0)
+    low, high = found.ci
+    exact = mcnemar_exact(sum(unit.total < 0 for unit in units.parts), sum(unit.total > 0 for unit in units.parts))
+    if exact > alpha:
+        ends = min(low, 0.0), max(high, 0.0)
+    elif low <= 0 <= high:  # the exact test sees what the interval just does not
+        ends = (_TINY, high) if units.mean > 0 else (low, -_TINY)
+    else:
+        ends = low, high
+    within, was_within = ends[0] <= -margin <= ends[1], low <= -margin <= high
+    p_margin = found.p_two_sided if within == was_within and margin else exact
+    return ends, exact, p_margin

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from math import asin, ceil, exp, lgamma, log, sqrt
+from math import asin, ceil, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import normal_cdf, normal_quantile, root_of, t_quantile
+from evalwright.statistics.distributions import (
+    binomial_cdf,
+    binomial_mass,
+    noncentral_t_above,
+    normal_cdf,
+    normal_quantile,
+    root_of,
+    t_quantile,
+)
 
 __all__ = [
+    "McNemarPower",
     "PairedPower",
     "PairedTPower",
     "ProportionPower",
+    "TrialsPower",
+    "power_mcnemar_exact",
     "power_paired_difference",
     "power_paired_t",
     "power_proportions",
+    "power_trials",
 ]
 
 
@@ -77,18 +89,105 @@ def power_paired_t(delta: float, sd_diff: float, alpha: float = 0.05, power: flo
 
 
 def _power_of_t(effect: float, n: float, alpha: float) -> float:
-    """P(|T| > t) for noncentral T: Simpson's rule over the spread of the estimated standard deviation."""
+    """P(|T| > t) for noncentral T."""
     df = n - 1
     critical, shift = t_quantile(1 - alpha / 2, df), effect * sqrt(n)
-    low, high, steps = max(1e-9, 1 - 8 / sqrt(2 * df)), 1 + 8 / sqrt(2 * df), 400
-    width = (high - low) / steps
-    total = 0.0
-    for i in range(steps + 1):
-        s = low + i * width
-        density = exp(log(2) + df / 2 * log(df / 2) - lgamma(df / 2) + (df - 1) * log(s) - df * s * s / 2)
-        reached = normal_cdf(shift - critical * s) + normal_cdf(-shift - critical * s)
-        total += (1 if i in (0, steps) else 4 if i % 2 else 2) * density * reached
-    return total * width / 3
+    return noncentral_t_above(critical, df, shift) + noncentral_t_above(critical, df, -shift)
+
+
+class TrialsPower(NamedTuple):
+    """What `n` cases of so many trials show."""
+
+    sd_difference: float
+    power: float | None
+    """Chance that the lower end of the interval lies above -margin; None below two cases."""
+    n_required: int | None
+    """The least number of cases with the power asked for; None where no number has it."""
+    detectable_difference: float | None
+    """The smallest true difference that `n` cases show with the power asked for."""
+
+
+def power_trials(
+    n: float,
+    omega2: float,
+    sigma2_a: float,
+    sigma2_b: float,
+    k_a: int,
+    k_b: int,
+    delta: float,
+    margin: float = 0.0,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> TrialsPower:
+    """Cases by trials: sd² = omega2 + sigma2_a/k_a + sigma2_b/k_b (Miller 2024, section 5), power by noncentral t.
+
+    `omega2` is the variance over cases of the difference in expected score, `sigma2_*` the mean variance within a case,
+    `k_*` the trials of each; `delta` the true difference, `margin` the loss that is ruled out.
+    """
+    spread = sqrt(omega2 + sigma2_a / k_a + sigma2_b / k_b)
+    if spread == 0:
+        sure = float(delta > -margin)
+        return TrialsPower(0.0, sure, 2 if sure else None, -margin)
+    found = detectable = None
+    if n >= 2:
+        found = _shown((delta + margin) / spread, n, alpha)
+        detectable = -margin + spread * root_of(lambda effect: _shown(effect, n, alpha) - power, 0.0, 100.0, 48)
+    return TrialsPower(spread, found, _least_n((delta + margin) / spread, alpha, power), detectable)
+
+
+def _shown(effect: float, n: float, alpha: float) -> float:
+    """The chance that n differences of mean `effect` standard deviations are shown to be above 0."""
+    return noncentral_t_above(t_quantile(1 - alpha / 2, n - 1), n - 1, effect * sqrt(n))
+
+
+def _least_n(effect: float, alpha: float, power: float) -> int | None:
+    if effect <= 0:
+        return None
+    low, high = 1, max(4, ceil((_z_sum(alpha, power) / effect) ** 2) + 8)
+    while _shown(effect, high, alpha) < power:
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _shown(effect, middle, alpha) < power else (low, middle)
+    return high
+
+
+class McNemarPower(NamedTuple):
+    """The power of McNemar's exact test, and about how many pairs it needs."""
+
+    power: float
+    n_connor: float | None
+    """None where no number of pairs shows the difference."""
+
+
+_MOST_SUMMED = 5_000
+
+
+def power_mcnemar_exact(
+    n: int, p_discordant: float, delta: float, alpha: float = 0.05, power: float = 0.8
+) -> McNemarPower:
+    """Exact power, summed over the number of changed pairs; above 5,000 pairs, and for `n_connor`, Connor 1987.
+
+    `p_discordant` is the share of pairs that pass on one side only, `delta` the true difference.
+    Raises ValueError unless |delta| <= p_discordant <= 1.
+    """
+    if not abs(delta) <= p_discordant <= 1:
+        raise ValueError(f"expected |delta| <= p_discordant <= 1, found {delta} and {p_discordant}")
+    low, spread = normal_quantile(1 - alpha / 2), p_discordant - delta * delta
+    needed = ((low * sqrt(p_discordant) + normal_quantile(power) * sqrt(spread)) / delta) ** 2 if delta else None
+    if n > _MOST_SUMMED:
+        shift = abs(delta) * sqrt(n) - low * sqrt(p_discordant)
+        return McNemarPower(normal_cdf(shift / sqrt(spread)) if spread else 1.0, needed)
+    won = (p_discordant + delta) / (2 * p_discordant) if p_discordant else 0.5
+    total, critical, half = 0.0, -1, alpha / 2
+    for changed in range(n + 1):
+        while binomial_cdf(critical + 1, changed, 0.5) <= half and critical + 1 < changed / 2:
+            critical += 1
+        chance = binomial_mass(changed, n, p_discordant)
+        if chance > 1e-15 and critical >= 0:
+            worse, better = binomial_cdf(critical, changed, won), binomial_cdf(critical, changed, 1 - won)
+            total += chance * (worse + better)
+    return McNemarPower(min(1.0, total), needed)
 
 
 class ProportionPower(NamedTuple):

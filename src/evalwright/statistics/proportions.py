@@ -12,11 +12,11 @@ __all__ = ["FailureBound", "Interval", "ProportionInterval", "proportion_interva
 Interval = tuple[float, float]
 
 
-def wilson(successes: float, n: int, confidence: float = 0.95) -> Interval | None:
+def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | None:
     """Wilson's score interval (Wilson 1927), None without observations.
 
-    `successes` may be fractional: a mean of n shares, taken as n whole cases, gives an interval that is too wide
-    rather than too narrow, because shares vary less than zeros and ones with the same mean.
+    Both may be fractional: a mean of n shares, taken as n whole cases, gives an interval that is too wide rather than
+    too narrow, because shares vary less than zeros and ones with the same mean.
     """
     if n <= 0:
         return None

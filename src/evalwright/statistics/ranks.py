@@ -1,45 +1,12 @@
-"""Ranks and what is computed from them: Wilcoxon's signed-rank test, rank correlations."""
+"""Ranks, and rank correlations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
 from math import fsum, sqrt
-from typing import NamedTuple
 
-__all__ = ["SignedRank", "average_ranks", "kendall_tau_b", "pearson", "spearman", "wilcoxon_signed_rank"]
-
-
-class SignedRank(NamedTuple):
-    """Wilcoxon's signed-rank test; None without a case that differs."""
-
-    statistic_min: float | None
-    p_two_sided: float | None
-
-
-def wilcoxon_signed_rank(a: Sequence[float], b: Sequence[float], zero_differences: str = "dropped") -> SignedRank:
-    """Wilcoxon's signed-rank test of B - A (Wilcoxon 1945), exact: every sign assignment of the ranks is counted.
-
-    Equal differences share their mean rank; zero differences are dropped, the only rule offered.
-    Raises ValueError for another rule, or unless A and B are of one length.
-    """
-    if zero_differences != "dropped":
-        raise ValueError(f"expected zero_differences to be dropped, found {zero_differences!r}")
-    if len(a) != len(b):
-        raise ValueError(f"expected as many scores of A as of B, found {len(a)} and {len(b)}")
-    # Decimal scores differ in their last bits where their differences are equal.
-    differences = [round(y - x, 12) for x, y in zip(a, b, strict=True)]
-    differences = [d for d in differences if d]
-    if not differences:
-        return SignedRank(None, None)
-    doubled = [round(2 * rank) for rank in average_ranks([abs(d) for d in differences])]
-    positive = sum(rank for rank, d in zip(doubled, differences, strict=True) if d > 0)
-    least = min(positive, sum(doubled) - positive)
-    ways = [1] + [0] * sum(doubled)
-    for rank in doubled:
-        for total in range(len(ways) - 1, rank - 1, -1):
-            ways[total] += ways[total - rank]
-    return SignedRank(least / 2, min(1.0, 2 * sum(ways[: least + 1]) / 2 ** len(doubled)))
+__all__ = ["average_ranks", "kendall_tau_b", "pearson", "spearman"]
 
 
 def average_ranks(values: Sequence[float]) -> list[float]:

@@ -15,11 +15,9 @@ from evalwright.statistics.ranks import kendall_tau_b, spearman
 __all__ = [
     "Agreement",
     "BinaryAgreement",
-    "FleissKappa",
     "Krippendorff",
     "agreement",
     "agreement_binary",
-    "fleiss_kappa",
     "krippendorff_alpha",
 ]
 
@@ -206,23 +204,3 @@ def _ranks(totals: dict[Any, float]) -> dict[Any, float]:
         ranks[value] = below + totals[value] / 2
         below += totals[value]
     return ranks
-
-
-class FleissKappa(NamedTuple):
-    """Fleiss' kappa; None when chance alone agrees always."""
-
-    fleiss_kappa: float | None
-
-
-def fleiss_kappa(counts_by_unit: Sequence[Sequence[int]]) -> FleissKappa:
-    """Several raters: units in rows, how many chose each category in columns (Fleiss 1971).
-
-    Raises ValueError unless every unit has the same number of raters, at least two.
-    """
-    raters = {sum(unit) for unit in counts_by_unit}
-    if len(raters) != 1 or min(raters) < 2:
-        raise ValueError("expected units with the same number of raters, at least two")
-    n, m = len(counts_by_unit), raters.pop()
-    seen = fsum(sum(c * (c - 1) for c in unit) / (m * (m - 1)) for unit in counts_by_unit) / n
-    chance = fsum((sum(column) / (n * m)) ** 2 for column in zip(*counts_by_unit, strict=True))
-    return FleissKappa((seen - chance) / (1 - chance) if chance < 1 else None)

@@ -1,0 +1,123 @@
+"""Evidence that stays valid however often one looks: a run may stop as soon as it is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import isfinite, log, sqrt
+from typing import NamedTuple
+
+from evalwright.statistics.distributions import root_of
+from evalwright.statistics.gates import e_value
+from evalwright.statistics.proportions import Interval
+
+__all__ = ["BettingSequence", "ChangedPairs", "betting_sequence", "changed_pairs_e_value"]
+
+
+class BettingSequence(NamedTuple):
+    """Two bets for each margin; a list entry for each. A capital of 2/alpha decides."""
+
+    log_capital_above: list[list[float]]
+    """Against a difference of at most -margin, after each number of units asked for."""
+    log_capital_below: list[list[float]]
+    """Against a difference of at least -margin."""
+    stop_above: list[int | None]
+    """Units after which B was shown to be better than -margin; None: never."""
+    stop_below: list[int | None]
+    ci_last: Interval
+    """The intersection of the confidence sequence up to the last unit."""
+
+
+def betting_sequence(
+    differences: Sequence[float],
+    margins: Sequence[float],
+    at: Sequence[int],
+    alpha: float = 0.05,
+    weights: Sequence[float] | None = None,
+) -> BettingSequence:
+    """Capital of bets on the mean difference of units in a random order (Waudby-Smith and Ramdas 2024).
+
+    `differences` (-1 to 1) are those of units in the order in which they were seen; `weights` (above 0, at most 1) are
+    their sizes as shares of the largest. Each bet depends on earlier units only.
+    Raises ValueError for differences outside of -1 to 1 and weights outside of 0 to 1.
+    """
+    if not all(isfinite(d) and -1 <= d <= 1 for d in differences):
+        raise ValueError("expected differences from -1 to 1")
+    sizes = [1.0] * len(differences) if weights is None else [float(weight) for weight in weights]
+    if len(sizes) != len(differences) or not all(0 < weight <= 1 for weight in sizes):
+        raise ValueError("expected a weight above 0 and at most 1 for each difference")
+    steps = list(_bets(differences, sizes, alpha))
+    enough = log(2 / alpha)
+    above, below, stops_above, stops_below = [], [], [], []
+    for margin in margins:
+        null = (1 - margin) / 2
+        paths = list(_path(steps, null)), list(_path(_mirrored(steps), 1 - null))
+        above.append([paths[0][place - 1] if place else 0.0 for place in at])
+        below.append([paths[1][place - 1] if place else 0.0 for place in at])
+        stops_above.append(_first(paths[0], enough))
+        stops_below.append(_first(paths[1], enough))
+    low = _end(steps, enough)
+    high = 1 - _end(_mirrored(steps), enough)
+    return BettingSequence(above, below, stops_above, stops_below, (2 * low - 1, 2 * high - 1))
+
+
+class _Step(NamedTuple):
+    x: float
+    """The difference carried to 0..1."""
+    weight: float
+    bet: float
+    """Before it is cut so that no capital is lost altogether."""
+
+
+def _bets(differences: Sequence[float], weights: Sequence[float], alpha: float) -> Iterator[_Step]:
+    """The bet on each unit, from the running mean and variance of those before, with one pseudo-observation."""
+    total, squares, variance = 0.5, 0.25, 0.25
+    for t, (difference, weight) in enumerate(zip(differences, weights, strict=True), 1):
+        x = (difference + 1) / 2
+        yield _Step(x, weight, sqrt(2 * log(2 / alpha) / (variance * t * log(1 + t))))
+        seen = 0.5 + weight * (x - 0.5)
+        total += seen
+        squares += (seen - total / (t + 1)) ** 2
+        variance = squares / (t + 1)
+
+
+def _mirrored(steps: Sequence[_Step]) -> list[_Step]:
+    return [step._replace(x=1 - step.x) for step in steps]
+
+
+def _path(steps: Sequence[_Step], null: float) -> Iterator[float]:
+    """The logarithm of the capital against a mean of at most `null`, after each unit."""
+    most, capital = 1 / (2 * null) if null > 0 else 0.0, 0.0
+    for x, weight, bet in steps:
+        capital += log(1 + min(bet, most) * weight * (x - null))
+        yield capital
+
+
+def _first(path: Sequence[float], enough: float) -> int | None:
+    return next((place for place, capital in enumerate(path, 1) if capital >= enough), None)
+
+
+def _end(steps: Sequence[_Step], enough: float) -> float:
+    """The largest mean (0 to 1) against which the capital was ever enough: it falls as the mean rises."""
+
+    def short(null: float) -> float:
+        return enough - max(_path(steps, null), default=0.0)
+
+    if not steps or short(1e-9) > 0:
+        return 0.0
+    return root_of(short, 1e-9, 1.0, steps=40)
+
+
+class ChangedPairs(NamedTuple):
+    """Evidence that the pairs that changed do not change equally often in both directions."""
+
+    e_value: float | None
+    """None above the largest number."""
+    log_e_value: float
+    anytime_p: float
+    reject: bool
+
+
+def changed_pairs_e_value(a_only: int, b_only: int, alpha: float = 0.05) -> ChangedPairs:
+    """An e-value of pairs that passed on one side only; those of separate nights multiply (Ramdas et al. 2023)."""
+    found = e_value(b_only, a_only + b_only, 0.5)
+    return ChangedPairs(found.e_value, found.log_e_value, found.anytime_p, found.log_e_value >= -log(alpha))

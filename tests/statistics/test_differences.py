@@ -1,0 +1,108 @@
+"""Reference numbers: exhaustive enumeration and scipy's t distribution."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import fsum
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.statistics import decide_difference, guarded_difference, sign_flip
+from evalwright.statistics.units import units_of
+
+tenths = st.integers(-10, 10).map(lambda x: x / 10)
+cases = st.lists(st.tuples(tenths, st.sampled_from("abcdefghijklmnopqrstuvwxyz")), min_size=2, max_size=40)
+
+
+@given(cases, st.booleans(), st.sampled_from([0.0, 0.02, 0.1, 0.3]), st.sampled_from([0.05, 0.1, 0.01]))
+def test_test_and_interval_never_contradict_each_other(
+    found: list[tuple[float, str]], grouped: bool, margin: float, alpha: float
+) -> None:
+    values, groups = [value for value, _ in found], [group for _, group in found]
+    result = decide_difference(values, groups if grouped else None, alpha, margin)
+    assert result.ci is not None
+    assert result.p_value is not None
+    assert result.p_margin is not None
+    low, high = result.ci
+    assert -1 <= low <= high <= 1
+    assert (result.p_value <= alpha) == (not low <= 0 <= high)
+    assert (result.p_margin <= alpha) == (not low <= -margin <= high)
+    assert result.verdict == ("ship" if low > -margin else "dont" if high < -margin else "undecided")
+
+
+@given(st.lists(st.sampled_from([-1.0, 0.0, 1.0]), min_size=1, max_size=80), st.sampled_from([0.0, 0.02, 0.1]))
+def test_neither_do_they_with_one_trial(values: list[float], margin: float) -> None:
+    result = decide_difference(values, margin=margin, one_trial=True)
+    assert result.ci is not None
+    assert result.p_value is not None
+    assert result.p_margin is not None
+    low, high = result.ci
+    assert (result.p_value <= 0.05) == (not low <= 0 <= high)
+    assert (result.p_margin <= 0.05) == (not low <= -margin <= high)
+
+
+@pytest.mark.parametrize(
+    ("values", "groups", "single", "method"),
+    [
+        ([1.0] * 5 + [0.0] * 5, None, True, "mcnemar"),
+        ([0.1, 0.2] * 15, None, False, "t"),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], None, False, "sign_flip"),
+        ([0.5] * 50, None, False, "guarded"),
+        ([1.0] * 5 + [0.0] * 5, list("aabbccddee"), True, "guarded"),
+    ],
+)
+def test_the_method_is_told_by_what_moved(
+    values: list[float], groups: list[str] | None, single: bool, method: str
+) -> None:
+    assert decide_difference(values, groups, one_trial=single).method == method
+
+
+def test_a_clear_win_has_an_interval_and_a_p() -> None:
+    found = decide_difference([1.0] * 50)
+    assert found.ci == pytest.approx((0.8849939001572, 1.0))
+    assert found.p_value == pytest.approx(9.682115993599e-30)
+
+
+def test_one_case_says_nearly_nothing_and_none_nothing() -> None:
+    assert decide_difference([0.5]).ci == (-1.0, 1.0)
+    nothing = decide_difference([])
+    assert (nothing.difference, nothing.ci, nothing.p_value, nothing.verdict) == (None, None, None, "undecided")
+
+
+def test_values_without_any_range_have_no_spread() -> None:
+    assert decide_difference([0.0, 0.0], scale=0.0).ci == (0.0, 0.0)
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=8), st.sampled_from([0, 1, -2]))
+def test_sign_flips_are_counted_exactly(values: list[int], null: int) -> None:
+    """One-sided: 1 and the subsets whose mean is at most (at least) the null, of all sign assignments."""
+    chosen = [pick for pick in product([0, 1], repeat=len(values)) if any(pick)]
+    means = [Fraction(sum(v for v, used in zip(values, pick, strict=True) if used), sum(pick)) for pick in chosen]
+    tails = [1 + sum(m <= null for m in means), 1 + sum(m >= null for m in means)]
+    found = sign_flip([float(v) for v in values], null=null, scale=5.0)
+    assert found.p_two_sided == pytest.approx(min(1.0, 2 * min(tails) / 2 ** len(values)))
+
+
+def test_six_cases_that_all_rose_are_the_least_that_show_it() -> None:
+    found = sign_flip([0.31, 0.55, 0.5, 0.55, 0.18, 0.29])
+    assert (found.p_two_sided, found.ci) == (0.03125, (0.18, 0.55))
+    assert sign_flip([0.3] * 5).ci == (-1.0, 1.0)
+
+
+def test_too_many_signs_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 to 20 units"):
+        sign_flip([0.1] * 21)
+
+
+@given(st.lists(tenths, min_size=1, max_size=30))
+def test_guarding_pulls_towards_nothing(values: list[float]) -> None:
+    found = guarded_difference(values)
+    assert abs(found.centre) <= abs(fsum(values) / len(values)) + 1e-12
+    assert found.ci[0] < found.ci[1]
+
+
+def test_effective_units_are_those_of_kish() -> None:
+    assert units_of([0.0] * 100, ["a"] * 50 + list(range(50))).effective == pytest.approx(100**2 / (50**2 + 50))

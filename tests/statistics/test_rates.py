@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.statistics import flake_rate, rate_with_design_effect, ratio_of_means, wilson
+
+shares = st.lists(st.integers(0, 4).map(lambda x: x / 4), min_size=1, max_size=40)
+
+
+def test_one_trial_without_groups_is_wilsons_interval() -> None:
+    found = rate_with_design_effect([1.0] * 20)
+    assert (found.rate, found.effective_n, found.ci) == (1.0, 20.0, wilson(20, 20))
+
+
+def test_a_few_large_groups_count_as_few() -> None:
+    values, groups = [1.0] * 30 + [0.0] * 30, [f"g{i // 3}" for i in range(60)]
+    alone, together = rate_with_design_effect(values), rate_with_design_effect(values, groups)
+    assert alone.ci is not None
+    assert together.ci is not None
+    assert together.units == 20
+    assert together.ci[1] - together.ci[0] > 1.4 * (alone.ci[1] - alone.ci[0])
+
+
+def test_trials_earn_their_price() -> None:
+    varied = [0.6 + 0.1 * (i % 3) for i in range(100)]
+    found = rate_with_design_effect(varied)
+    assert found.effective_n > 1000
+    assert found.rate == pytest.approx(sum(varied) / 100)
+
+
+def test_nothing_has_no_rate() -> None:
+    assert rate_with_design_effect([])[:3] == (None, 0.0, None)
+
+
+@given(shares)
+def test_intervals_of_rates_are_rates(values: list[float]) -> None:
+    found = rate_with_design_effect(values)
+    assert found.ci is not None
+    assert found.rate is not None
+    assert 0 <= found.ci[0] <= found.rate <= found.ci[1] <= 1
+
+
+def test_ratios_turn_round_with_their_sides() -> None:
+    a, b = [1.0, 2.0, 3.0, 4.0], [1.5, 2.0, 3.5, 4.5]
+    there, back = ratio_of_means(a, b), ratio_of_means(b, a)
+    assert there.ratio == pytest.approx(1.15)
+    assert there.ci is not None
+    assert back.ci is not None
+    assert there.ci == pytest.approx((1 / back.ci[1], 1 / back.ci[0]))
+
+
+def test_no_ratio_to_nothing() -> None:
+    assert ratio_of_means([0.0, 0.0], [1.0, 1.0]).ratio is None
+    assert ratio_of_means([1.0, 0.0], [1.0, 1.0]) == (2.0, None, None, None)
+    with pytest.raises(ValueError, match="at least 0"):
+        ratio_of_means([-1.0], [1.0])
+
+
+def test_flakiness_is_the_chance_that_two_trials_disagree() -> None:
+    found = flake_rate([1, 3, 2, 0, 5], [3, 3, 3, 1, 5])
+    assert (found.rate, found.mixed_cases) == (pytest.approx(1 / 3), 2)
+    assert flake_rate([1], [1]).rate is None

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from math import prod
+from random import Random
+
+import pytest
+
+from evalwright.statistics import betting_sequence, changed_pairs_e_value
+
+
+def test_a_clear_win_is_decided_after_ten_units() -> None:
+    found = betting_sequence([1.0] * 20, [0.0, 0.02], [5, 11, 20])
+    assert (found.stop_above, found.stop_below) == ([10, 9], [None, None])
+    assert found.log_capital_above[0] == pytest.approx([2.027325540541, 4.46011618919, 8.109302162163])
+    assert found.ci_last == pytest.approx((0.4233870385744, 1.0), abs=1e-6)
+
+
+def test_sides_mirror_each_other() -> None:
+    rng = Random(3)
+    values = [rng.choice([-1.0, 0.0, 0.5, 1.0]) for _ in range(60)]
+    there, back = (betting_sequence([sign * v for v in values], [0.0], [60]) for sign in (1, -1))
+    assert there.log_capital_above == [pytest.approx(back.log_capital_below[0])]
+    assert there.ci_last == pytest.approx((-back.ci_last[1], -back.ci_last[0]))
+
+
+def test_an_unchanged_system_is_rarely_called_worse_or_better_however_often_one_looks() -> None:
+    rng, alarms = Random(7), 0
+    for _ in range(60):
+        values = [float(rng.random() < 0.7) - float(rng.random() < 0.7) for _ in range(120)]
+        found = betting_sequence(values, [0.0], [])
+        alarms += found.stop_above[0] is not None or found.stop_below[0] is not None
+    assert alarms <= 6
+
+
+def test_large_units_weigh_more() -> None:
+    values = [1.0, -1.0] * 10
+    equal = betting_sequence(values, [0.0], [20])
+    light = betting_sequence(values, [0.0], [20], weights=[1.0, 0.1] * 10)
+    assert light.log_capital_above[0][0] > equal.log_capital_above[0][0]
+
+
+def test_impossible_units_are_refused() -> None:
+    with pytest.raises(ValueError, match="-1 to 1"):
+        betting_sequence([2.0], [0.0], [])
+    with pytest.raises(ValueError, match="weight"):
+        betting_sequence([0.5], [0.0], [], weights=[0.0])
+
+
+def test_e_values_of_changed_pairs() -> None:
+    nights = [changed_pairs_e_value(0, 6), changed_pairs_e_value(3, 14)]
+    assert [night.e_value for night in nights] == pytest.approx([9.142857142857, 10.70849673203])
+    assert not any(night.reject for night in nights)
+    assert prod(night.e_value or 0.0 for night in nights) > 20
