@@ -103,9 +103,64 @@ def test_kept_words_are_left_alone_only_as_a_whole() -> None:
     assert masker.mask_bytes(b'{"final_answer":"my final_answer"}') == b'{"final_answer":"my ***MASKED***"}'
 
 
-def test_short_values_are_no_secrets() -> None:
-    assert not Masker({"K": "12345"})
-    assert Masker({"K": "123456"})
+def test_values_of_three_characters_are_no_secrets() -> None:
+    assert not Masker({"K": "123"})
+    assert Masker({"K": "1234"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "Qab12",
+            "the pin is Qab12.",
+            "pin=Qab12&x=1",
+            '{"pin":"Qab12"}',
+            "x\\nQab12",
+            "%3DQab12%26",
+            "file_Qab12.txt",
+        ),
+        base64.b64encode(b"Qab12").decode(),
+    ],
+)
+def test_a_short_secret_is_masked_where_it_stands_alone(text: str) -> None:
+    masker = Masker({"PIN": "Qab12"})
+    line = json.dumps({"a": text}).encode()
+    assert MASKED in masker.mask_text(text)
+    assert b"Qab12" not in masker.mask_bytes(line)
+    assert MASKED.encode() in masker.mask_bytes(line)
+
+
+@pytest.mark.parametrize("text", ["production", "reprod", "pro", "1prod2", "prodé"])
+def test_a_short_secret_is_not_masked_inside_a_word(text: str) -> None:
+    assert Masker({"STAGE": "prod"}).mask_text(text) == text
+
+
+def test_a_short_secret_comes_back_from_its_placeholder_only() -> None:
+    masker = Masker({"STAGE": "prod"})
+    stored = masker.placeholders({"a": "prod and production", "b": "${x}"})
+    assert stored == {"a": "${STAGE} and production", "b": "$${x}"}
+    assert expand(stored, masker.secrets) == {"a": "prod and production", "b": "${x}"}
+
+
+@pytest.mark.parametrize(
+    ("secret", "part"),
+    [
+        ("Bearer tok-4711-abc", "tok-4711-abc"),
+        ("Token tok-4711-abc", "tok-4711-abc"),
+        ("Basic " + base64.b64encode(b"ann:hunter2").decode(), "hunter2"),
+        ("Basic " + base64.b64encode(b"ann4711:hunter2").decode(), "ann4711:hunter2"),
+        ("https://hooks.example/services/T000/B000/xyz123abc", "/services/T000/B000/xyz123abc"),
+        ("https://hooks.example/services/T000/B000/xyz123abc", "xyz123abc"),
+        ("https://ghp-4711-abc@git.example/x", "ghp-4711-abc"),
+        ("https://a.example/x?token=t-4711%2Fx", "t-4711/x"),
+        ("sid=abcdefgh1; theme=dark", "abcdefgh1"),
+        ('{"type": "service_account", "private_key": "pem-4711-abc"}', "pem-4711-abc"),
+        ("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----", "MIIEvQIBADANBgkqhkiG"),
+    ],
+)
+def test_a_part_of_a_secret_is_one(secret: str, part: str) -> None:
+    assert Masker({"X": secret}).mask_text(f"it said {part}!") == f"it said {MASKED}!"
 
 
 def test_longer_secrets_go_first() -> None:
@@ -155,7 +210,7 @@ def test_documents_lose_whole_values_under_credential_keys() -> None:
         "my_token": MASKED,
         "A_SECRET": MASKED,
         "Password": MASKED,
-        "SECRET": "kept",
+        "SECRET": MASKED,
         "max_tokens": 5,
         "headers": [{"Authorization": MASKED, "x-api-key": MASKED, "Accept": "text/html"}],
         "empty_token": None,

@@ -101,12 +101,12 @@ def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _say(lines: Sequence[str]) -> None:
-    """Lines on stderr, without secrets of the environment and without characters that act on a terminal."""
-    from evalwright.files.masker import Masker
+    """Lines on stderr, without secrets and without characters that act on a terminal."""
+    from evalwright.cli.screen import screen_masker
     from evalwright.reports.text import harmless, paint_for
 
-    masker = Masker.of({}, os.environ)
-    text = harmless("\n".join(masker.mask_text(line.rstrip("\n")) for line in lines))
+    mask = screen_masker().mask_text
+    text = harmless("\n".join(mask(line.rstrip("\n")) for line in lines))
     if text.startswith(_ERROR):
         text = paint_for(sys.stderr)(_ERROR, "fail") + text.removeprefix(_ERROR)
     with suppress(OSError, ValueError):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 
 import msgspec
 
-from evalwright.cli.screen import say, warn
-from evalwright.files.masker import Masker
+from evalwright.cli.screen import say, screen_masker, tell, warn
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
 from evalwright.reports.text import Paint, harmless, paint_for
@@ -24,31 +22,29 @@ __all__ = ["present", "watch_of"]
 _LISTED = 10
 
 
-def watch_of(quiet: bool, secrets: Mapping[str, str] = {}) -> Callable[[RunState], AbstractContextManager[None]]:
+def watch_of(quiet: bool) -> Callable[[RunState], AbstractContextManager[None]]:
     """What is shown while a run works: its warnings, then the progress unless that is off."""
-    mask = Masker.of(secrets, os.environ).mask_text
 
     @contextmanager
     def watch(state: RunState) -> Iterator[None]:
-        warn(map(mask, state.warnings))
+        warn(state.warnings)
         if quiet:
             yield
             return
         from evalwright.run.progress import progress_on
 
-        with progress_on(mask=mask)(state):
+        with progress_on(mask=screen_masker().mask_text)(state):
             yield
 
     return watch
 
 
-def present(outcome: Outcome, *, as_json: bool, quiet: bool, secrets: Mapping[str, str] = {}) -> int:
+def present(outcome: Outcome, *, as_json: bool, quiet: bool) -> int:
     """Print an outcome; the last line is the run folder, or all is one JSON object. Returns the exit code."""
     code = outcome.exit_code
     if as_json or quiet:
-        for note in outcome.notes:
-            print(harmless(note), file=sys.stderr)
-    masker = Masker.of(secrets, os.environ).keeping(reserved_words(outcome.plan))
+        tell(outcome.notes)
+    masker = screen_masker().keeping(reserved_words(outcome.plan))
     summary = msgspec.convert(masker.mask_strings(msgspec.to_builtins(outcome.summary)), RunSummary)
     if as_json:
         gate = {"passed": code == 0, "exit_code": code}

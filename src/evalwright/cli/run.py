@@ -113,12 +113,12 @@ def command(
     suite = load(found.files[0])
     if dry_run:
         return _print_forecast(suite, options)
-    watch = watch_of(quiet, suite.secrets)
+    watch = watch_of(quiet)
     if retried is None:
         outcome = _ran(suite, options, watch)
     else:
         outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
-    code = present(outcome, as_json=as_json, quiet=quiet, secrets=suite.secrets)
+    code = present(outcome, as_json=as_json, quiet=quiet)
     return 0 if exit_zero and code in (1, 3) else code
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from evalwright.errors import Problem
 from evalwright.reports.text import harmless
+from evalwright.session import hidden
 
-__all__ = ["say", "tell", "warn"]
+if TYPE_CHECKING:
+    from evalwright.files.masker import Masker
+
+__all__ = ["say", "screen_masker", "tell", "warn"]
 
 _MOST_WARNINGS = 50
 
@@ -23,9 +28,18 @@ def warn(problems: Iterable[Problem | str]) -> None:
 
 
 def tell(lines: Iterable[str]) -> None:
-    """Lines to stderr, without characters that act on a terminal."""
-    for line in lines:
-        print(harmless(line), file=sys.stderr)
+    """Lines to stderr, without secrets and without characters that act on a terminal."""
+    if shown := list(lines):
+        mask = screen_masker().mask_text
+        for line in shown:
+            print(harmless(mask(line)), file=sys.stderr)
+
+
+def screen_masker() -> Masker:
+    """Masks what the suites of this command took from variables, and the secrets of the environment."""
+    from evalwright.files.masker import Masker
+
+    return Masker.of(hidden(), os.environ)
 
 
 def say(lines: Iterable[str]) -> None:

@@ -1,8 +1,9 @@
 """Secrets never reach a file or a screen: every occurrence is masked by value, in each form it may take.
 
-A value is secret when its environment variable's name looks like it, when the suite says so, or when it is a
-password or a key inside a secret address. Forms: as it is, as JSON text (once and twice), as a Python literal, in
-percent-encoding and inside base64. A value of fewer than six characters is not masked: it occurs everywhere by chance.
+A value is secret when a suite takes it from a variable, when the name of its variable looks like it, when the suite
+holds it under a key that names a credential, or when it is a part of such a value (`secret_parts`). Forms: as it is, as
+JSON text (once and twice), as a Python literal, in percent-encoding and inside base64. A value of four or five
+characters is masked only where it stands alone, as it occurs within words by chance; a shorter one is not masked.
 """
 
 from __future__ import annotations
@@ -10,30 +11,41 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from evalwright.files.credentials import in_address, is_credential
+from evalwright.files.credentials import in_address, is_credential, secret_parts
 
-__all__ = ["MASKED", "Masker", "expand", "is_secret", "looks_secret", "secrets_in"]
+__all__ = ["MASKED", "Masker", "expand", "is_secret", "looks_secret", "may_be_secret", "secrets_in", "variables_in"]
 
 MASKED = "***MASKED***"
 
-_SHORTEST = 6
+_SHORTEST = 4
+_SUBSTRING = 6
+"""From so many characters on a secret is masked inside of words, too."""
+_BEFORE = r"(?:(?<![^\W_])|(?<=\\[abfnrtv])|(?<=\\x[0-9a-f]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9A-Fa-f]{2}))"
+_AFTER = r"(?![^\W_])"
+"""A short secret stands alone between what is neither letter nor digit, or behind an escape, which ends in one."""
 _PIECE = 24
 """Bytes of a needle: enough to be rare in other text, few enough to be shared by several forms of a secret."""
 _TAIL = 64
 """Needles come from this many last bytes: secrets begin alike (`sk-`, `postgresql://`) and differ at the end."""
-_NAMES = re.compile("KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID")
+_LONGEST_PATH = 4096
+_NAMES = re.compile(
+    "KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID|OTLP_HEADERS"
+)
 _HARMLESS_NAMES = re.compile("TOKENIZERS_|SSH_AUTH_SOCK|XAUTHORITY|OLDPWD|GPG_KEY")
-_HARMLESS_VALUES = re.compile(r"(?i)true|false|none|null|default|enabled|disabled|[0-9.]{1,7}")
+_SETTINGS = re.compile(r"(?i)true|false|none|null|default|enabled|disabled")
+_HARMLESS_VALUES = re.compile(rf"{_SETTINGS.pattern}|[0-9.]{{1,7}}")
 """Values of settings (`AUTH_ENABLED=true`), which would be masked all over the records."""
 _JSON_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"')
 """Possessive (`*+`), so that a long string without an end is not searched again from each of its characters."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
+_PART = ":part"
 _DOLLARS = re.compile(r"\$(?=[${]|\Z)")
 """Dollars to be doubled; also at the end of a piece, where the `$` of a placeholder may follow."""
 _PLACEHOLDER = re.compile(r"\$\$|\$\{([^{}]+)\}")
@@ -51,6 +63,13 @@ def is_secret(name: str, value: str) -> bool:
     return named or any(in_address(value))
 
 
+def may_be_secret(value: str) -> bool:
+    """Whether a value that a suite takes from a variable is masked: not settings, nor paths that are there."""
+    if len(value) < _SHORTEST or _SETTINGS.fullmatch(value):
+        return False
+    return not (value.startswith("/") and len(value) < _LONGEST_PATH and "\0" not in value and os.path.exists(value))  # noqa: PTH110
+
+
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that hold secrets."""
     return {name: value for name, value in environ.items() if is_secret(name, value)}
@@ -66,10 +85,14 @@ class Masker:
     def __init__(self, secrets: Mapping[str, str], keep: Iterable[str] = ()) -> None:
         self._named = {name: value for name, value in _with_parts(secrets) if len(value) >= _SHORTEST}
         self._keep = frozenset(keep)
-        forms = {form for value in self._named.values() for form in _forms(value)}
+        values = set(self._named.values())
+        forms = {form for value in values if len(value) >= _SUBSTRING for form in _forms(value)}
         # Longest first: a form that contains another one must go as a whole, or the rest of it would stay.
-        self._forms = sorted(forms, key=lambda form: (-len(form), form))
-        self._needles = tuple(sorted({needle for value in self._named.values() for needle in _needles(value)}))
+        self._forms = sorted(forms, key=_longest_first)
+        short = {form for value in values if len(value) < _SUBSTRING for form in _short_forms(value)}
+        self._alone = _alone(short)
+        needles = {needle for value in values if len(value) >= _SUBSTRING for needle in _needles(value)}
+        self._needles = tuple(sorted(needles | {text.encode() for form in short for text in _json_forms(form)}))
 
     @classmethod
     def of(cls, secrets: Mapping[str, str], environ: Mapping[str, str]) -> Masker:
@@ -85,6 +108,10 @@ class Masker:
         """The same secrets, with more whole strings that are left alone."""
         return Masker(self._named, self._keep.union(words))
 
+    def hiding(self, secrets: Mapping[str, str]) -> Masker:
+        """The same with more secrets."""
+        return Masker({**self._named, **secrets}, self._keep) if secrets.items() - self._named.items() else self
+
     def __bool__(self) -> bool:
         return bool(self._needles)
 
@@ -95,7 +122,7 @@ class Masker:
         for form in self._forms:
             if form in text:
                 text = text.replace(form, MASKED)
-        return text
+        return text if self._alone is None else self._alone.sub(MASKED, text)
 
     def mask_bytes(self, lines: bytes) -> bytes:
         """JSON Lines without any form of a secret; still the same JSON but for the masked strings.
@@ -136,14 +163,15 @@ class Masker:
         """
         named = [*self._named.items(), *unresolved.items()]
         longest_first = sorted(named, key=lambda item: (-len(item[1]), item[0]))
-        return _mapped(value, lambda text: self._with_placeholders(text, longest_first))
+        patterns = [(name, secret, _pattern(secret)) for name, secret in longest_first]
+        return _mapped(value, lambda text: self._with_placeholders(text, patterns))
 
-    def _with_placeholders(self, text: str, secrets: list[tuple[str, str]]) -> str:
+    def _with_placeholders(self, text: str, secrets: list[tuple[str, str, re.Pattern[str]]]) -> str:
         pieces = [(text, False)]
         spared = text in self._keep or _DATE.fullmatch(text)
-        for name, secret in secrets:
+        for name, secret, pattern in secrets:
             if secret in text and not spared:
-                pieces = [piece for old in pieces for piece in _split(old, secret, "${" + name + "}")]
+                pieces = [piece for old in pieces for piece in _split(old, pattern, "${" + name + "}")]
         return "".join(piece if placed else _DOLLARS.sub("$$", piece) for piece, placed in pieces)
 
 
@@ -161,13 +189,27 @@ def expand(value: Any, environ: Mapping[str, str], unresolved: dict[str, str] | 
     return _mapped(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text)
 
 
-def _split(piece: tuple[str, bool], secret: str, placeholder: str) -> Iterator[tuple[str, bool]]:
+def variables_in(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of `environ` that placeholders in stored data name, also those whose parts they name."""
+    found: dict[str, str] = {}
+
+    def noted(match: re.Match[str]) -> str:
+        name = (match[1] or "").partition(_PART)[0]
+        if name in environ:
+            found[name] = environ[name]
+        return match[0]
+
+    _mapped(value, lambda text: _PLACEHOLDER.sub(noted, text) if "$" in text else text)
+    return found
+
+
+def _split(piece: tuple[str, bool], secret: re.Pattern[str], placeholder: str) -> Iterator[tuple[str, bool]]:
     """A piece of text cut at each occurrence of a secret; the flag says what is a placeholder already."""
     text, placed = piece
     if placed:
         yield piece
         return
-    for number, part in enumerate(text.split(secret)):
+    for number, part in enumerate(secret.split(text)):
         if number:
             yield placeholder, True
         yield part, False
@@ -192,12 +234,33 @@ def _without_credentials(value: Any) -> Any:
 
 
 def _with_parts(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Secrets by name, and the passwords and keys inside those that are addresses."""
+    """Secrets by name, and their parts, which may have parts in turn."""
     for name, value in secrets.items():
         label = re.sub("[{}]", "_", name)
         yield label, value
-        for number, part in enumerate(in_address(value)):
-            yield f"{label}:part{number or ''}", part
+        if _PART not in label:  # of a masker that is made anew: it has them already
+            parts = [part for one in secret_parts(value) for part in (one, *secret_parts(one))]
+            for number, part in enumerate(dict.fromkeys(parts)):
+                yield f"{label}{_PART}{number or ''}", part
+
+
+def _longest_first(form: str) -> tuple[int, str]:
+    return -len(form), form
+
+
+def _alone(forms: Iterable[str]) -> re.Pattern[str] | None:
+    """Finds any of the forms where it stands alone; None without forms."""
+    ordered = sorted(forms, key=_longest_first)
+    return re.compile("|".join(map(_bounded, ordered))) if ordered else None
+
+
+def _bounded(form: str) -> str:
+    """A bound is needed only where the form itself ends in a letter or digit."""
+    return (_BEFORE if form[0].isalnum() else "") + re.escape(form) + (_AFTER if form[-1].isalnum() else "")
+
+
+def _pattern(secret: str) -> re.Pattern[str]:
+    return re.compile(_bounded(secret) if len(secret) < _SUBSTRING else re.escape(secret))
 
 
 def _needles(secret: str) -> Iterator[bytes]:
@@ -216,6 +279,14 @@ def _needles(secret: str) -> Iterator[bytes]:
 def _pieces(text: bytes) -> set[bytes]:
     start = max(0, len(text) - _TAIL)
     return {text[at : at + _PIECE] for at in range(start, max(start, len(text) - _PIECE) + 1)}
+
+
+def _short_forms(secret: str) -> set[str]:
+    """Every text under which a short secret may stand alone: of base64, that of the secret by itself."""
+    data = secret.encode("utf-8", "surrogatepass")
+    inside = set(_inside_base64(data))
+    whole = base64.b64encode(data).decode()
+    return (_forms(secret) - inside) | {whole, whole.rstrip("=")}
 
 
 def _forms(secret: str) -> set[str]:

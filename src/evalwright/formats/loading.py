@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.errors import InputError, Problem
 from evalwright.model.format import Format
 from evalwright.registry import format_of, formats, names, resolve
+from evalwright.session import hide
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -40,6 +41,7 @@ def load_suite(
         found = format_at(path, dialect)
         given = _understood(found, options or {})
         suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
+    hide(suite.secrets)
     return suite
 
 

@@ -18,7 +18,7 @@ from evalwright.session.process import ExitRefused, Process
 if TYPE_CHECKING:
     from evalwright.model.chat import Models
 
-__all__ = ["ExitRefused", "Session", "environment", "import_from", "learn", "session"]
+__all__ = ["ExitRefused", "Session", "environment", "hidden", "hide", "import_from", "learn", "session"]
 
 
 class Session:
@@ -54,6 +54,8 @@ class Session:
         self._outer: Session | None = None
         self.folders: set[str] = set()
         """Where its code is imported from."""
+        self.secrets: dict[str, str] = {}
+        """Values that suites took from variables, by name: nothing that is written or shown may hold one."""
         self._is_open = False
 
     def __enter__(self) -> Session:
@@ -62,6 +64,7 @@ class Session:
             self.owns_process = self.owns_process or outer.owns_process
             if self._variables is None:
                 self._variables = outer._variables
+            self.secrets = outer.secrets  # one set: what is learned within is masked by whoever speaks round it, too
         self._is_open = True
         _process.opened(self)
         _current.set(self)
@@ -160,6 +163,22 @@ def learn(variables: Mapping[str, str]) -> bool:
     if found is not None:
         found.learn(variables)
     return found is not None
+
+
+def hide(secrets: Mapping[str, str]) -> None:
+    """Let the current session know of secrets that a suite holds; without one, whoever asked for the suite has them."""
+    found = _innermost()
+    if found is not None:
+        for name, value in secrets.items():
+            if value not in found.secrets.values():
+                # a number where another suite has something else under the name
+                found.secrets[name if name not in found.secrets else f"{name}_{len(found.secrets)}"] = value
+
+
+def hidden() -> Mapping[str, str]:
+    """The secrets that the current session knows of."""
+    found = _innermost()
+    return {} if found is None else found.secrets
 
 
 def import_from(folders: Sequence[str]) -> None:

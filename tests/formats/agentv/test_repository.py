@@ -204,12 +204,12 @@ def test_variables_of_targets_of_cases_need_a_value(repository):
 def test_another_files_env_is_no_environment(repository):
     """A suite that is looked at after another one does not get the other's variables."""
     near = repository / "evals" / "deep" / ".env"
-    near.write_text("WHERE=first\n")
+    near.write_text("WHERE=one\n")
     target = {"name": "default", "provider": "mock", "response": "${{ WHERE }}"}
     (repository / "evals" / "targets.yaml").write_text(json.dumps({"targets": [target]}))
-    assert answer(suite(repository)) == "first"
-    near.write_text("WHERE=second\n")
-    assert answer(suite(repository)) == "second"
+    assert answer(suite(repository)) == "one"
+    near.write_text("WHERE=two\n")
+    assert answer(suite(repository)) == "two"
 
 
 EVALS = 'eval_patterns: ["**/*.eval.yaml", ".agentv/evals/*.{yaml,jsonl}"]\n'

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -73,7 +74,36 @@ def secrets(document: dict[str, Any]) -> dict[str, str]:
 
 
 def test_a_variable_with_a_telling_name_is_secret_wherever_it_lands() -> None:
-    assert secrets({"a": ["x ${MY_KEY} y"], "b": "${A}"}) == {"MY_KEY": "s3cr3t-abc"}
+    assert secrets({"metadata": ["x ${MY_KEY} y"], "b": "${A}"}) == {"MY_KEY": "s3cr3t-abc"}
+
+
+def test_every_variable_of_a_system_is_secret() -> None:
+    expansion = Expansion({"WORD": "harmless", "PIN": "4711", "SHORT": "abc", "FLAG": "true", "FOLDER": "/"})
+    document = {name: f"${{{name}}}" for name in ("WORD", "PIN", "SHORT", "FLAG", "FOLDER")}
+    found = expansion.secrets(expansion.expanded({"systems": [document]}))
+    assert found == {"WORD": "harmless", "PIN": "4711"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"metadata": {"commit": "${WORD}"}},
+        {"eval": {"name": "${WORD}"}},
+        {"dataset": {"path": "${WORD}/cases.yaml"}},
+        {"output": [{"type": "local_files", "path": "${WORD}/runs"}]},
+        {"systems": [{"name": "v-${WORD}", "model": "${WORD}"}]},
+    ],
+)
+def test_a_variable_that_is_meant_to_be_read_is_no_secret(document: dict[str, Any]) -> None:
+    expansion = Expansion({"WORD": "harmless"})
+    assert expansion.secrets(expansion.expanded(document)) == {}
+
+
+def test_the_variables_of_a_file_that_is_read_later_are_known_ahead() -> None:
+    expansion = Expansion({"WORD": "harmless", "OTHER": "unused-one"})
+    expansion.learn_from(["{}", '{"evaluators": [{"config": {"a": "x ${WORD} ${MISSING}"}}]}'])
+    assert expansion.secrets({}) == {"WORD": "harmless"}
+    assert expansion.unset == []
 
 
 def test_a_variable_that_nothing_uses_is_not_listed() -> None:
@@ -90,12 +120,25 @@ def test_a_url_with_a_password_is_secret_under_any_name() -> None:
     assert expansion.secrets(expansion.expanded({"a": "${DATABASE}"})) == {"DATABASE": url}
 
 
-@pytest.mark.parametrize("key", ["api_key", "MY_TOKEN", "client_secret", "password", "Authorization", "x-api-key"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("api_key", "MY_TOKEN", "client_secret", "password", "Authorization", "x-api-key", "token", "secret", "pass"),
+        *("accessKey", "apiKey", "APIKey", "credentials", "private_key_pem", "db_pass", "refreshToken", "passphrase"),
+        *("auth", "basic_auth", "jwt", "Cookie", "Ocp-Apim-Subscription-Key", "aws_secret_access_key", "secretValue"),
+    ],
+)
 def test_a_literal_under_a_credential_key_is_secret(key: str) -> None:
     assert secrets({"systems": [{key: "literal"}]}) == {key: "literal"}
 
 
-@pytest.mark.parametrize("key", ["author", "max_tokens", "tokens.input", "thinking_tokens", "keyboard", "authors"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("author", "max_tokens", "tokens.input", "thinking_tokens", "keyboard", "authors", "api_key_env", "key"),
+        *("token_limit", "password_file", "secret_name", "auth_type", "authorization_url", "compass", "passed"),
+    ],
+)
 def test_a_key_that_only_sounds_like_a_credential_is_none(key: str) -> None:
     assert secrets({"systems": [{key: "literal"}]}) == {}
 
@@ -107,6 +150,33 @@ def test_every_text_below_a_credential_key_is_secret() -> None:
 def test_two_credentials_of_one_name_are_both_secret() -> None:
     systems = [{"api_key": "first-key"}, {"api_key": "second-key"}]
     assert set(secrets({"systems": systems}).values()) == {"first-key", "second-key"}
+
+
+def test_a_verdict_in_an_evaluator_is_no_credential() -> None:
+    assert secrets({"evaluators": [{"config": {"labels": {"pass": "looks right"}}}]}) == {}
+
+
+def test_how_a_service_is_logged_in_to_is_no_secret() -> None:
+    document = {"systems": [{"auth": {"type": "bearer-with-refresh", "token": "tok-4711"}, "authorization": "Basic"}]}
+    assert secrets(document) == {"auth": "tok-4711"}
+
+
+def test_a_key_of_a_query_is_secret() -> None:
+    assert secrets({"systems": [{"query_params": {"key": "k-123456", "page": "12345"}}]}) == {"key": "k-123456"}
+
+
+def test_what_a_basic_header_with_a_variable_says_is_secret() -> None:
+    pair = base64.b64encode(b"ann4711:hunter2").decode()
+    expansion = Expansion({"PAIR": pair})
+    found = expansion.secrets(expansion.expanded({"headers": {"Authorization": "Basic ${PAIR}"}}))
+    assert found.pop("PAIR") == pair
+    assert set(found.values()) == {"ann4711:hunter2", "ann4711", "hunter2"}
+
+
+def test_a_literal_beside_a_variable_in_an_address_is_secret() -> None:
+    expansion = Expansion({"HOST_NAME": "db.example"})
+    found = expansion.secrets(expansion.expanded({"systems": [{"endpoint": "https://me:literal-pw@${HOST_NAME}/"}]}))
+    assert found == {"HOST_NAME": "db.example", "endpoint": "literal-pw"}
 
 
 def test_a_header_around_a_secret_variable_is_masked_by_the_variable() -> None:

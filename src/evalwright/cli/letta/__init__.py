@@ -84,10 +84,10 @@ def _run(
     }  # fmt: skip
     loaded = load_suite(suite, FORMAT.name, options=options)
     silent = quiet or display == "none"
-    watch = watch_of(silent, loaded.secrets)
+    watch = watch_of(silent)
     outcome = run_suite(loaded, RunOptions(trials=num_runs, concurrency=max_concurrent), watch)
     if not silent:
-        present(outcome, as_json=False, quiet=False, secrets=loaded.secrets)
+        present(outcome, as_json=False, quiet=False)
     if display != "none" or quiet:
         say(["✓ PASSED" if outcome.exit_code == 0 else "✗ FAILED"])
     return _code(outcome)

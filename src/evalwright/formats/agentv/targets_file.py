@@ -12,7 +12,9 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.credentials import credentials
 from evalwright.files.key_paths import steps_of
+from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.target_settings import KEYS, checked
+from evalwright.session import hide
 
 __all__ = ["Targets", "targets_file"]
 
@@ -57,7 +59,11 @@ class Targets:
         self.keys: dict[str, str] = read.keys
         """Keys that are written into the file, by the variables that the targets have them in."""
         others = enumerate(credentials(read.targets), 1)
-        self.secrets: dict[str, str] = {**{f"{key}_{i}": value for i, (key, value) in others}, **read.keys}
+        self.secrets: dict[str, str] = {
+            **{f"{key}_{i}": value for i, (key, value) in others},
+            **read.keys,
+            **read.taken,
+        }
         """What must be masked, by name."""
 
     def chosen(self, name: str) -> str:
@@ -100,6 +106,8 @@ class _Reading:
         self.targets: dict[str, dict[str, Any]] = {}
         self.unset: dict[str, list[Problem]] = {}
         self.keys: dict[str, str] = {}
+        self.taken: dict[str, str] = {}
+        """Values of variables, by name."""
 
     def add(self, i: int, raw: Any) -> None:
         self.problems += [self._problem(i, key, message) for key, message in _mistakes(raw)]
@@ -107,6 +115,7 @@ class _Reading:
             return
         self.warnings += [self._problem(i, key, message) for key, message in _doubts(raw)]
         resolved, unset = _resolved(raw, self._environment)
+        self._hide(raw)
         for key, variable in unset:
             message = f"{key}: the environment variable {variable} of target {name!r} is not set"
             self.unset.setdefault(name, []).append(self._problem(i, key, message))
@@ -116,6 +125,12 @@ class _Reading:
         if not unset:
             self.targets[name], wrong = checked(resolved)
             self.problems += [self._problem(i, key, message) for key, message in wrong]
+
+    def _hide(self, raw: dict[str, Any]) -> None:
+        named = [reference[1] for key, value in raw.items() if key != "name" and (reference := _reference_in(value))]
+        taken = {name: self._environment[name] for name in named if may_be_secret(self._environment.get(name, ""))}
+        self.taken |= taken
+        hide(taken)
 
     def _variable(self, name: str, key: str) -> str:
         """The variable for a target's key: one that holds nothing else, here or in the environment."""
@@ -154,7 +169,7 @@ def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
         name = _snake(str(key))
         if name not in KEYS:
             yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
-        elif name in _CREDENTIALS.get(str(raw.get("provider")), ()) and not _is_reference(value):
+        elif name in _CREDENTIALS.get(str(raw.get("provider")), ()) and _reference_in(value) is None:
             yield str(key), f"{key} of target {raw.get('name')!r}: the standard wants a variable, '${{{{ NAME }}}}'"
 
 
@@ -164,7 +179,7 @@ def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict
     unset = []
     for key, value in raw.items():
         name = _snake(str(key))
-        reference = _REFERENCE.match(value.strip()) if isinstance(value, str) else None
+        reference = _reference_in(value)
         if reference is None:
             found[name] = value
         elif not environment.get(reference[1]):
@@ -176,8 +191,8 @@ def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict
     return found, unset
 
 
-def _is_reference(value: Any) -> bool:
-    return isinstance(value, str) and _REFERENCE.match(value.strip()) is not None
+def _reference_in(value: Any) -> re.Match[str] | None:
+    return _REFERENCE.match(value.strip()) if isinstance(value, str) else None
 
 
 def _snake(key: str) -> str:

@@ -17,6 +17,7 @@ from evalwright.formats.letta.graders import NEED_TRUTH, Graders
 from evalwright.formats.letta.samples import RESERVED, Samples, Selection
 from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
+from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate
 from evalwright.model.case import EvalCase
@@ -101,7 +102,7 @@ class _Reading:
             gate=gate,
             target_chosen=True,
             document=document,
-            secrets=target.secrets(),
+            secrets=literal_secrets(raw),
             warnings=self._findings.warnings,
         )
 

@@ -76,10 +76,6 @@ class TargetSection:
         """The section without its key."""
         return {key: value for key, value in self._raw.items() if key != _SECRET}
 
-    def secrets(self) -> dict[str, str]:
-        key = self._raw.get(_SECRET)
-        return {_SECRET: key} if isinstance(key, str) and key else {}
-
     def _read_cache(self) -> None:
         from evalwright.formats.letta.recorded_results import read_cache
 

@@ -264,6 +264,8 @@ class _Reading:
             folder = str(self._path.resolve().parent)
             config |= {"evaluators": evaluators, "expanded": self._expansion.expanded, "folder": folder}
             config["to_run"] = to_run
+            with open(path, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - `path` may be a text
+                self._expansion.learn_from(lines)
         cases: Iterable[EvalCase | Case] = registry.load("datasets", dataset.type)(path, name, config)
         return cases
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from evalwright.files.credentials import credentials, in_address
+from evalwright.files.credentials import credentials, in_address, secret_parts
 from evalwright.files.key_paths import Place
-from evalwright.files.masker import is_secret, looks_secret
+from evalwright.files.masker import is_secret, looks_secret, may_be_secret
+from evalwright.session import hide
 
-__all__ = ["SUITE_FOLDER", "Expansion", "at_home"]
+__all__ = ["SUITE_FOLDER", "Expansion", "at_home", "literal_secrets"]
 
 SUITE_FOLDER = "${EVALWRIGHT_SUITE_FOLDER}"
 """What a path begins with that is meant from the folder of `eval.yaml`."""
 
+_PUBLIC = frozenset(("eval", "metadata", "run", "gate", "dataset", "pass_criteria", "metrics", "totals"))
+"""Sections of a suite that are stored to be read: what they take from variables is masked if its name says so."""
 _REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}")
 
 
@@ -28,6 +31,8 @@ class Expansion:
     def __init__(self, environment: Mapping[str, str] | None, folder: str = ".") -> None:
         self._environment, self._folder = environment, folder
         self._secrets: dict[str, str] = {}
+        self._public: set[str] = set()
+        self._composed: set[str] = set()
         self.unset: list[tuple[Place, str]] = []
         """Where a variable stands that is not set and has no default, and its name."""
         self.secret: list[tuple[Place, str]] = []
@@ -45,7 +50,10 @@ class Expansion:
             return [self.expanded(item, (*place, i)) for i, item in enumerate(value)]
         if isinstance(value, str) and self._environment is not None and "${" in value:
             value = at_home(value, self._folder)
-            return _REFERENCE.sub(lambda match: self._value(match, place), value)
+            expanded = _REFERENCE.sub(lambda match: self._value(match, place), value)
+            if any(match[1] in self._environment for match in _REFERENCE.finditer(value)):
+                self._composed.add(expanded)
+            return expanded
         return value
 
     def _value(self, match: re.Match[str], place: Place) -> str:
@@ -55,20 +63,51 @@ class Expansion:
         if value is None:
             self.unset.append((place, name))
             return match[0]
-        if name in self._environment and (looks_secret(name) or is_secret(name, value)):
-            self._secrets[name] = value
-            self.secret.append((place, name))
+        if name in self._environment:
+            self._learn(name, value, place)
         return value
 
+    def _learn(self, name: str, value: str, place: Place) -> None:
+        if looks_secret(name) or is_secret(name, value):
+            self.secret.append((place, name))
+        elif place[-1:] == ("name",):
+            self._public.add(name)  # names are stored and shown
+            return
+        elif place[:1] in {(section,) for section in _PUBLIC} or _is_folder(place) or not may_be_secret(value):
+            return
+        self._secrets[name] = value
+        hide({name: value})
+
+    def learn_from(self, lines: Iterable[str]) -> None:
+        """Learn ahead which variables the values of a file that is read later will take."""
+        for line in lines:
+            for match in _REFERENCE.finditer(line) if "${" in line else ():
+                if self._environment is not None and match[1] in self._environment:
+                    self._learn(match[1], self._environment[match[1]], ())
+
     def secrets(self, document: Any) -> dict[str, str]:
-        """Values that must be masked, by name: of secret variables, and credentials."""
-        found = dict(self._secrets)
-        parts = {part for secret in found.values() for part in in_address(secret)}
+        """Values that must be masked, by name: of variables, and credentials."""
+        found = {name: value for name, value in self._secrets.items() if name not in self._public}
+        known = {part for secret in found.values() for part in (secret, *in_address(secret))}
         for key, value in credentials(document):
-            # What holds the value of a variable, or is a part of it, is masked with it, and stays readable around it.
-            if value not in parts and not any(secret and secret in value for secret in found.values()):
-                found[_unused(key, found)] = value
+            # What holds the value of a variable is masked with it, and stays readable around it.
+            for one in secret_parts(value) if self._holds_variable(value, known) else (value,):
+                if one not in known and not self._holds_variable(one, known):
+                    found[_unused(key, found)] = one
         return found
+
+    def _holds_variable(self, value: str, known: Collection[str]) -> bool:
+        return any(secret and secret in value for secret in known) and any(value in text for text in self._composed)
+
+
+def literal_secrets(document: Any) -> dict[str, str]:
+    """The credentials that a document holds, by name."""
+    return Expansion(None).secrets(document)
+
+
+def _is_folder(place: Place) -> bool:
+    """Whether a place is where a store is kept on this machine."""
+    return place[:1] == ("output",) and place[-1:] == ("path",)
 
 
 def at_home(value: Any, folder: str) -> Any:
