@@ -155,3 +155,16 @@ def test_import_names_what_it_cannot_use(tmp_path: Path) -> None:
     assert ended.code == 2
     assert "log.jsonl:1  messages" in ended.err
     assert ended.err.endswith("nothing was written\n")
+
+
+def test_validate_refuses_a_suite_without_cases_unless_that_is_allowed(tmp_path: Path) -> None:
+    made = project(tmp_path, {})
+    ended = made.evalwright("validate", "eval.yaml")
+    assert (ended.code, "cases.jsonl" in ended.err) == (2, True)
+    assert made.evalwright("validate", "eval.yaml", "--allow-empty").code == 0
+
+
+def test_what_a_program_reads_of_an_empty_suite_has_a_warning(tmp_path: Path) -> None:
+    document = json.loads(project(tmp_path, {}).evalwright("validate", "eval.yaml", "--json").out)
+    assert (document["ok"], document["cases"]) == (True, 0)
+    assert "cases.jsonl" in document["warnings"][0]["file"]

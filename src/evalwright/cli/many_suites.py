@@ -16,7 +16,7 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.model.suite import Suite
 from evalwright.processes import ties
 from evalwright.run.options import RunOptions
-from evalwright.run.plan import any_chosen
+from evalwright.run.selection import any_chosen
 from evalwright.session import Session
 
 __all__ = ["run_each", "runnable_files"]

@@ -15,6 +15,7 @@ from evalwright.registry import formats, package_of
 
 __all__ = [
     "SuiteCommand",
+    "allow_empty",
     "as_json",
     "dialect",
     "model_options",
@@ -30,6 +31,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 as_json: Callable[[F], F] = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
 quiet: Callable[[F], F] = click.option(
     "--quiet", "-q", is_flag=True, help="Print the run folder only, and no progress."
+)
+allow_empty: Callable[[F], F] = click.option(
+    "--allow-empty", is_flag=True, help="Allow a dataset or a selection without cases."
 )
 dialect: Callable[[F], F] = click.option(
     "--format", "--dialect", "dialect", metavar="NAME", help="Read the suite as this format instead of detecting it."

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import SuiteCommand, as_json, dialect, model_options, quiet, suites_argument, written_by
+from evalwright.cli.options import (
+    SuiteCommand,
+    allow_empty,
+    as_json,
+    dialect,
+    model_options,
+    quiet,
+    suites_argument,
+    written_by,
+)
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,6 +71,7 @@ _COUNT = click.IntRange(min=1)
 )
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: also cells that failed.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
+@allow_empty
 @click.option("--dry-run", is_flag=True, help="Print the number of calls and estimated cost; run nothing.")
 @model_options
 @as_json
@@ -100,7 +110,9 @@ def command(
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
-        known = {"target": options.target, "trials": options.trials, **of_format}
+        known = {
+            "target": options.target, "trials": options.trials, "allow_empty": options.allow_empty, **of_format
+        }  # fmt: skip
         return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=known)
 
     found = suite_files(paths, dialect)
@@ -144,7 +156,7 @@ def _print_forecast(suite: Suite, options: RunOptions) -> int:
     from evalwright.cli.screen import say, warn
     from evalwright.errors import counted
     from evalwright.run.forecast import forecast
-    from evalwright.run.plan import all_warnings
+    from evalwright.run.selection import all_warnings
 
     found = forecast(suite, options)
     warn(all_warnings(suite))

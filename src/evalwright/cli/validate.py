@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.options import SuiteCommand, as_json, dialect, suites_argument
+from evalwright.cli.options import SuiteCommand, allow_empty, as_json, dialect, suites_argument
 from evalwright.errors import InputError, Problem
 from evalwright.reports.text import harmless
 
@@ -23,8 +23,9 @@ __all__ = ["command", "loaded_to_check"]
 @click.command("validate", cls=SuiteCommand)
 @suites_argument()
 @dialect
+@allow_empty
 @as_json
-def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_format: Any) -> int:
+def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options: Any) -> int:
     """Read the suites at PATH and every case of their datasets, and list all problems.
 
     A PATH is a file, a folder that is searched for suites, or a glob. Warnings, such as unknown keys where they are
@@ -37,7 +38,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_fo
     tell(f"skipped {path}: format not recognised" for path in found.skipped)
     checked = _Checked()
     for file in found.files:
-        checked.add(file, dialect, of_format, keep=as_json)
+        checked.add(file, dialect, options, keep=as_json)
     if as_json:
         say([checked.encoded()])
         return InputError.exit_code if checked.refusals else 0
@@ -52,17 +53,17 @@ def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **of_fo
 
 
 def loaded_to_check(
-    file: Path, dialect: str | None, of_format: Mapping[str, Any] = MappingProxyType({})
+    file: Path, dialect: str | None, options: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Suite, Sequence[Problem]]:
     """The suite, and what it needs that is not on this machine: it may well run elsewhere."""
     from evalwright.formats.loading import load_suite
 
     try:
-        return load_suite(file, dialect, options=of_format), ()
+        return load_suite(file, dialect, options=options), ()
     except InputError as error:
         if not error.problems or not all(problem.absent for problem in error.problems):
             raise
-        return load_suite(file, dialect, to_run=False, options=of_format), error.problems
+        return load_suite(file, dialect, to_run=False, options=options), error.problems
 
 
 class _Checked:
@@ -76,14 +77,18 @@ class _Checked:
         self._dialects: list[str] = []
         self._found: Counter[str] = Counter()
 
-    def add(self, file: Path, dialect: str | None, of_format: dict[str, Any], *, keep: bool) -> None:
+    def add(self, file: Path, dialect: str | None, options: dict[str, Any], *, keep: bool) -> None:
         """Read a suite; with `keep`, the cases that its format describes whole are shown."""
         from evalwright.errors import counted
+        from evalwright.run.selection import all_warnings
 
         try:
-            suite, absent = loaded_to_check(file, dialect, of_format)
+            suite, absent = loaded_to_check(file, dialect, options)
             count = _count(suite.cases, self._cases if keep else None)
-            self.warnings += [*absent, *suite.warnings, *getattr(suite.cases, "unknown_keys", list)()]
+            if not count and suite.variants and not options["allow_empty"]:
+                # as JSON it shows what was read: a program may well generate the cases later
+                self._add_emptiness(suite, refuse=not keep)
+            self.warnings += [*absent, *all_warnings(suite)]
             if lost := getattr(suite.cases, "problems", ()):
                 raise InputError(lost)  # of cases that a run would tell as errors
         except InputError as error:
@@ -93,6 +98,16 @@ class _Checked:
         self._found.update(found)
         self._dialects.append(suite.dialect)
         self.sound.append((file, ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())))
+
+    def _add_emptiness(self, suite: Suite, *, refuse: bool) -> None:
+        from evalwright.run.selection import must_not_be_empty
+
+        try:
+            must_not_be_empty(suite)
+        except InputError as error:
+            if refuse:
+                raise
+            self.warnings += error.problems
 
     @property
     def problems(self) -> list[Problem]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.model.format import Format
-from evalwright.registry import format_of, formats, names, resolve
+from evalwright.registry import NATIVE, format_of, formats, names, resolve
 from evalwright.session import hide
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fitting", "format_at", "load_suite", "suite_beside"]
 
-_FOR_ALL = ("target", "trials")
+_FOR_ALL = ("allow_empty", "target", "trials")
 """Options that every format takes."""
 
 
@@ -42,6 +42,8 @@ def load_suite(
         given = _understood(found, options or {})
         suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
     hide(suite.secrets)
+    if dialect == NATIVE:
+        suite.allows_empty = True  # a rule of the original, for those who name it
     return suite
 
 

@@ -45,6 +45,8 @@ class Suite(BaseModel):
     workspace: Plugin | None = None
     evaluators_by_case: bool = False
     """Cases bring evaluators of their own; `evaluators` is then empty."""
+    allows_empty: bool = False
+    """The original runs a dataset without cases: it is worth a warning only."""
     target_chosen: bool = False
     """The format has applied the choice of `--target` itself."""
     gate: dict[str, Any] | None = None

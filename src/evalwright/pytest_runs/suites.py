@@ -30,7 +30,8 @@ from evalwright.reports.text import one_line
 from evalwright.run.cells import RunState
 from evalwright.run.loop import Job, work
 from evalwright.run.options import RunOptions
-from evalwright.run.plan import chosen_cases, plan_of
+from evalwright.run.plan import plan_of
+from evalwright.run.selection import chosen_cases
 from evalwright.run.start import models_of
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.errors import InputError
 from evalwright.evaluators.build import calls_models
 from evalwright.model.plan import EvaluatorSpec, Plan, Price
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
-from evalwright.run.plan import chosen_cases, plan_of
+from evalwright.run.plan import plan_of
+from evalwright.run.selection import chosen_cases
 
 __all__ = ["Forecast", "forecast"]
 
@@ -45,6 +47,8 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
                 calls += per_case * len(models)
                 each = [_cost(plan, model, spec, case) for model in models]
                 cost = None if cost is None or None in each else cost + per_case * sum(c for c in each if c is not None)
+    if lost := getattr(suite.cases, "problems", ()):
+        raise InputError(lost)  # of cases that a run would record as errors
     return Forecast(cases * per_case, calls, cost)
 
 

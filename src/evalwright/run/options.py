@@ -32,6 +32,8 @@ class RunOptions:
     models: ModelChoices | None = None
     store: Store | None = None
     """Where the run is kept, instead of the suite's own store."""
+    allow_empty: bool = False
+    """A suite without cases to run is no mistake."""
 
     @property
     def narrowed(self) -> str:

@@ -162,7 +162,8 @@ def open_run(run_dir: Path) -> tuple[RunReader, Plan]:
 def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
     """What is to be done, within a session, and what makes its outcome once it is known whether it was interrupted."""
     from evalwright.run.loop import Job, targets_of
-    from evalwright.run.plan import chosen_cases, documents, may_call_models, plan_of, with_warnings
+    from evalwright.run.plan import documents, may_call_models, plan_of
+    from evalwright.run.selection import chosen_cases, with_warnings
 
     masker = Masker.of(suite.secrets, os.environ)
     store = options.store or store_of(suite, options.out, masker)

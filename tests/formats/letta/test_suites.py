@@ -446,11 +446,6 @@ def heard(project, suite, data, **options):
     return [(warning.key, warning.message) for warning in loaded.warnings]
 
 
-def test_a_filter_that_leaves_nothing_is_noticed(project):
-    ((key, message),) = heard(project, SUITE + "sample_tags: [none]\n", DATA)
-    assert (key, "none of the 2 samples" in message) == ("sample_tags", True)
-
-
 def test_samples_without_a_ground_truth_are_noticed_where_a_grader_wants_one(project):
     ((key, message),) = heard(project, SUITE, DATA + '{"input": "and Spain?"}\n')
     assert (key, message) == ("dataset", "1 of 3 samples have no ground truth, without which 'right' scores 0")

@@ -87,7 +87,7 @@ FORMAT = Format(
         Option(("--model-handle",), metavar="MODEL", help="Use this model instead of those of the suite."),
         Option(("--strict",), "flag", help="Reject unknown keys."),
         Option(("--strict-rubric",), "flag", help="Reject unknown names in rubrics."),
-        Option(("--allow-empty",), "flag", help="Allow a dataset without samples."),
+        Option(("--allow-empty",), "flag", help="Allow a dataset or a selection without cases."),
         Option(
             ("--max-error-rate",), "float", minimum=0, maximum=1, metavar="F", help="Fail above this share of errors."
         ),

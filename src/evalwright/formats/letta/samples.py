@@ -19,6 +19,7 @@ __all__ = ["RESERVED", "Samples", "Selection"]
 RESERVED = ("input", "ground_truth", "submission")
 """Names in rubrics that a sample's own variables must not take."""
 _MOST_PROBLEMS = 100
+_EMPTY = "the dataset is empty: no samples"
 _NOTHING = ExpectedBehavior()
 _VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
 _OBJECTS = (*_VARIABLES, "metadata")
@@ -121,9 +122,9 @@ class Samples:
             self._tell_repeated(repeated, mistakes)
         mistakes.row = None
         if not total and not mistakes.count and not self._selection.allow_empty:
-            mistakes.tell("", "the dataset is empty: no samples")
+            mistakes.tell("", _EMPTY)
         mistakes.refuse()
-        self._warn(total, taken, unsaid)
+        self._warn(taken, unsaid)
 
     def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
         """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
@@ -136,10 +137,14 @@ class Samples:
                     mistakes.tell("id", f"duplicate id {name!r}, first on line {lines[name]}")
                 lines.setdefault(name, row.line)
 
-    def _warn(self, total: int, taken: int, unsaid: int) -> None:
+    def why_empty(self) -> Problem:
+        """Why no sample is taken."""
+        total = sum(1 for _ in self._rows())
+        wanted = f"none of the {total:,} samples has all of sample_tags: {', '.join(self._selection.tags)}"
+        return Problem(self._shown, wanted if total else _EMPTY)
+
+    def _warn(self, taken: int, unsaid: int) -> None:
         warn, graders = self._selection.warn, self._selection.by_truth
-        if total and not taken:
-            warn(("sample_tags",), f"none of the {total:,} samples has all of these tags: nothing is judged")
         if unsaid and graders:
             named = ", ".join(map(repr, graders))
             warn(("dataset",), f"{unsaid:,} of {taken:,} samples have no ground truth, without which {named} scores 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,10 +14,9 @@ from evalwright.errors import Problem, did_you_mean
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.formats.shared.findings import expectation
 from evalwright.model.case import EvalCase, ExpectedBehavior
-from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["FileCase", "Tell", "checked", "fits", "make_plain", "take_recording", "unknown_case_keys"]
+__all__ = ["FileCase", "Tell", "as_json_holds", "checked", "make_plain", "take_recording", "unknown_case_keys"]
 
 Tell = Callable[[Place, str], Problem]
 """Makes a problem of a place inside the case and a message."""
@@ -64,19 +63,20 @@ def _kind(value: Any) -> str:
 
 def make_plain(case: FileCase) -> None:
     """Turn what YAML has and JSON has not, such as dates, into what the run's files will hold."""
-    case.input = _jsonable(case.input)
-    case.metadata = _jsonable(case.metadata)
-    case.expected.facts = _jsonable(case.expected.facts)
+    case.input = as_json_holds(case.input)
+    case.metadata = as_json_holds(case.metadata)
+    case.expected.facts = as_json_holds(case.expected.facts)
 
 
-def _jsonable(value: Any) -> Any:
+def as_json_holds(value: Any) -> Any:
+    """What a run's files hold of a value in YAML."""
     return to_jsonable_python(value, bytes_mode="base64")
 
 
 def take_recording(case: FileCase, tell: Tell) -> list[Problem]:
     """Make the recorded trace of a case, or the list of them for its trials, what the target `replay` gets."""
     key = "recorded" if case.embedded_trace is None else "embedded_trace"
-    given = _jsonable(getattr(case, key))
+    given = as_json_holds(getattr(case, key))
     case.embedded_trace = None
     if given == []:
         return [tell((key,), "expected a trace or a list of traces, found an empty list")]
@@ -94,23 +94,6 @@ def take_recording(case: FileCase, tell: Tell) -> list[Problem]:
 
 def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def fits(case: EvalCase | Case, wanted: Mapping[str, Any]) -> bool:
-    """Whether every dotted path leads to its value, or to one of its values."""
-    return all(_fits(case, path.split("."), _jsonable(value)) for path, value in wanted.items())
-
-
-def _fits(value: Any, steps: list[str], wanted: Any) -> bool:
-    for step in steps:
-        if isinstance(value, EvalCase | ExpectedBehavior):
-            value = {name: getattr(value, name) for name in type(value).model_fields}
-        elif isinstance(value, msgspec.Struct):
-            value = msgspec.structs.asdict(value)
-        if not isinstance(value, dict) or step not in value:
-            return False
-        value = value[step]
-    return value in wanted if isinstance(wanted, list) else bool(value == wanted)
 
 
 def unknown_case_keys(raw: Any, tell: Tell) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,16 @@ from evalwright.files import yaml as yaml_files
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import lines_of, repeated_keys
 from evalwright.files.key_paths import Place, bracketed
-from evalwright.formats.native.cases import FileCase, Tell, checked, fits, make_plain, take_recording, unknown_case_keys
+from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording, unknown_case_keys
+from evalwright.formats.native.filters import fits, why_none_fits
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 
 __all__ = ["Dataset", "ReadCase", "fixture", "jsonl", "yaml"]
 
 _MOST_PROBLEMS = 100
+_MOST_ASKED = 1000
+"""Cases of which it is told what a filter could have matched."""
 
 ReadCase = tuple[FileCase | Case | None, list[Problem], Tell]
 """A case or its problems, and how to tell another problem of it."""
@@ -61,6 +65,14 @@ class Dataset:
         for i, case in enumerate(self._fitting()):
             if i in chosen:
                 yield case
+
+    def why_empty(self) -> Problem:
+        """Why no case is left: the filter matches none, or there is none."""
+        empty = next(self.found(), None) is None
+        if empty or not self._filter:
+            return Problem(str(self._path), "has no cases" if empty else "no case is taken: sample is 0")
+        cases = [case for case, _, _ in islice(self.found(), _MOST_ASKED) if case is not None]
+        return Problem(str(self._path), why_none_fits(cases, self._filter))
 
     def unknown_keys(self) -> Iterator[Problem]:
         """Keys of the cases that nothing reads."""

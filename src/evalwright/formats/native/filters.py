@@ -1,0 +1,59 @@
+"""The `filter` of a dataset: dotted paths into cases, each with the value or values that it must lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import did_you_mean
+from evalwright.formats.native.cases import as_json_holds
+from evalwright.model.case import EvalCase, ExpectedBehavior
+from evalwright.model.snapshot import Case
+
+__all__ = ["fits", "why_none_fits"]
+
+_NOTHING = object()
+
+
+def fits(case: EvalCase | Case, wanted: Mapping[str, Any]) -> bool:
+    """Whether every path leads to its value, or to one of its values."""
+    return all(_is(_at(case, path), as_json_holds(value)) for path, value in wanted.items())
+
+
+def _is(found: Any, wanted: Any) -> bool:
+    if found is _NOTHING:
+        return False
+    return found in wanted if isinstance(wanted, list) else bool(found == wanted)
+
+
+def why_none_fits(cases: Sequence[EvalCase | Case], wanted: Mapping[str, Any]) -> str:
+    """The filter, and the first of its paths that no case has, with the nearest one that some case has."""
+    said = ", ".join(f"{path}: {value!r}" for path, value in wanted.items())
+    for path in wanted:
+        if all(_at(case, path) is _NOTHING for case in cases):
+            known = dict.fromkeys(other for case in cases for other in _paths(case))
+            return f"no case matches the filter {{{said}}}: no case has {path}{did_you_mean(path, known)}"
+    return f"no case matches the filter {{{said}}}"
+
+
+def _at(value: Any, path: str) -> Any:
+    """What a path leads to; `_NOTHING` where it leads nowhere."""
+    for step in path.split("."):
+        value = _inside(value).get(step, _NOTHING)
+    return value
+
+
+def _inside(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, EvalCase | ExpectedBehavior):
+        return {name: getattr(value, name) for name in type(value).model_fields}
+    if isinstance(value, msgspec.Struct):
+        return msgspec.structs.asdict(value)
+    return value if isinstance(value, dict) else {}
+
+
+def _paths(value: Any, before: str = "") -> Iterator[str]:
+    for key, inner in _inside(value).items():
+        yield f"{before}{key}"
+        yield from _paths(inner, f"{before}{key}.")

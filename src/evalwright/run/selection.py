@@ -1,0 +1,86 @@
+"""Which cases of a suite are run, that there are any, and what is doubtful in them."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.case import EvalCase
+from evalwright.model.plan import Plan
+from evalwright.model.snapshot import Case, snapshot
+from evalwright.model.suite import Suite
+from evalwright.run.options import RunOptions
+
+__all__ = ["all_warnings", "any_chosen", "chosen_cases", "lines_of_warnings", "must_not_be_empty", "with_warnings"]
+
+_MOST_WARNINGS = 100
+"""A dataset with one mistake in each of a million cases is told in a hundred lines."""
+
+
+def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
+    """The cases to run, in file order. Raises InputError for every mistake of the dataset, or when there is none."""
+    fits, taken = _filter(options), 0
+    for case in suite.cases:
+        if fits(case) and (options.limit is None or taken < options.limit):
+            taken += 1
+            yield snapshot(case)
+    if not taken and not options.allow_empty:
+        if options.narrowed:
+            raise InputError(f"no case matches {options.narrowed}; --allow-empty runs the suite without one")
+        must_not_be_empty(suite)
+
+
+def must_not_be_empty(suite: Suite) -> None:
+    """Raise InputError for a suite without cases, unless its format runs that: it then gets a warning."""
+    found = getattr(suite.cases, "why_empty", None)
+    problem = Problem(str(suite.source), "has no cases") if found is None else found()
+    if not suite.allows_empty:
+        raise InputError(problem, "nothing to run; --allow-empty accepts that")
+    if problem not in suite.warnings:
+        suite.warnings.append(problem)
+
+
+def any_chosen(suite: Suite, options: RunOptions) -> bool:
+    """Whether a suite has cases to run, or its author meant none. Raises InputError for mistakes on the way."""
+    return not options.narrowed or any(map(_filter(options), suite.cases))
+
+
+def _filter(options: RunOptions) -> Callable[[EvalCase | Case], bool]:
+    tags = set(options.tags)
+
+    def fits(case: EvalCase | Case) -> bool:
+        named = not options.cases or any(_globbed(case.id, glob) for glob in options.cases)
+        return named and (not tags or not tags.isdisjoint(case.tags))
+
+    return fits
+
+
+def _globbed(case_id: str, glob: str) -> bool:
+    """`*`, `?`, `[...]`, alternatives in braces (not nested), and a leading `!` for all others."""
+    if glob.startswith("!"):
+        return not _globbed(case_id, glob[1:])
+    before, opened, rest = glob.partition("{")
+    inside, closed, after = rest.partition("}")
+    if opened and closed:
+        return any(_globbed(case_id, before + choice + after) for choice in inside.split(","))
+    return fnmatch.fnmatchcase(case_id, glob)
+
+
+def all_warnings(suite: Suite) -> Iterator[Problem]:
+    """What is most likely not meant in a suite and in its cases."""
+    yield from suite.warnings
+    yield from getattr(suite.cases, "unknown_keys", tuple)()
+
+
+def lines_of_warnings(found: Iterable[Problem]) -> list[str]:
+    """The lines of `Plan.warnings`, each once."""
+    lines = list(dict.fromkeys(map(str, islice(found, _MOST_WARNINGS + 1))))
+    return [*lines[:_MOST_WARNINGS], "… and more of them"] if len(lines) > _MOST_WARNINGS else lines
+
+
+def with_warnings(plan: Plan, suite: Suite, cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases; behind the last one the plan has the warnings of them all, and those that reading them added."""
+    yield from cases
+    plan.warnings = lines_of_warnings(all_warnings(suite))

@@ -1,0 +1,129 @@
+"""A suite without cases to run is an error, in every format and whatever left it without them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.run.forecast import forecast
+from evalwright.run.options import RunOptions
+from evalwright.run.selection import chosen_cases
+
+NATIVE = """
+eval: {name: t}
+dataset: %s
+systems: [{name: s, adapter: replay}]
+evaluators: [{name: says, type: contains_text}]
+output: {type: local_files, path: runs}
+"""
+CASES = "cases: [{id: a, input: {q: 1}, tags: [t], metadata: {tier: basic, deep: {k: 1}}}]\n"
+LETTA = """
+name: l
+dataset: data.jsonl
+sample_tags: %s
+target: {kind: agent, agent_script: "agent.py:Agent"}
+graders: {g: {kind: tool, function: contains, extractor: last_assistant}}
+gate: {metric_key: g, op: gte, value: 0.5}
+"""
+SAMPLE = '{"input": "hi", "ground_truth": "x", "tags": ["math"]}\n'
+TARGETS = "targets: [{name: t, provider: mock, response: hello}]\n"
+AGENTV = "description: x\nexecution: {target: t}\nevalcases: []\n"
+
+EMPTY = {
+    "yaml": {"cases.yaml": "cases: []\n", "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml}"},
+    "jsonl": {"cases.jsonl": "\n", "eval.yaml": NATIVE % "{type: jsonl, path: cases.jsonl}"},
+    "fixture": {"cases.yaml": "cases: []\n", "eval.yaml": NATIVE % "{type: fixture, path: cases.yaml}"},
+    "cases": {"cases.jsonl": "", "eval.yaml": NATIVE % "{type: cases, path: cases.jsonl}"},
+    "filter": {
+        "cases.yaml": CASES,
+        "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml, filter: {metadata.tir: gold}}",
+    },
+    "letta": {"data.jsonl": "", "eval.yaml": LETTA % "[]"},
+    "letta tags": {"data.jsonl": SAMPLE, "eval.yaml": LETTA % "[maths]"},
+    "agentv": {".agentv/targets.yaml": TARGETS, "eval.yaml": AGENTV},
+    "pixie": {
+        "eval.json": json.dumps({"name": "p", "runnable": "a.py:r", "evaluators": ["ExactMatch"], "entries": []})
+    },
+}
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in {"agent.py": "", "a.py": "def r(**_): pass\n", **files}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    return folder / ("eval.json" if "eval.json" in files else "eval.yaml")
+
+
+def refused(path: Path, options: RunOptions = RunOptions(), **load: object) -> str:  # noqa: B008
+    with pytest.raises(InputError) as refusal:
+        list(chosen_cases(load_suite(path, to_run=False, options=load), options))
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_a_suite_without_cases_is_refused(tmp_path: Path, kind: str) -> None:
+    path = written(tmp_path, EMPTY[kind])
+    dataset = next(name for name in EMPTY[kind] if name != ".agentv/targets.yaml")
+    assert dataset in refused(path)
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_it_runs_with_allow_empty(tmp_path: Path, kind: str) -> None:
+    suite = load_suite(written(tmp_path, EMPTY[kind]), to_run=False, options={"allow_empty": True})
+    assert list(chosen_cases(suite, RunOptions(allow_empty=True))) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("metadata.tir: gold", 'no case has metadata.tir; did you mean "metadata.tier"?'),
+        ("metadata.deep.kk: 1", 'no case has metadata.deep.kk; did you mean "metadata.deep.k"?'),
+        ("metadata.tier: gold", "no case matches the filter {metadata.tier: 'gold'}"),
+        ("expected.fact: 1", 'did you mean "expected.facts"?'),
+    ],
+)
+def test_a_filter_says_what_it_looked_for(tmp_path: Path, wanted: str, said: str) -> None:
+    dataset = f"{{type: yaml, path: cases.yaml, filter: {{{wanted}}}}}"
+    path = written(tmp_path, {"cases.yaml": CASES, "eval.yaml": NATIVE % dataset})
+    assert said in refused(path)
+
+
+def test_a_filter_of_tags_says_them(tmp_path: Path) -> None:
+    assert "none of the 1 samples has all of sample_tags: maths" in refused(written(tmp_path, EMPTY["letta tags"]))
+
+
+@pytest.mark.parametrize("options", [RunOptions(cases=["zzz"]), RunOptions(tags=["zzz"])])
+def test_a_choice_that_matches_nothing_is_refused(tmp_path: Path, options: RunOptions) -> None:
+    path = written(tmp_path, {"cases.yaml": CASES, "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml}"})
+    assert "zzz" in refused(path, options)
+
+
+def test_a_dry_run_refuses_it_as_well(tmp_path: Path) -> None:
+    suite = load_suite(written(tmp_path, EMPTY["filter"]), to_run=False)
+    with pytest.raises(InputError, match=r"metadata\.tir"):
+        forecast(suite, RunOptions())
+
+
+def test_a_dry_run_refuses_cases_that_a_run_records_as_errors(tmp_path: Path) -> None:
+    case = "name: n\nexecution: {target: t}\ntests: [{id: welcome, vars: {a: b}}, {id: o, criteria: x, input: hi}]\n"
+    suite = load_suite(written(tmp_path, {".agentv/targets.yaml": TARGETS, "eval.yaml": case}), to_run=False)
+    assert len(list(chosen_cases(suite, RunOptions()))) == 2
+    with pytest.raises(InputError, match="welcome"):
+        forecast(suite, RunOptions())
+
+
+def test_originals_that_run_without_cases_get_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "set.jsonl").write_text("")
+    suite = load_suite(tmp_path / "set.jsonl", "northstar")
+    assert list(chosen_cases(suite, RunOptions())) == []
+    assert [Path(warning.file).name for warning in suite.warnings] == ["set.jsonl"]
+
+
+def test_under_the_name_of_the_original_a_filter_may_match_nothing(tmp_path: Path) -> None:
+    suite = load_suite(written(tmp_path, EMPTY["filter"]), "evalh", to_run=False)
+    assert list(chosen_cases(suite, RunOptions())) == []
+    assert "metadata.tir" in suite.warnings[0].message
