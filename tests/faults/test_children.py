@@ -66,7 +66,7 @@ def project(folder: Path, mark: str, systems: dict[str, dict[str, object]]) -> N
 
 
 @pytest.mark.cold
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
 def test_all_that_a_run_has_started_ends_with_it(tmp_path, number):
     mark = f"{os.getpid()}{number:03}"
     project(tmp_path, mark, SYSTEMS)

@@ -1,15 +1,13 @@
 """Code that blocks is interrupted."""
 
-import os
 import re
-import signal
 import threading
 import time
 
 import pytest
 
-from evalwright.errors import Interrupted, LimitExceeded
-from evalwright.run.limits import Interrupts, Watchdog
+from evalwright.errors import LimitExceeded
+from evalwright.run.limits import Watchdog
 
 
 def catastrophic():
@@ -49,37 +47,3 @@ def test_only_calls_past_their_deadline_are_interrupted():
         assert call(time.monotonic() + 60, 0.5)
         with pytest.raises(LimitExceeded):
             call(time.monotonic() + 0.1, 60)
-
-
-class InterruptsAtItsEnd:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_that_a_finaliser_swallows_is_raised_at_the_end():
-    reached = []
-
-    def work():
-        with Interrupts():
-            InterruptsAtItsEnd()
-            reached.append("the line behind it")
-
-    with pytest.raises(Interrupted):
-        work()
-    assert reached == ["the line behind it"]
-
-
-def test_interrupts_that_are_held_wait_for_the_end_of_their_block():
-    reached = []
-
-    def work():
-        with Interrupts() as interrupts:
-            with interrupts.held():
-                os.kill(os.getpid(), signal.SIGINT)
-                reached.append("the block's end")
-            reached.append("more")
-
-    with pytest.raises(Interrupted):
-        work()
-    assert reached == ["the block's end"]

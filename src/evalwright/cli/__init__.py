@@ -99,9 +99,12 @@ def _evalwright() -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     from evalwright.cli.exits import exit_code_of
+    from evalwright.session.signals import end_with
 
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else [*arguments]  # `list` is a module here, once it is loaded
-    sys.exit(exit_code_of(_evalwright, given))
+    code = exit_code_of(_evalwright, given)
+    end_with(code)
+    sys.exit(code)

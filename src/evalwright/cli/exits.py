@@ -11,6 +11,7 @@ import click
 
 from evalwright.errors import EvalwrightError, InputError, Problem, counted
 from evalwright.session import Session
+from evalwright.session.signals import as_ctrl_c
 
 __all__ = ["exit_code_of", "input_error_lines", "show_input_error"]
 
@@ -30,7 +31,7 @@ _NOTHING_DONE = {
 def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
     """Run a command; its return value is the exit code, and so is whatever it raises."""
     # the process is ours until the last message is out; our own output is no print of user code
-    with Session(owns_process=True, stdout="keep"):
+    with Session(owns_process=True, stdout="keep"), as_ctrl_c():
         return _ended(command, arguments)
 
 

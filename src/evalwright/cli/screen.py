@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from evalwright.errors import Problem
@@ -24,15 +25,16 @@ def warn(problems: Iterable[Problem | str]) -> None:
     shown = list(problems)
     tell(f"warning: {problem}" for problem in shown[:_MOST_WARNINGS])
     if len(shown) > _MOST_WARNINGS:
-        print(f"... and {len(shown) - _MOST_WARNINGS:,} more warnings", file=sys.stderr)
+        tell([f"... and {len(shown) - _MOST_WARNINGS:,} more warnings"])
 
 
 def tell(lines: Iterable[str]) -> None:
     """Lines to stderr, without secrets and without characters that act on a terminal."""
     if shown := list(lines):
         mask = screen_masker().mask_text
-        for line in shown:
-            print(harmless(mask(line)), file=sys.stderr)
+        with suppress(OSError):  # the terminal has gone
+            for line in shown:
+                print(harmless(mask(line)), file=sys.stderr)
 
 
 def screen_masker() -> Masker:
@@ -43,12 +45,12 @@ def screen_masker() -> Masker:
 
 
 def say(lines: Iterable[str]) -> None:
-    """Lines to stdout. If the reader has gone (`| head`), the rest is dropped."""
+    """Lines to stdout. If the reader (`| head`) or the terminal has gone, the rest is dropped."""
     try:
         for line in lines:
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

@@ -11,14 +11,13 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
-from evalwright.errors import Interrupted, LimitExceeded
+from evalwright.errors import LimitExceeded
 
-__all__ = ["Interrupts", "Watchdog"]
+__all__ = ["Watchdog"]
 
 _PERIOD = 0.2
 """Seconds between two signals. Every one interrupts whatever runs in the main thread, system calls included, and nearly
@@ -77,44 +76,3 @@ class Watchdog:
                 return deadline is not None and now > deadline
             frame = frame.f_back
         return False
-
-
-class Interrupts:
-    """Ctrl-C and SIGTERM raise Interrupted where they arrive, in the main thread, until the end of the block.
-
-    Python swallows what is raised in some places, as in finalisers, and elsewhere it may end as another error:
-    the end of the block raises Interrupted whatever came of it. Where the process is not ours, nothing is changed.
-    """
-
-    def __init__(self, owns_process: bool = True) -> None:
-        self._catches = owns_process and threading.current_thread() is threading.main_thread()
-        self._asked = self._held = False
-        self._previous: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> Interrupts:
-        if self._catches:
-            numbers = (signal.SIGINT, signal.SIGTERM)
-            self._previous = {number: signal.signal(number, self._interrupt) for number in numbers}
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._previous.items():
-            signal.signal(number, handler)
-        if self._asked:
-            raise Interrupted
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Those that arrive in this block are raised at its end."""
-        self._held = True
-        try:
-            yield
-        finally:
-            self._held = False
-        if self._asked:
-            raise Interrupted
-
-    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        self._asked = True
-        if not self._held:
-            raise Interrupted

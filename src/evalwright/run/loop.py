@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from evalwright.errors import Interrupted
@@ -23,6 +22,7 @@ from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
+from evalwright.session.signals import Signals
 from evalwright.targets.build import build_target
 from evalwright.targets.threads import Threads
 
@@ -66,6 +66,8 @@ class Job:
     """Of an earlier session; None for a fresh run."""
     again: frozenset[int] = frozenset()
     """Cells that are run once more although they have a trace."""
+    signals: Signals = field(default_factory=lambda: Signals(owns_process=False))
+    """Those that ask for the end, from before the job was made until its summary is stored."""
 
 
 def work(job: Job, watch: Watch | None = None) -> bool:
@@ -83,11 +85,10 @@ def work(job: Job, watch: Watch | None = None) -> bool:
         from evalwright.run.replay import processes_for, replay_in_processes
 
         if (processes := processes_for(plan, job.writer)) > 1:
-            with display, _stopping(state):
+            with display, job.signals.heard_by(lambda _: setattr(state, "stopping", True)):
                 replay_in_processes(plan, job.writer, targets, job.tally, state, processes)
             return state.done < state.total
-    interruptible = _interruptible(runner, watchdog, state) if watchdog.watches else contextlib.nullcontext()
-    with watchdog, display, interruptible:
+    with watchdog, display, _interruptible(runner, watchdog, job):
         _run_loop(runner, job)
     return state.stopping and state.done < state.total
 
@@ -147,31 +148,14 @@ def _run_loop(runner: Runner, job: Job) -> None:
 
 
 @contextlib.contextmanager
-def _stopping(state: RunState) -> Iterator[None]:
-    """Ctrl-C and SIGTERM ask for the end."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(_number: int, _frame: object) -> None:
-        state.stopping = True
-
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _interruptible(runner: Runner, watchdog: Watchdog, state: RunState) -> Iterator[None]:
-    """Ctrl-C once finishes what runs, twice (or SIGTERM) stops now, and in code that blocks, raises.
+def _interruptible(runner: Runner, watchdog: Watchdog, job: Job) -> Iterator[None]:
+    """Ctrl-C once finishes what runs, twice (or SIGTERM, SIGHUP) stops now, and in code that blocks, raises.
 
     While targets are set up there is nothing to finish: once stops, twice raises.
     """
+    state = job.state
 
-    def stop(number: int, _frame: object) -> None:
+    def stop(number: int) -> None:
         first = not state.stopping
         state.stopping = True
         if number == signal.SIGINT and first and runner.setting_up is None:
@@ -179,13 +163,11 @@ def _interruptible(runner: Runner, watchdog: Watchdog, state: RunState) -> Itera
         blocked = watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0
         if blocked or (runner.setting_up is not None and not first):
             raise Interrupted
-        runner.stop_soon()
+        if state.stop_now is not None:  # else nothing has begun yet, or all has ended
+            state.stop_now()
 
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        with job.signals.heard_by(stop):
+            yield
     except Interrupted:
         state.stopping = True
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

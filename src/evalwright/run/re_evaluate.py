@@ -28,11 +28,12 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge, ask_models
-from evalwright.run.limits import Interrupts, Watchdog
+from evalwright.run.limits import Watchdog
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, session
+from evalwright.session.signals import Signals
 
 if TYPE_CHECKING:
     from evalwright.run.steps.workspace import StoredArtifacts
@@ -74,6 +75,7 @@ def judge_again(
     processes: int,
     only: str | None = None,
     concurrency: int | None = None,
+    signals: Signals | None = None,
 ) -> Tally:
     """Replace all judgements of a run by new ones; with `only`, those of one evaluator, keeping the others.
 
@@ -81,15 +83,17 @@ def judge_again(
     The old set stays until the new one is complete. Raises InputError for a trace whose case is gone, and
     KeyboardInterrupt for Ctrl-C or SIGTERM.
     """
-    newest = newest_of(writer)
+    signals = signals or Signals(owns_process=False)
+    with signals.raising(KeyboardInterrupt):
+        newest = newest_of(writer)
     state.total = newest.count
     parts = writer.parts(1 if only or ask_models(plan) else processes)
     judgements = writer.rewrite_judgements()
     job = _Job(plan, writer, case_of, newest, new_tally, only, concurrency or plan.run.max_concurrency)
     try:
-        with Interrupts(session().owns_process) as interrupts:
+        with signals.raising():
             shares = [judgements.share(i) for i in range(len(parts))]
-            tally = _in_processes(job, parts, shares, state, interrupts)
+            tally = _in_processes(job, parts, shares, state, signals)
         judgements.commit()
     except Interrupted:
         judgements.abandon()
@@ -101,7 +105,7 @@ def judge_again(
 
 
 def _in_processes(
-    job: _Job, parts: list[Part], shares: list[JudgementShare], state: RunState, interrupts: Interrupts
+    job: _Job, parts: list[Part], shares: list[JudgementShare], state: RunState, signals: Signals
 ) -> Tally:
     """All parts but the last in children, the last one here."""
     context = multiprocessing.get_context("fork")
@@ -111,7 +115,7 @@ def _in_processes(
     gc.freeze()  # what is there now stays: no collection, here or in the children, need look at it again
     children = []
     try:
-        with interrupts.held():  # Python swallows what is raised in that which is called at a fork
+        with signals.held():  # Python swallows what is raised in that which is called at a fork
             for part, share in zip(parts[:-1], shares[:-1], strict=True):
                 receiver, sender = context.Pipe(duplex=False)
                 child = context.Process(target=_child, args=(job, part, share, sender), daemon=True)

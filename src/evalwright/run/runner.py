@@ -61,7 +61,7 @@ class Runner:
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
         ticker: list[asyncio.Task[None]] = []
         try:
-            if not await self._set_up():
+            if self._state.stopping or not await self._set_up():
                 return
             ticker = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
             if attempts is not None:

@@ -25,7 +25,8 @@ from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.steps import mirroring_of
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
-from evalwright.session import Session, environment
+from evalwright.session import Session, environment, owns_process
+from evalwright.session.signals import Signals
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -125,7 +126,7 @@ def re_evaluate(
     from evalwright.run.re_evaluate import judge_again, processors
 
     place = find_run(run, suite.secrets if suite else {})
-    with closing(place.store.open(place.run_id)) as writer:
+    with _signals() as signals, closing(place.store.open(place.run_id)) as writer:
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)
         state = RunState(warnings=plan.warnings)
@@ -143,6 +144,7 @@ def re_evaluate(
                 processes or (processors() if here.owns_process else 1),
                 add,
                 concurrency,
+                signals,
             )
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
@@ -178,15 +180,20 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             from evalwright.run.missing_keys import with_keys
 
             cases = with_keys(plan, cases, options.models)
-        with closing(store.create(plan, cases, documents(suite, masker))) as writer:
-            job = Job(plan, writer, Tally.of(plan), _state(plan, None, frozenset()), mirroring_of(plan))
+        # Reading a long dataset may be interrupted; of a run folder that is there, something is always stored.
+        with (
+            _signals() as signals,
+            closing(store.create(plan, signals.each(cases), documents(suite, masker))) as writer,
+        ):
+            state = _state(plan, None, frozenset())
+            job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan), signals=signals)
             # a store that was passed in cannot be found by a path: there is nothing to leave a note of
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             yield job, lambda over: _outcome(address, writer, plan, job.tally, over, mirrors=job.mirrors)
 
 
 @contextmanager
-def _opened_for_work(run: Path | Place) -> Iterator[tuple[Path, RunWriter, Runnable, History]]:
+def _opened_for_work(run: Path | Place, signals: Signals) -> Iterator[tuple[Path, RunWriter, Runnable, History]]:
     from evalwright.run.cells import Grid
     from evalwright.run.history import history_of
     from evalwright.run.origin import runnable
@@ -196,7 +203,13 @@ def _opened_for_work(run: Path | Place) -> Iterator[tuple[Path, RunWriter, Runna
         found = runnable(reader)
     place = find_run(run, found.secrets)
     with closing(place.store.open(place.run_id)) as writer:
-        yield place.address, writer, found, history_of(writer, Grid(found.plan))
+        with signals.raising(KeyboardInterrupt):
+            history = history_of(writer, Grid(found.plan))
+        yield place.address, writer, found, history
+
+
+def _signals() -> Signals:
+    return Signals(owns_process())
 
 
 def _none_again(_: History) -> frozenset[int]:
@@ -214,7 +227,7 @@ def _rest_of(
     from evalwright.run.loop import Job
     from evalwright.run.missing_keys import must_have_keys
 
-    with _opened_for_work(run) as (address, writer, found, history):
+    with _signals() as signals, _opened_for_work(run, signals) as (address, writer, found, history):
         plan, again = found.plan, again_of(history)
         total = len(history.traced)
         finished = sum(map(history.finished, range(total)))
@@ -226,7 +239,7 @@ def _rest_of(
         with Session(models=models_of(plan, models, masker), environment=found.environment):
             must_have_keys(plan, writer, models)
             mirrors = mirroring_of(plan)
-            job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again)
+            job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again, signals)
             note = f"{finished} of {total} cells were finished already"
             if again_of is not _none_again:
                 note = f"{len(again)} finished cells were run again"

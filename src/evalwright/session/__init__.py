@@ -18,7 +18,7 @@ from evalwright.session.process import ExitRefused, Process
 if TYPE_CHECKING:
     from evalwright.model.chat import Models
 
-__all__ = ["ExitRefused", "Session", "environment", "hidden", "hide", "import_from", "learn", "session"]
+__all__ = ["ExitRefused", "Session", "environment", "hidden", "hide", "import_from", "learn", "owns_process", "session"]
 
 
 class Session:
@@ -152,6 +152,12 @@ def environment() -> Mapping[str, str]:
     """The variables that code called here is to see: of the current session, outside of a run those of the process."""
     found = _innermost()
     return os.environ if found is None else found.environment
+
+
+def owns_process() -> bool:
+    """Whether the process is ours, as it is for the command line."""
+    found = _innermost()
+    return found is not None and found.owns_process
 
 
 def learn(variables: Mapping[str, str]) -> bool:

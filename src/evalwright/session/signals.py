@@ -1,0 +1,136 @@
+"""Who hears of Ctrl-C, SIGTERM and SIGHUP in a process that is ours: none of them is lost or breaks off a write."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, TypeVar
+
+from evalwright.errors import Interrupted
+
+__all__ = ["Signals", "as_ctrl_c", "end_with"]
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+T = TypeVar("T")
+
+
+class Signals:
+    """The signals that ask for the end, from now to the end of the block, in the main thread of a process of ours.
+
+    They are kept, for code that writes what must be whole; blocks within say who hears of them instead. Where the
+    process is not ours, nothing is changed.
+    """
+
+    def __init__(self, owns_process: bool = True) -> None:
+        self._catches = owns_process and threading.current_thread() is threading.main_thread()
+        self._previous: dict[signal.Signals, Any] = {}
+        self._kept: list[int] = []
+        self._listener: Callable[[int], None] | None = None
+
+    def __enter__(self) -> Signals:
+        if self._catches:
+            self._previous = {number: signal.signal(number, self._on_signal) for number in _wanted()}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def heard_by(self, listener: Callable[[int], None] | None) -> Iterator[None]:
+        """In this block they go to the listener, first of all those that were kept; None keeps them."""
+        before, self._listener = self._listener, listener
+        try:
+            self._tell()
+            yield
+        finally:
+            self._listener = before
+        self._tell()
+
+    @contextmanager
+    def raising(self, error: type[BaseException] = Interrupted) -> Iterator[None]:
+        """In this block they raise where they arrive.
+
+        Python swallows what is raised in some places, as in finalisers, and elsewhere it may end as another error:
+        the end of the block raises whatever came of it.
+        """
+        asked = False
+
+        def end(_number: int) -> None:
+            nonlocal asked
+            asked = True
+            raise error
+
+        try:
+            with self.heard_by(end):
+                yield
+        finally:
+            if asked:
+                raise error
+
+    def held(self) -> Any:
+        """Those that arrive in this block are kept to its end."""
+        return self.heard_by(None)
+
+    def each(self, items: Iterable[T]) -> Iterator[T]:
+        """The items; while the next one is made, KeyboardInterrupt is raised where a signal arrives."""
+        making = iter(items)
+        while True:
+            with self.raising(KeyboardInterrupt):
+                try:
+                    item = next(making)
+                except StopIteration:
+                    return
+            yield item
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._kept.append(number)
+        self._tell()
+
+    def _tell(self) -> None:
+        while self._listener is not None and self._kept:
+            self._listener(self._kept.pop(0))
+
+
+@contextmanager
+def as_ctrl_c() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise KeyboardInterrupt in this block, as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    wanted = [number for number in _wanted() if number != signal.SIGINT]
+    previous = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def end_with(code: int) -> None:
+    """The process is about to end with this exit code, and does so at once at a signal.
+
+    Otherwise a signal that comes while the interpreter shuts down would be how the process ended.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in _wanted():
+        signal.signal(number, lambda *_: os._exit(code))
+    # Behind threads that are waited for; the interpreter resets handlers that are functions before it is gone.
+    atexit.register(_ignore)
+
+
+def _ignore() -> None:
+    for number in _NUMBERS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _wanted() -> list[signal.Signals]:
+    """`nohup` has SIGHUP ignored, and means it."""
+    return [n for n in _NUMBERS if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]

@@ -1,0 +1,110 @@
+"""Signals that ask for the end: kept, handed on, or raised where they arrive."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from evalwright.errors import Interrupted
+from evalwright.session.signals import Signals
+
+ALL = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def hit(number=signal.SIGINT):
+    os.kill(os.getpid(), number)
+
+
+class HitsAtItsEnd:
+    def __del__(self):
+        hit()
+
+
+@pytest.mark.parametrize("number", ALL)
+def test_they_are_kept_for_who_listens_next(number):
+    heard = []
+    with Signals() as signals:
+        hit(number)
+        hit(number)
+        assert heard == []
+        with signals.heard_by(heard.append):
+            assert heard == [number, number]
+            hit(number)
+    assert heard == [number] * 3
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_a_finaliser_swallows_is_raised_at_the_end():
+    reached = []
+
+    def work(signals):
+        with signals.raising():
+            HitsAtItsEnd()
+            reached.append("the line behind it")
+
+    with Signals() as signals, pytest.raises(Interrupted):
+        work(signals)
+    assert reached == ["the line behind it"]
+
+
+def test_those_that_are_held_wait_for_the_end_of_their_block():
+    reached = []
+
+    def work(signals):
+        with signals.raising():
+            with signals.held():
+                hit()
+                reached.append("the block's end")
+            reached.append("more")
+
+    with Signals() as signals, pytest.raises(Interrupted):
+        work(signals)
+    assert reached == ["the block's end"]
+
+
+def test_only_the_making_of_an_item_is_interrupted():
+    def items():
+        yield 1
+        hit()
+        yield 2
+
+    written = []
+
+    def write(signals):
+        for item in signals.each(items()):
+            hit()
+            written.append(item)
+
+    with Signals() as signals, pytest.raises(KeyboardInterrupt):
+        write(signals)
+    assert written == [1]
+
+
+def test_where_the_process_is_not_ours_nothing_is_changed():
+    before = [*map(signal.getsignal, ALL)]
+    with Signals(owns_process=False) as signals, signals.raising():
+        assert [*map(signal.getsignal, ALL)] == before
+    with Signals():
+        assert [*map(signal.getsignal, ALL)] != before
+    assert [*map(signal.getsignal, ALL)] == before
+
+
+@pytest.mark.parametrize("number", ALL)
+def test_a_process_that_is_about_to_end_keeps_its_exit_code(number):
+    program = (
+        "import atexit, os, sys; from evalwright.session.signals import end_with\n"
+        f"atexit.register(lambda: os.kill(os.getpid(), {int(number)}))\n"
+        "end_with(3); sys.exit(3)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 3
+
+
+def test_nohup_is_obeyed():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Signals() as signals, signals.raising():
+            hit(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
