@@ -6,9 +6,11 @@ PYTEST_DONT_REWRITE, which pytest else warns of where this was imported before i
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # as type checkers know it: importing `typing` would take longer than the rest of this module
 if TYPE_CHECKING:
+    from typing import Any
+
     from evalwright.api.again import re_evaluate, resume
     from evalwright.api.cells import Cell
     from evalwright.api.comparisons import Comparison

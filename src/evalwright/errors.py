@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 __all__ = [
@@ -131,5 +130,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`; did you mean "x"?` for the nearest known name, or nothing."""
+    from difflib import get_close_matches  # only for a mistake: every command loads this module
+
     near = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""

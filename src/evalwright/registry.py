@@ -1,22 +1,20 @@
-"""What is there, by kind and name: tables of `"module:attribute"` references, and entry points of other packages.
+"""What is there, by kind and name: tables of `"module:attribute"` references, and what other packages add to them.
 
-Nothing is imported before it is asked for. Another package adds a name with an entry point in the group
-`evalwright.<kind>`, a whole suite format in the group `evalwright.formats`; a name of ours wins over the same name
-elsewhere.
+Nothing is imported before it is asked for. A name of ours wins over the same name elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from evalwright import entry_points
+from evalwright.entry_points import Loader
 from evalwright.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from evalwright.model.format import EvaluatorEntry, Format, Ref
 
 __all__ = [
@@ -249,8 +247,8 @@ def format_of_run(totals: str, dialect: str) -> Format:
 
 
 def formats() -> list[Format]:
-    """Every format, ours first. Raises InputError for a plug-in that cannot be loaded."""
-    return [*our_formats(), *(format_of(name) for name in _plugins("formats") if name not in KINDS["formats"])]
+    """Every format that can be loaded, ours first. A plug-in that cannot is named in a warning, and by `format_of`."""
+    return [*our_formats(), *_plugin_formats()]
 
 
 @cache
@@ -266,97 +264,35 @@ def _of_our_formats(kind: str) -> dict[str, EvaluatorEntry | Ref]:
     return {name: ref for table in tables for name, ref in table.items()}
 
 
-_Plugin = tuple[str, Callable[[], Any]]
-"""The package that a name comes from, and what loads it."""
+@cache
+def _plugin_formats() -> tuple[Format, ...]:
+    """Those of other packages. One that cannot be loaded is named once, and not among them."""
+    found = []
+    for name in _plugins("formats"):
+        if name not in KINDS["formats"]:
+            try:
+                found.append(format_of(name))
+            except InputError as error:
+                import logging  # only where something is wrong: every command loads this module
+
+                logging.getLogger(__name__).warning("%s", error)
+    return tuple(found)
 
 
 @cache
-def _plugins(kind: str) -> dict[str, _Plugin]:
+def _plugins(kind: str) -> dict[str, Loader]:
     """What other packages add to a kind, by name."""
     if kind == "formats":
-        return {**_adapted(), **_suite_formats()}
+        return entry_points.suite_formats({option.keyword: option for one in our_formats() for option in one.options})
     if kind == "importers":
-        return {**_older_importers(), **_points(kind)}
-    return {**_of_plugin_formats(kind), **_points(kind)}
+        return entry_points.input_formats()
+    return {**_of_plugin_formats(kind), **entry_points.of_kind(kind)}
 
 
-def _points(kind: str) -> dict[str, _Plugin]:
-    return {point.name: (_package(point), point.load) for point in _entry_points(kind)}
-
-
-def _suite_formats() -> dict[str, _Plugin]:
+def _of_plugin_formats(kind: str) -> dict[str, Loader]:
+    """What formats of other packages add to a kind."""
     return {
-        point.name: (_package(point), partial(_named, point))
-        for point in _entry_points("formats")
-        if not _is_importer(point)
+        name: (package_of("formats", one.name) or "", partial(resolve, ref))
+        for one in (_plugin_formats() if kind in _OF_FORMATS else ())
+        for name, ref in getattr(one, kind).items()
     }
-
-
-def _older_importers() -> dict[str, _Plugin]:
-    return {p.name: (_package(p), p.load) for p in _entry_points("formats") if _is_importer(p)}
-
-
-def _is_importer(point: EntryPoint) -> bool:
-    """The group `evalwright.formats` had input formats of `import` before there was `Format`."""
-    from evalwright.model.format import Format
-
-    try:
-        return not isinstance(point.load(), Format)
-    except Exception:  # whatever another package raises when it is imported: `load` says it
-        return False
-
-
-def _named(point: EntryPoint) -> Format:
-    found: Format = point.load()
-    if found.name != point.name:
-        raise ValueError(f"its name is {found.name!r}, that of its entry point {point.name!r}")
-    return found
-
-
-@cache
-def _entry_points(kind: str) -> tuple[EntryPoint, ...]:
-    from importlib.metadata import entry_points
-
-    return tuple(entry_points(group=f"evalwright.{kind}"))
-
-
-def _package(point: EntryPoint) -> str:
-    return point.dist.name if point.dist else "a plug-in"
-
-
-def _of_plugin_formats(kind: str) -> dict[str, _Plugin]:
-    """What formats of other packages add to a kind; one that cannot be loaded adds nothing."""
-    found: dict[str, _Plugin] = {}
-    for name, (package, _) in _plugins("formats").items() if kind in _OF_FORMATS else ():
-        try:
-            table = getattr(load("formats", name), kind)
-        except InputError:
-            continue
-        for inner, ref in table.items():
-            found[inner] = (package, partial(resolve, ref))
-    return found
-
-
-def _adapted() -> dict[str, _Plugin]:
-    """The classes of the group `evalwright.dialects`, where formats were registered before `Format` was there."""
-    return {point.name: (_package(point), partial(_format_of_class, point)) for point in _entry_points("dialects")}
-
-
-def _format_of_class(point: EntryPoint) -> Format:
-    """A class with `detects`, `load`, and perhaps `options` and `reads_folders` as a format."""
-    from inspect import getdoc
-
-    from evalwright.model.format import Format
-
-    kind = point.load()
-    known = {option.keyword: option for found in our_formats() for option in found.options}
-    return Format(
-        name=point.name,
-        title=point.name,
-        summary=(getdoc(kind) or "").partition("\n")[0],
-        suffixes=(),
-        detects=lambda path, head: kind().detects(path, head),
-        load=lambda *given, **options: kind().load(*given, **options),
-        options=tuple(known[name] for name in getattr(kind, "options", ()) if name in known),  # no other had a flag
-        reads_folders=getattr(kind, "reads_folders", False),
-    )

@@ -27,6 +27,33 @@ def test_asking_for_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert not loaded_by(*arguments) & HEAVY
 
 
+ASKED = """
+import contextlib, io, sys
+def loaded_by(work):
+    before = set(sys.modules)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        work()
+    return sorted(set(sys.modules) - before)
+"""
+OF_HELP = {
+    "evalwright", "evalwright.cli", "evalwright.cli.exits", "evalwright.entry_points", "evalwright.errors",
+    "evalwright.registry", "evalwright.session", "evalwright.session.imports", "evalwright.session.process",
+}  # fmt: skip
+"""Who makes one of these slower makes every command slower."""
+
+
+def test_help_loads_a_few_modules_of_ours_and_no_others_than_click() -> None:
+    click = "import click, dataclasses; loaded_by(lambda: click.Group('x', help='y').main(['--help']))"
+    ours = "from evalwright.cli import main; main(['--help'])"
+    done = python("-c", f"{ASKED}{click}\nprint(*loaded_by(lambda: exec({ours!r})))")
+    assert {*done.stdout.split()} - {"__future__", "contextvars", "_contextvars"} == OF_HELP
+
+
+def test_importing_the_package_loads_nothing_else() -> None:
+    done = python("-c", f"{ASKED}import importlib\nprint(*loaded_by(lambda: exec('import evalwright')))")
+    assert {*done.stdout.split()} - {"__future__"} == {"evalwright"}
+
+
 def test_help_names_every_command() -> None:
     listed = python("-m", "evalwright", "--help").stdout.partition("Commands:\n")[2]
     assert re.findall(r"^  ([a-z][a-z-]*) ", listed, re.MULTILINE) == list(commands())

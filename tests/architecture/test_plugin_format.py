@@ -155,23 +155,40 @@ FORMAT = Format(
 """
 
 
-def test_an_option_that_another_format_has_with_another_type_is_rejected_with_its_package(tmp_path):
+def test_options_that_differ_from_those_of_another_format_are_left_out_with_a_warning(tmp_path):
     distribution(tmp_path, OTHER, "[evalwright.formats]\nother = extra:FORMAT\n")
     done = evalwright(tmp_path, "run", "--help", site=tmp_path)
-    assert done.returncode == 2
-    assert "the format 'other' of extra cannot be used: its option --strict differs from --strict of" in done.stderr
+    assert (done.returncode, "Other options" in done.stdout, "--strict" in done.stdout) == (0, False, True)
+    assert "the options of the format 'other' of extra are left out: --strict differs from --strict of" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("module", "said"),
-    [
-        (OTHER.replace('"other"', '"another"'), "its name is 'another', that of its entry point 'other'"),
-        ("raise RuntimeError('broken')\n", "RuntimeError: broken"),
-    ],
-)
+BROKEN = [
+    (OTHER.replace('"other"', '"another"'), "its name is 'another', that of its entry point 'other'"),
+    ("raise RuntimeError('broken')\n", "RuntimeError: broken"),
+]
+
+
+@pytest.mark.parametrize(("module", "said"), BROKEN)
 def test_a_format_that_cannot_be_loaded_is_named_with_its_package(tmp_path, module, said):
     distribution(tmp_path, module, "[evalwright.formats]\nother = extra:FORMAT\n")
-    done = evalwright(tmp_path, "run", "x.other", site=tmp_path)
-    assert done.returncode == 2
-    assert "format 'other' of extra cannot be loaded" in done.stderr
-    assert said in done.stderr
+    for asked in (["run", "x.other"], ["validate", "x.yaml", "--format", "other"]):
+        (tmp_path / asked[1]).write_text("")
+        done = evalwright(tmp_path, *asked, site=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.count("format 'other' of extra cannot be loaded") >= 1
+        assert said in done.stderr
+
+
+@pytest.mark.parametrize(("module", "said"), BROKEN)
+def test_a_broken_format_keeps_nobody_from_using_the_others(tmp_path, module, said):
+    distribution(tmp_path, module, "[evalwright.formats]\nother = extra:FORMAT\n")
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "suite" / "eval.yaml").write_text(EVAL)
+    (tmp_path / "suite" / "cases.yaml").write_text("cases: [{id: a, input: {}}]")
+    help_ = evalwright(tmp_path, "run", "--help", site=tmp_path)
+    validated = evalwright(tmp_path, "validate", "suite", site=tmp_path)
+    assert (help_.returncode, validated.returncode) == (0, 0), help_.stderr + validated.stderr
+    for done in (help_, validated):
+        assert (done.stderr.count("cannot be loaded"), said in done.stderr) == (1, True)
+    assert "cannot be loaded" not in evalwright(tmp_path, "--help", site=tmp_path).stderr
+    assert "contains_text" in evalwright(tmp_path, "list", "evaluators", site=tmp_path).stdout

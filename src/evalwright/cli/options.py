@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from evalwright.errors import InputError
-from evalwright.model.format import Option
+from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of
 
 __all__ = [
@@ -94,13 +93,26 @@ class SuiteCommand(click.Command):
     """A command that reads suites: it has the options of every format, each format's under a heading of its own.
 
     They are keyword arguments of the function by their `Option.keyword`, all of them whether given or not; which of
-    them a suite's format has is checked where it is loaded. Raises InputError for a plug-in whose option has another
-    type than the same one elsewhere.
+    them a suite's format has is checked where it is loaded. A plug-in that has another option by the same name as one
+    that is there already is named in a warning, and its options are left out.
     """
 
     def __init__(self, name: str, params: list[click.Parameter], **settings: Any) -> None:
-        self._own, self._of_formats = params, {one.title: list(map(_clicked, one.options)) for one in formats()}
-        super().__init__(name, params=[*params, *_added(params)], **settings)
+        self._own = params
+        self._of_formats: dict[str, list[click.Option]] = {}
+        known = {flag: (param, "the command") for param in params for flag in param.opts}
+        added: dict[str, click.Option] = {}
+        for one in formats():
+            options = [(option, _clicked(option)) for option in one.options]
+            if clashes := [clash for option, made in options if (clash := _clash(option, made, known))]:
+                _warn(one, clashes[0])
+                continue
+            self._of_formats[one.title] = [made for _, made in options]
+            for option, made in options:
+                if known.keys().isdisjoint(option.flags):
+                    added[option.keyword] = made
+                    known |= dict.fromkeys(option.flags, (made, f"the format {one.name}"))
+        super().__init__(name, params=[*params, *added.values()], **settings)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """General options, those of models, and then those of each format."""
@@ -118,26 +130,19 @@ class SuiteCommand(click.Command):
                     formatter.write_dl(records)
 
 
-def _added(own: Sequence[click.Parameter]) -> list[click.Option]:
-    """The options of all formats that a command lacks, each flag once."""
-    known: dict[str, tuple[click.Parameter, str]] = {
-        flag: (param, "the command") for param in own for flag in param.opts
-    }
-    added: dict[str, click.Option] = {}
-    for one in formats():
-        for option in one.options:
-            found = _clicked(option)
-            same = next((known[flag] for flag in option.flags if flag in known), None)
-            if same is None:
-                added[option.keyword] = found
-                known |= dict.fromkeys(option.flags, (found, f"the format {one.name}"))
-            elif _kind(same[0]) != _kind(found) or same[0].name != option.keyword:
-                owner = package_of("formats", one.name) or "evalwright"
-                raise InputError(
-                    f"the format {one.name!r} of {owner} cannot be used: its option {option.flags[0]} "
-                    f"differs from {same[0].opts[0]} of {same[1]}"
-                )
-    return list(added.values())
+def _warn(one: Format, clash: str) -> None:
+    from evalwright.cli.screen import tell
+
+    package = package_of("formats", one.name) or "evalwright"
+    tell([f"warning: the options of the format {one.name!r} of {package} are left out: {clash}"])
+
+
+def _clash(option: Option, made: click.Option, known: Mapping[str, tuple[click.Parameter, str]]) -> str:
+    """Why an option cannot stand beside those that are known by their flags; empty if it can."""
+    found = next((known[flag] for flag in option.flags if flag in known), None)
+    if found is None or (_kind(found[0]) == _kind(made) and found[0].name == option.keyword):
+        return ""
+    return f"{option.flags[0]} differs from {found[0].opts[0]} of {found[1]}"
 
 
 def _clicked(option: Option) -> click.Option:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ from evalwright import registry
 from evalwright.errors import InputError
 from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.wording import in_words
-from evalwright.model.format import EvaluatorEntry, Format, entry
+from evalwright.model.format import EvaluatorEntry, entry
 
 __all__ = ["Description", "Key", "Listed", "catalogue", "describe"]
 
@@ -73,7 +72,7 @@ def describe(name: str) -> Description:
 
 def _rows() -> dict[str, tuple[str, EvaluatorEntry]]:
     found = {name: (family, row) for family, register in registry.families().items() for name, row in register.items()}
-    for format in _formats():
+    for format in registry.formats():
         for name, row in format.evaluators.items():
             if name not in found and name not in registry.INTERNAL:
                 found[name] = (format.title, row if isinstance(row, EvaluatorEntry) else _undescribed(name))
@@ -81,13 +80,6 @@ def _rows() -> dict[str, tuple[str, EvaluatorEntry]]:
         if name not in found and name not in registry.INTERNAL:
             found[name] = (registry.package_of("evaluators", name) or "", _undescribed(name))
     return found
-
-
-def _formats() -> Iterator[Format]:
-    """Those that can be loaded: a broken plug-in must not keep anyone from reading the list."""
-    for name in registry.names("formats"):
-        with suppress(InputError):
-            yield registry.format_of(name)
 
 
 def _undescribed(name: str) -> EvaluatorEntry:

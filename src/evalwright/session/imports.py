@@ -7,20 +7,20 @@ two runs at the same time that mean different files by one name cannot be distin
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import importlib.util
 import os
 import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from types import MappingProxyType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["import_by_name", "make_importable", "module_at", "named_object", "with_objects"]
 
@@ -66,15 +66,18 @@ def module_at(path: Path) -> ModuleType:
 
     Raises InputError for a file that holds no Python, and whatever executing it raises.
     """
+    import hashlib  # here, like the other imports inside functions: every command loads this module, `--help` too
+    from importlib.util import module_from_spec, spec_from_file_location
+
     path = path.resolve()
     name = f"evalwright_user_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
     with _executing.setdefault(path, threading.RLock()):
         if name in sys.modules:
             return sys.modules[name]
-        spec = importlib.util.spec_from_file_location(name, path)
+        spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise InputError(f"{path.name}: expected a .py file")
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        module = sys.modules[name] = module_from_spec(spec)
         try:
             with _noted():
                 spec.loader.exec_module(module)
@@ -149,7 +152,7 @@ def named_object(place: Any, key: str = "target") -> Any:
     if "<" in name:
         why = f"{place!r} is a function without a name to import it by: call evaluate(..., resume=True) with it again"
         raise InputError(Problem(file="", key=key, message=why, absent=True))
-    import asyncio  # here, as every command loads this module, `--help` too
+    import asyncio
 
     try:
         found: Any = import_by_name(module)

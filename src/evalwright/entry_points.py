@@ -1,0 +1,121 @@
+"""What other packages add: entry points of the groups `evalwright.<kind>`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from evalwright.model.format import Format, Option
+
+__all__ = ["Loader", "input_formats", "of_kind", "suite_formats"]
+
+Loader = tuple[str, Callable[[], Any]]
+"""The package that a name comes from, and what loads it."""
+
+
+def of_kind(kind: str) -> dict[str, Loader]:
+    """What other packages register of a kind, by name."""
+    return {point.name: (_package(point), point.load) for point in _points(kind)}
+
+
+def suite_formats(options: Mapping[str, Option]) -> dict[str, Loader]:
+    """Suite formats by name.
+
+    Among them are the classes of the group `evalwright.dialects`, where formats were registered before there was
+    `Format`; `options` are those that they may have, by keyword.
+    """
+    adapted = {
+        point.name: (_package(point), partial(_format_of_class, point, options)) for point in _points("dialects")
+    }
+    own = {p.name: (_package(p), partial(_named, p)) for p in _points("formats") if not _is_importer(p)}
+    return {**adapted, **own}
+
+
+def input_formats() -> dict[str, Loader]:
+    """Input formats of `import` by name; before there was `Format` they had the group `evalwright.formats`."""
+    older = {point.name: (_package(point), point.load) for point in _points("formats") if _is_importer(point)}
+    return {**older, **of_kind("importers")}
+
+
+@cache
+def _points(kind: str) -> tuple[EntryPoint, ...]:
+    if not _are_there(tuple(sys.path)):
+        return ()
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=f"evalwright.{kind}"))
+
+
+@cache
+def _are_there(places: tuple[str, ...]) -> bool:
+    """Whether a package in one of these places may have entry points for us.
+
+    Reading the few files that say so takes a tenth of the time that `importlib.metadata` takes to be imported and to
+    read all packages, which every command would pay for.
+    """
+    if sum(hasattr(finder, "find_distributions") for finder in sys.meta_path) > 1:
+        return True  # packages are found elsewhere than in folders, too
+    for place in places:
+        try:
+            names = os.listdir(place or ".")  # noqa: PTH208 - without pathlib
+        except NotADirectoryError:
+            return True  # packages inside an archive
+        except OSError:
+            continue
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")) and _has_groups(os.path.join(place, name)):  # noqa: PTH118
+                return True
+    return False
+
+
+def _has_groups(folder: str) -> bool:
+    try:
+        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123 - without pathlib
+            return b"[evalwright." in file.read()
+    except OSError:
+        return False
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "a plug-in"
+
+
+def _is_importer(point: EntryPoint) -> bool:
+    from evalwright.model.format import Format
+
+    try:
+        return not isinstance(point.load(), Format)
+    except Exception:  # whatever another package raises when it is imported: loading it as a format says it
+        return False
+
+
+def _named(point: EntryPoint) -> Format:
+    found: Format = point.load()
+    if found.name != point.name:
+        raise ValueError(f"its name is {found.name!r}, that of its entry point {point.name!r}")
+    return found
+
+
+def _format_of_class(point: EntryPoint, known: Mapping[str, Option]) -> Format:
+    """A class with `detects`, `load`, and perhaps `options` and `reads_folders` as a format."""
+    from inspect import getdoc
+
+    from evalwright.model.format import Format
+
+    kind = point.load()
+    return Format(
+        name=point.name,
+        title=point.name,
+        summary=(getdoc(kind) or "").partition("\n")[0],
+        suffixes=(),
+        detects=lambda path, head: kind().detects(path, head),
+        load=lambda *given, **options: kind().load(*given, **options),
+        options=tuple(known[name] for name in getattr(kind, "options", ()) if name in known),  # no other had a flag
+        reads_folders=getattr(kind, "reads_folders", False),
+    )
