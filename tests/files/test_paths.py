@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.files.paths import named_in
+from evalwright.files.paths import also_here, import_folders, named_in
 
 
 @pytest.fixture
@@ -16,15 +16,29 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "suites" / "eval.yaml"
 
 
-def test_the_working_directory_goes_first(suite: Path) -> None:
+def test_the_folder_of_the_suite_goes_first_and_that_is_told(suite: Path) -> None:
     Path("cases.yaml").touch()
     (suite.parent / "cases.yaml").touch()
-    assert named_in(suite, "cases.yaml") == Path("cases.yaml")
-
-
-def test_what_is_not_in_the_working_directory_is_looked_for_beside_the_suite(suite: Path) -> None:
-    (suite.parent / "cases.yaml").touch()
     assert named_in(suite, "cases.yaml") == suite.parent / "cases.yaml"
+    assert str(suite.parent / "cases.yaml") in also_here(suite, "cases.yaml")
+
+
+def test_what_is_not_beside_the_suite_is_looked_for_in_the_working_directory(suite: Path) -> None:
+    Path("cases.yaml").touch()
+    assert named_in(suite, "cases.yaml") == Path("cases.yaml")
+    assert also_here(suite, "cases.yaml") == ""
+
+
+def test_one_file_under_two_names_is_one(suite: Path) -> None:
+    Path("cases.yaml").touch()
+    (suite.parent / "cases.yaml").symlink_to(Path("cases.yaml").resolve())
+    assert named_in(suite, "cases.yaml") == Path("cases.yaml")
+    assert also_here(suite, "cases.yaml") == ""
+
+
+def test_modules_are_looked_for_beside_the_suite_first(suite: Path) -> None:
+    assert import_folders(suite) == [str(suite.parent), str(Path.cwd())]
+    assert import_folders(Path("eval.yaml")) == [str(Path.cwd())]
 
 
 def test_what_is_nowhere_stays_as_it_is_named(suite: Path) -> None:

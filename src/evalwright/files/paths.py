@@ -7,14 +7,38 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["named_in", "numbered", "safe_id", "seen_from_here"]
+__all__ = ["also_here", "import_folders", "named_in", "numbered", "safe_id", "seen_from_here"]
 
 
 def named_in(file: Path, name: str) -> Path:
-    """The path `name` inside `file`: from the working directory if it is there, else from the file's folder."""
+    """The path `name` inside `file`: from the file's folder if it is there, else from the working directory."""
+    path, beside = _both(file, name)
+    return beside if _exists(beside) and not _same(path, beside) else path
+
+
+def also_here(file: Path, name: str) -> str:
+    """Says that the working directory has another file of the name that `named_in` has found; "" if it has none."""
+    path, beside = _both(file, name)
+    if not (_exists(beside) and _exists(path)) or _same(path, beside):
+        return ""
+    return f"{name!r} is {beside}, in the folder of the suite; the one in the working directory is not used: {path}"
+
+
+def import_folders(suite: Path) -> list[str]:
+    """Where the modules that a suite's file names are looked for: in its folder, then in the working directory."""
+    return list(dict.fromkeys([str(suite.resolve().parent), str(Path.cwd())]))
+
+
+def _both(file: Path, name: str) -> tuple[Path, Path]:
     path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises for an unknown user
-    beside = file.parent / path
-    return beside if not _exists(path) and _exists(beside) else path
+    return path, file.parent / path if name else path
+
+
+def _same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except OSError:
+        return False
 
 
 def seen_from_here(path: Path) -> Path:

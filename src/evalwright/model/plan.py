@@ -147,6 +147,8 @@ class Plan(msgspec.Struct):
     prices: dict[str, Price] = {}
     totals: str = ""
     """The format whose totals and rule for the gate the summary has; by default that of `dialect`."""
+    files: dict[str, str] = {}
+    """SHA-256 (hex) of each file that was used when the run began: the suite, its dataset, its code, and so on."""
     warnings: list[str] = []
     """What is allowed in the suite and its cases, but most likely not meant: a line each, with file, line and key."""
     schema_version: str = "1.0"

@@ -60,6 +60,8 @@ class Suite(BaseModel):
     """Values that must never reach disk or terminal, by the name of the variable or key they came from."""
     environment: dict[str, str] = {}
     """Variables of the `.env` files that belong to the suite, which those of the process win over."""
+    files: list[Path] = []
+    """Files beside `source` that the suite is read from, or runs; `Plan.files` has them with those of its code."""
     warnings: SkipValidation[list[Problem]] = []
     """What is allowed, but most likely not meant."""
     metadata: dict[str, Any] = {}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker
+from evalwright.files.paths import import_folders
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.suite import Suite
 from evalwright.registry import load
@@ -45,7 +45,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         evaluators=suite.evaluators,
         pass_criteria=suite.pass_criteria,
         run=msgspec.structs.replace(suite.run, **settings),
-        import_paths=[str(Path.cwd()), str(suite.source.resolve().parent)],
+        import_paths=import_folders(suite.source),
         metadata=suite.metadata,
         store=suite.store,
         mirrors=suite.mirrors,

@@ -12,6 +12,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
+from evalwright.run.used_files import doubled_modules, hashed
 
 __all__ = ["all_warnings", "any_chosen", "chosen_cases", "lines_of_warnings", "must_not_be_empty", "with_warnings"]
 
@@ -71,6 +72,7 @@ def _globbed(case_id: str, glob: str) -> bool:
 def all_warnings(suite: Suite) -> Iterator[Problem]:
     """What is most likely not meant in a suite and in its cases."""
     yield from suite.warnings
+    yield from doubled_modules(suite)
     yield from getattr(suite.cases, "unknown_keys", tuple)()
 
 
@@ -81,6 +83,10 @@ def lines_of_warnings(found: Iterable[Problem]) -> list[str]:
 
 
 def with_warnings(plan: Plan, suite: Suite, cases: Iterable[Case]) -> Iterator[Case]:
-    """The cases; behind the last one the plan has the warnings of them all, and those that reading them added."""
+    """The cases; behind the last one the plan has the warnings of them all, and those that reading them added.
+
+    It then has the hashes of the files that were read, too.
+    """
     yield from cases
+    plan.files = hashed(suite)
     plan.warnings = lines_of_warnings(all_warnings(suite))

@@ -40,7 +40,7 @@ def text_in(key: str, config: Mapping[str, Any], problems: list[Problem]) -> str
 
 
 def folder_named(key: str, config: Mapping[str, Any], suite_folder: Path, problems: list[Problem]) -> Path | None:
-    """The folder under a key, relative to the working directory if it exists there, else to the suite's folder."""
+    """The folder under a key, relative to the suite's folder if it exists there, else to the working directory."""
     name = text_in(key, config, problems)
     if name is None:
         return None

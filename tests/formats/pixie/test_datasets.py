@@ -7,6 +7,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.formats.pixie.datasets import read_dataset
 from evalwright.formats.pixie.suite import datasets_in
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
@@ -265,3 +266,14 @@ def test_objects_are_made_again_of_trusted_classes_of_the_project_only(
     outcome = run_suite(suite, RunOptions(out=tmp_path / "out"))
     assert (outcome.exit_code, len(suite.warnings)) == (0, warned)
     assert (tmp_path / "imported").exists() == (trusted and kind.startswith("pixie_orders"))
+
+
+def test_two_files_by_the_name_of_the_runnable_are_both_named(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    for folder in (tmp_path, tmp_path / "data"):
+        (folder / "twice.py").write_text("def run(**_): return 1\n")
+    text = json.dumps({"name": "p", "runnable": "twice.py:run", "evaluators": ["Possible"], "entries": []})
+    (tmp_path / "data" / "set.json").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    (warning,) = read_dataset(tmp_path / "data" / "set.json", to_run=False).warnings
+    assert (warning.key, str(tmp_path / "data" / "twice.py") in warning.message) == ("runnable", True)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import read_dotenv
 from evalwright.files.masker import secrets_in
+from evalwright.files.paths import import_folders
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
@@ -102,6 +103,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         metadata=file.metadata,
         environment=values,
         secrets={**secrets, **({} if known is None else known.secrets)},
+        files=[] if known is None else [known.path],
         warnings=[*files.config.warnings, *_warnings(known), *file.warnings(), *cases.warnings],
     )
 
@@ -190,6 +192,6 @@ def _build(path: Path, variant: Variant, folder: str) -> None:
     from evalwright.targets.build import build_target
 
     try:
-        build_target(variant, [str(Path.cwd()), folder])
+        build_target(variant, import_folders(path))
     except InputError as error:
         raise InputError([Problem(str(path), p.message, key=p.key) for p in error.problems]) from error

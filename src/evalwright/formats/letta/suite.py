@@ -55,6 +55,7 @@ class _Reading:
         self._path, self._document, self._options = path, document, options
         self._environment = {**os.environ, **variables}
         self._folder = path.resolve().parent
+        self._files: list[Path] = []
         self._findings = Findings(path, document)
         self.tell, self.take, self._warn = self._findings.tell, self._findings.take, self._findings.warn
         raw = document.value
@@ -104,6 +105,7 @@ class _Reading:
             document=document,
             secrets=literal_secrets(raw),
             warnings=self._findings.warnings,
+            files=self._files,
         )
 
     def note(self, place: Place, message: str) -> None:
@@ -211,6 +213,7 @@ class _Reading:
             self._warn,
         )
         try:
+            self._files.append(path)
             return Samples(path, self._folder, selection)
         except InputError as error:
             self._findings.add(error)

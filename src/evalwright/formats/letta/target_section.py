@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.key_paths import Place
+from evalwright.files.paths import import_folders
 from evalwright.model.plan import Variant
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class TargetSection:
         for i, model in enumerate(self._models()):
             variant = self._variant(model, i)
             found.append(variant)
-            take((), partial(_built, variant, [str(Path.cwd()), str(self._folder)]))
+            take((), partial(_built, variant, import_folders(self._folder / "suite.yaml")))
         return found
 
     def recorded_inputs(self, sample_id: str) -> list[Any]:

@@ -15,7 +15,7 @@ from evalwright import registry
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, bracketed, steps_of
-from evalwright.files.paths import named_in
+from evalwright.files.paths import also_here, import_folders, named_in
 from evalwright.formats.native.checks import ill_named
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
 from evalwright.formats.shared.environment import Expansion
@@ -29,6 +29,8 @@ __all__ = ["adopt_run", "load"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
 _NEED_PATH = {"local_files", "sqlite"}
+_FOLDERS = {"copy_from", "repo_path"}
+"""Keys of workspaces that name a folder of the suite's."""
 
 
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
@@ -57,6 +59,7 @@ class _Reading:
         self._headline = f"Invalid config {path}"
         self._findings = Findings(path, document)
         self._complain, self._take = self._findings.tell, self._findings.take
+        self._files: list[Path] = []
         self._expansion = Expansion(environment, str(path.resolve().parent))
 
     def suite(self, to_run: bool) -> Suite:
@@ -98,6 +101,7 @@ class _Reading:
             secrets=self._expansion.secrets(document),
             metadata=document["metadata"],
             warnings=self._findings.warnings,
+            files=self._files,
         )
 
     def _expanded(self) -> dict[Any, Any]:
@@ -118,6 +122,14 @@ class _Reading:
         if isinstance(expanded.get("output"), dict):
             expanded["output"] = [expanded["output"]]
         return expanded
+
+    def _found(self, place: Place, name: str) -> Path:
+        """The file or folder of that name; a warning where the working directory has another one."""
+        if doubt := also_here(self._path, name):
+            self._findings.warn(place, doubt)
+        path = named_in(self._path, name)
+        self._files.append(path)
+        return path
 
     def _known(self, place: Place, kind: str, name: str) -> bool:
         """Whether a name is registered; reported as a problem if not."""
@@ -151,6 +163,9 @@ class _Reading:
         if file.workspace is None:
             return None
         workspace = Plugin(file.workspace.type, _config(file.workspace))
+        for key, value in workspace.config.items():
+            if isinstance(value, str) and key in _FOLDERS:
+                self._found(("workspace", key), value)
         if to_run and self._known(("workspace", "type"), "workspaces", workspace.type):
             folder = self._path.resolve().parent
             self._take(("workspace",), partial(registry.load("workspaces", workspace.type), workspace.config, folder))
@@ -163,7 +178,7 @@ class _Reading:
         from evalwright.formats.native.prices import read_prices
 
         try:
-            return read_prices(self._path.parent / named)
+            return read_prices(self._found(("metrics", "price_table_path"), named))
         except InputError as error:
             self._findings.add(error)
             return {}
@@ -190,8 +205,7 @@ class _Reading:
             for key, message in unread_of(system.adapter, variant.config):
                 self._complain((*system.at(), *steps_of(key)), message)
         if to_run and self._known(system.at("adapter"), "targets", system.adapter):
-            paths = [str(Path.cwd()), str(self._path.resolve().parent)]
-            self._take(system.at(), partial(build_target, variant, paths))
+            self._take(system.at(), partial(build_target, variant, import_folders(self._path)))
         for i, enricher in enumerate(variant.enrich_trace_from):
             place = system.at("enrich_trace_from", i)
             if to_run and self._known((*place, "type"), "enrichers", enricher.type):
@@ -206,7 +220,7 @@ class _Reading:
             extractor = _extractor(section)
             config = _plain(section.config)
             if self._wanted(section.at("type"), "evaluators", section.type, to_run):
-                config |= self._beside(config, declared("evaluators", section.type).paths)
+                config |= self._beside(section.at("config"), config, declared("evaluators", section.type).paths)
                 self._take(section.at("config"), partial(build_evaluator, section.type, config))
             spec = EvaluatorSpec(
                 section.name,
@@ -224,7 +238,7 @@ class _Reading:
             specs.append(spec)
         return specs
 
-    def _beside(self, config: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, str]:
+    def _beside(self, place: Place, config: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, str]:
         """The paths in a configuration that lead from the suite's folder to something.
 
         `paths` has the keys that hold one, each with the word that is none.
@@ -233,6 +247,8 @@ class _Reading:
         given = {
             key: config[key] for key, word in paths.items() if isinstance(config.get(key), str) and config[key] != word
         }
+        for key, path in given.items():
+            self._found((*place, key), path)
         return {key: str(folder / path) for key, path in given.items() if os.path.exists(folder / path)}  # noqa: PTH110
 
     def _gate(self, file: EvalFile, rewards: bool) -> dict[str, Any] | None:
@@ -250,7 +266,7 @@ class _Reading:
             return ()
         if dataset.own_evaluators and dataset.type != "cases":
             self._complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
-        path = named_in(self._path, dataset.path or "")
+        path = self._found(("dataset", "path"), dataset.path or "")
         if not dataset.path or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
             message = f"there is no dataset file {dataset.path!r}" if dataset.path else "'path' is missing"
             if to_run:

@@ -45,6 +45,7 @@ def load(
         },
         metadata={"plan": label},
         allows_empty=True,
+        files=[] if graders is None else [graders],
         warnings=cases.oddities() if to_run and not strict else [],
     )
 

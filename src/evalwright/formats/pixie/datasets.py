@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -98,7 +99,8 @@ class _Reading:
         if self._problems:
             raise InputError(self._problems, f"Invalid dataset {self._path}")
         entries = raw.get("items" if older else "entries") or []
-        dataset.warnings, dataset.objects = self._oddities(entries), self._objects(entries)
+        dataset.warnings = [*self._oddities(entries), *self._doubled(runnable, shared)]
+        dataset.objects = self._objects(entries)
         return dataset
 
     def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
@@ -118,6 +120,16 @@ class _Reading:
                     message = f"Entry #{number + 1}: {name!r} is there more than once"
                     odd.append(Problem(str(self._path), message, key=f"entries.{number}.{key}"))
         return odd
+
+    def _doubled(self, runnable: str | None, evaluators: Iterable[str]) -> Iterator[Problem]:
+        """Files of which several folders have one by the same name: the first one is used."""
+        places = [("runnable", runnable or ""), *(("evaluators", name) for name in evaluators)]
+        for key, place in places:
+            file, colon, _ = place.rpartition(":")
+            found = [path for folder in self._folders if colon and (path := Path(folder, file)).is_file()]
+            if others := [str(path) for path in found[1:] if not path.samefile(found[0])]:
+                message = f"{file!r} is {found[0]}; another file of that name is not used: {', '.join(others)}"
+                yield Problem(str(self._path), message, key=key)
 
     def _objects(self, entries: list[dict[str, Any]]) -> list[Problem]:
         found = []

@@ -38,7 +38,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust
             problems += error.problems
     if problems:
         raise InputError(problems, f"Invalid dataset {path}")
-    return _suite(path, datasets, values, trust_pickled_types)
+    return _suite(path, datasets, values, trust_pickled_types).model_copy(update={"files": files})
 
 
 def datasets_in(folder: Path) -> list[Path]:

@@ -1,0 +1,76 @@
+"""The files that a run uses: which they are, and modules whose name means two of them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import Problem
+from evalwright.files.paths import import_folders
+from evalwright.model.suite import Suite
+
+__all__ = ["doubled_modules", "hashed"]
+
+_CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
+"""`module.path:name`; a module is looked for by the first part of its path."""
+_FILE = re.compile(r"(.+\.py):[A-Za-z_][\w.]*")
+
+
+def hashed(suite: Suite) -> dict[str, str]:
+    """SHA-256 (hex) by path of the suite's file, of those it names and of those its code is in; read in pieces."""
+    found: dict[str, str] = {}
+    for path in (suite.source, *suite.files, *_code(suite)):
+        try:
+            if path.is_file():
+                with path.open("rb") as file:
+                    found[str(path.resolve())] = hashlib.file_digest(file, "sha256").hexdigest()
+        except (OSError, ValueError):
+            continue  # whoever reads it says what is wrong with it
+    return found
+
+
+def doubled_modules(suite: Suite) -> Iterator[Problem]:
+    """Modules that the suite's folder and the working directory both have: the first one is imported."""
+    for name, text in _texts(suite):
+        match = _CODE.fullmatch(text)
+        homes = _homes(match[1], suite) if match else []
+        if len(homes) > 1:
+            message = f"{text!r} is {homes[0]}; another module of that name is not used: {homes[1]}"
+            yield Problem(str(suite.source), message, key=name)
+
+
+def _code(suite: Suite) -> Iterator[Path]:
+    for _, text in _texts(suite):
+        if match := _FILE.fullmatch(text):
+            yield from (path for folder in import_folders(suite.source) if (path := Path(folder, match[1])).is_file())
+        elif match := _CODE.fullmatch(text):
+            yield from _homes(match[1], suite)[:1]
+
+
+def _homes(module: str, suite: Suite) -> list[Path]:
+    """The files that an import of the name may find, the one that it does find first."""
+    paths = (
+        Path(folder, place)
+        for folder in import_folders(suite.source)
+        for place in (f"{module}/__init__.py", f"{module}.py")
+    )
+    return [path for path in paths if path.is_file()]
+
+
+def _texts(suite: Suite) -> Iterator[tuple[str, str]]:
+    """The short texts in the configurations of a suite, with the name of the system or evaluator."""
+    owners = [(one.name, one.config) for one in suite.variants] + [(one.name, one.config) for one in suite.evaluators]
+    for name, config in owners:
+        yield from ((name, text) for text in dict.fromkeys(_short_texts(config)))
+
+
+def _short_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if ":" in value and len(value) < 300:
+            yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _short_texts(inner)

@@ -1,0 +1,71 @@
+"""Which files a run used, and which of two with one name."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from evalwright.formats.loading import load_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.selection import all_warnings
+from evalwright.run.start import open_run, run_suite
+
+SUITE = """
+eval: {name: shop}
+dataset: {type: yaml, path: cases.yaml}
+systems: [{name: s, adapter: python_function, target: "agent_of_two_folders:answer"}]
+evaluators: [{name: says, type: contains_text, config: {all_of: [shop]}}]
+metrics: {price_table_path: prices.yaml}
+output: {type: local_files, path: runs}
+"""
+PRICES = "table_version: t1\nfreshness_date: 2026-01-01\nmodels: {}\n"
+CODE = "agent_of_two_folders.py"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A suite in one folder, while the working directory is another."""
+    for name in ("shop", "bank"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cases.yaml").write_text(f"cases: [{{id: {name}, input: {{q: 1}}}}]\n")
+        (tmp_path / name / CODE).write_text(f"def answer(case, variant): return {{'final_answer': '{name}'}}\n")
+        (tmp_path / name / "prices.yaml").write_text(PRICES)
+    (tmp_path / "shop" / "eval.yaml").write_text(SUITE)
+    monkeypatch.chdir(tmp_path / "bank")
+    return tmp_path / "shop"
+
+
+def test_the_suites_own_files_are_used_and_the_others_are_named(shop: Path) -> None:
+    suite = load_suite(shop / "eval.yaml")
+    assert [case.id for case in suite.cases] == ["shop"]
+    told = [str(warning) for warning in all_warnings(suite)]
+    for name in ("cases.yaml", "prices.yaml", CODE):
+        assert any(str(shop / name) in line for line in told), name
+    assert len(told) == 3
+
+
+def test_the_suites_own_code_is_run_and_the_plan_has_the_hashes_of_all(shop: Path) -> None:
+    outcome = run_suite(load_suite(shop / "eval.yaml"), RunOptions(out=shop / "runs"))
+    assert outcome.exit_code == 0
+    _, plan = open_run(outcome.run_dir)
+    used = ("eval.yaml", "cases.yaml", "prices.yaml", CODE)
+    assert plan.files == {str(shop / n): hashlib.sha256((shop / n).read_bytes()).hexdigest() for n in used}
+
+
+def test_files_of_the_working_directory_are_used_where_the_suite_has_none(shop: Path) -> None:
+    for name in ("cases.yaml", "prices.yaml", CODE):
+        (shop / name).unlink()
+    suite = load_suite(shop / "eval.yaml", to_run=False)
+    assert [case.id for case in suite.cases] == ["bank"]
+    assert list(all_warnings(suite)) == []
+
+
+def test_both_workspaces_are_named(shop: Path) -> None:
+    for folder in (shop, Path()):
+        (folder / "files").mkdir()
+    text = SUITE + "workspace: {type: tempdir_snapshot, copy_from: files}\n"
+    (shop / "eval.yaml").write_text(text)
+    told = [str(warning) for warning in load_suite(shop / "eval.yaml").warnings]
+    assert any(str(shop / "files") in line and "workspace.copy_from" in line for line in told)
