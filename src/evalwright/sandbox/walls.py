@@ -1,8 +1,9 @@
 """Keeps foreign code from harming the machine, as far as the system allows. Imports the standard library only.
 
 On Linux with namespaces such code has no network, sees no other process and can change files only in an empty folder
-that disappears with it; as root it first becomes the user nobody. Everywhere it has limits of memory, processor time,
-files and processes. A wall that cannot be raised is reported, not required: containers often forbid namespaces.
+that disappears with it; as root it first becomes the user nobody. With Landlock it reads nothing but the interpreter,
+installed packages and the system. Everywhere it has limits of memory, processor time, files and processes. A wall that
+cannot be raised is reported, not required: containers often forbid namespaces.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
+
+from evalwright.sandbox.landlock import Landlock, places_of_python
 
 __all__ = ["Walls"]
 
@@ -47,12 +50,14 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 class Walls:
     """Raised once, in the process that forks for each piece of code; entered by each of its children."""
 
-    def __init__(self) -> None:
+    def __init__(self, *readable: Path) -> None:
+        """`readable`: places that the code needs besides the interpreter."""
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._root = os.geteuid() == 0
         self._apart = False
         self._read_only = False
-        needed = (Path(sys.prefix), Path(sys.base_prefix), Path(os.__file__).parent)
+        needed = places_of_python()
+        self._landlock = Landlock([*needed, *readable])
         self._needs_reading = not all(map(_open_to_all, needed))
         self._scratch = next((place for place in _SCRATCH if not _holds(place, needed)), None)
 
@@ -64,7 +69,9 @@ class Walls:
             self._read_only = self._apart and self._freeze_files()
             # Keeps code from reading our memory through /proc. Last: afterwards the id maps above could not be written.
             self._prctl(_DUMPABLE, 0)
-        return [what for what, held in (("network", self._apart), ("files", self._read_only)) if not held]
+        closed = self._landlock.holds
+        held = (("network", self._apart), ("files", self._read_only or closed), ("reading", closed))
+        return [what for what, is_held in held if not is_held]
 
     def enter(self, seconds: float) -> None:
         """Go behind the walls for good, in a child that runs code next; it gets `seconds` of processor time."""
@@ -73,7 +80,7 @@ class Walls:
         if self._apart:
             self._enter_namespaces(self._scratch)
         if sys.platform == "linux":
-            self._drop_privileges()
+            self._drop_privileges(self._scratch if self._read_only else None)
         # After the fork for the namespaces: the limit of processes counts all of this user's. The limit of processor
         # time is 2 s above the time limit that the parent watches, and only matters if the parent is gone.
         _limit(
@@ -90,7 +97,7 @@ class Walls:
         if self._apart:
             self._enter_namespaces(None)
         if sys.platform == "linux":
-            self._drop_privileges()
+            self._drop_privileges(None)
         # No limit of address space, of which Node reserves far more than it uses; and its threads count as processes.
         _limit((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, 4 * _MOST_PROCESSES))
 
@@ -135,11 +142,14 @@ class Walls:
         if self._mount(b"none", bytes(folder), b"tmpfs", 0, options) != 0:
             raise OSError(ctypes.get_errno(), f"no empty {folder} for the code")
 
-    def _drop_privileges(self) -> None:
+    def _drop_privileges(self, scratch: Path | None) -> None:
         kept = 0
         if self._root:
             # Nobody could import from an interpreter in a folder that only root can enter, without the right to read
-            # it.
+            # it. It is the right to read everything, so it is kept only where Landlock says what that is.
+            if self._needs_reading and not self._landlock.holds:
+                needed = f"a Python that all users can read, not {sys.base_prefix}"
+                raise PermissionError(f"checks run without the rights of root, and need {needed}")
             kept = _READ_ALL if self._needs_reading else 0
             self._prctl(_KEEP_CAPABILITIES, 1)  # changing the user would drop it
             with suppress(OSError):  # some containers have root only, without the right to become another user
@@ -152,6 +162,8 @@ class Walls:
         self._libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0))
         self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # the change of user has cleared it
         self._prctl(_DUMPABLE, 0)
+        if self._landlock.holds:
+            self._landlock.restrict(scratch)
 
     def _prctl(self, what: int, value: int) -> None:
         self._libc.prctl(what, ctypes.c_ulong(value), 0, 0, 0)

@@ -105,7 +105,10 @@ def node_command() -> list[str]:
     node = _node()
     if node is None:
         raise EvaluatorError("TypeScript needs node: pip install 'evalwright[typescript]'", "not_started")
-    return [*_python("launch", "sys.argv[1:]"), os.path.realpath(node), str(_HERE / "server.mjs")]
+    here = Path.cwd()
+    # TypeScript itself may be a package of the working directory, which Node looks for in the folders above it, too.
+    readable = [str(_HERE), *(str(folder / "node_modules") for folder in (here, *here.parents))]
+    return [*_python("launch", f"sys.argv[1:], {readable!r}"), os.path.realpath(node), str(_HERE / "server.mjs")]
 
 
 def _node() -> str | None:
@@ -118,7 +121,7 @@ def _node() -> str | None:
 
 
 def _python(module: str, argument: str) -> list[str]:
-    start = f"import sys; sys.path.append({str(_HERE.parents[2])!r})"
+    start = f"import sys; sys.path.append({str(_HERE.parents[1])!r})"
     start += f"; from evalwright.sandbox.{module} import main; main({argument})"
     return [sys.executable, "-I", "-X", "utf8", "-c", start]
 

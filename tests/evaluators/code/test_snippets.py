@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from evaluators.scripted_models import Scripted, case, fails, judged, says, trace
+from evalwright.errors import EvaluatorError
+from evalwright.sandbox.landlock import Landlock
 from evalwright.sandbox.workers import ask_worker, python_command
 
 HEAD = "def validate(output, case, run):\n    "
@@ -140,6 +142,48 @@ def test_the_code_changes_no_files(tmp_path):
     assert victim.read_text() == "kept"
 
 
+PRIVATE = ["~/.netrc", "/etc/shadow", "/root/.profile", "/proc/1/environ", __file__]
+
+
+@pytest.mark.skipif(not Landlock([]).holds, reason="no Landlock here")
+@pytest.mark.parametrize("path", PRIVATE)
+@pytest.mark.parametrize("kind", ["python_code", "typescript_code"])
+def test_the_code_reads_no_files_of_the_user(tmp_path, monkeypatch, path, kind):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".netrc").write_text("canary")
+    path = os.path.expanduser(path)  # noqa: PTH111
+    if kind == "python_code":
+        assert "Errno" in str(error(f"return {{'passed': True, 'reason': open({path!r}).read()}}"))
+    else:
+        code = f"import fs from 'fs'\nexport function validate() {{ fs.readFileSync('{path}'); return true }}"
+        with pytest.raises(EvaluatorError, match=r"EACCES|ENOENT"):
+            judged("typescript_code", {"code": code, "timeout_ms": 5000}, Scripted(says()))
+
+
+def test_the_code_may_import_what_is_installed():
+    assert python("import msgspec, sqlite3, ssl, zoneinfo\n    return bool(zoneinfo.ZoneInfo('Europe/Berlin'))").passed
+
+
+NO_NEW_PRIVILEGES = "import ctypes\n    return ctypes.CDLL(None).prctl(39, 0, 0, 0, 0) == 1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a flag of Linux")
+def test_no_program_gives_the_code_new_privileges():
+    assert python(NO_NEW_PRIVILEGES).passed
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="capabilities of Linux")
+def test_the_code_is_not_root_and_reads_at_most_what_landlock_leaves_it():
+    body = (
+        "import ctypes, os\n    data = (ctypes.c_uint32 * 6)()\n"
+        "    ctypes.CDLL(None).capget((ctypes.c_uint32 * 2)(0x20080522, 0), data)\n"
+        "    return {'passed': os.getuid() != 0, 'metadata': {'held': [data[0], data[3]]}}"
+    )
+    said = python(body)
+    assert said.passed
+    assert said.detail["metadata"]["held"] in ([0, 0], [4, 0])
+
+
 def test_files_and_processes_are_limited():
     if not walled():
         pytest.skip("no namespaces here")
@@ -217,8 +261,23 @@ def test_where_nothing_can_be_taken_away_that_is_told_and_python_refuses(body, e
     command = [sys.executable, "-c", script]
     request = {"code": HEAD + body, "arguments": ["", {}, {}], "seconds": 5.0}
     reply = asyncio.run(ask_worker(command, request))
-    assert reply["missing_walls"] == ["network", "files"]
+    assert reply["missing_walls"] == ["network"] if Landlock([]).holds else ["network", "files", "reading"]
     assert reply["message"].startswith(f"PermissionError: checks may not do this: {event}")
+
+
+PRIVATE_PYTHON = not Path(sys.base_prefix).is_relative_to("/usr") and os.geteuid() == 0
+
+
+@pytest.mark.skipif(not PRIVATE_PYTHON, reason="needs root and a Python of its own")
+def test_the_rights_of_root_are_not_given_to_the_code_where_nothing_confines_them():
+    script = (
+        "import sys; from evalwright.sandbox.landlock import Landlock; Landlock.holds = property(lambda self: False, "
+        "lambda self, value: None); from evalwright.sandbox.server import main; main(int(sys.argv[1]))"
+    )
+    request = {"code": HEAD + "return open('/etc/shadow').read()", "arguments": ["", {}, {}], "seconds": 5.0}
+    reply = asyncio.run(ask_worker([sys.executable, "-c", script], request))
+    assert reply["missing_walls"] == ["reading"]
+    assert "need a Python that all users can read" in reply["message"] or "Permission denied" in reply["message"]
 
 
 @pytest.mark.parametrize(
