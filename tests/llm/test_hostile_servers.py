@@ -63,6 +63,7 @@ def vectors(*found, tokens=2):
         {"choices": [{"message": {**SAID, "tool_calls": [{"id": 1}]}}]},
         {"choices": [{"message": SAID}], "model": 5},
         {"choices": [{"message": {"content": {"a": 1}}}]},
+        {"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": "stop"}]},
     ],
     ids=json.dumps,
 )
@@ -81,12 +82,20 @@ def test_chat_completions_of_another_shape_are_no_reply(body):
         {"content": [{"type": "text"}]},
         {"content": [{"type": "text", "text": 5}]},
         {"content": [{"type": "tool_use", "input": {}}]},
+        {"content": [], "stop_reason": "end_turn"},
+        {"content": [{"type": "thinking", "thinking": "hm", "signature": "s"}], "stop_reason": "end_turn"},
     ],
     ids=json.dumps,
 )
 def test_messages_of_another_shape_are_no_reply(body):
     (outcome,), server = asked([reply(body, headers=JSON)], request(model="claude-test"))
     assert (failed(outcome), len(server.requests)) == ("bad_reply", 3)
+
+
+def test_a_model_that_thought_up_to_its_limit_is_not_asked_again():
+    body = {"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": "length"}]}
+    (outcome,), server = asked([reply(body, headers=JSON)])
+    assert (failed(outcome), len(server.requests)) == ("bad_reply", 1)
 
 
 def test_json_that_is_too_deep_is_no_reply():

@@ -31,6 +31,21 @@ def test_every_target_kind_is_called_once_a_cell(tmp_path, agents, target):
     assert outcome.exit_code == 1
 
 
+def test_an_answer_without_anything_to_judge_is_an_error_unless_it_may_be(tmp_path):
+    allowed = {"target": "agents:silent", "allow_missing": ["final_answer"]}
+    variants = [
+        Variant("strict", "python_function", {"target": "agents:silent"}),
+        Variant("allowed", "python_function", allowed),
+        Variant("evalh", "python_function", {"target": "agents:silent"}, evalh_rules=True),
+    ]
+    says_nothing = EvaluatorSpec("says", "contains_text", {"none_of": ["secret"]})
+    outcome = run_suite(suite(tmp_path, ["x"], variants=variants, evaluators=[says_nothing]))
+    traces, _, verdicts = records(outcome)
+    assert {key[1]: v.status for key, v in verdicts.items()} == {"strict": "error", "allowed": "pass", "evalh": "pass"}
+    assert "allow_missing" in traces["c0", "strict", 0].error.message
+    assert traces["c0", "strict", 0].extra == {"seen": True}
+
+
 def test_cells_are_cases_times_variants_times_trials(tmp_path):
     variants = [
         Variant("a", "python_function", {"target": "agents:echo"}),

@@ -1,8 +1,10 @@
 """What a Python target may return, and what becomes of it."""
 
+import dataclasses
 import json
 
 import msgspec
+import pydantic
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +38,41 @@ def test_an_answer_is_taken_as_it_is():
 
 
 @pytest.mark.parametrize(
+    ("returned", "named"),
+    [
+        ({"answer": "yes"}, "'answer'; did you mean \"final_answer\""),
+        ({"final_answer": "x", "label": "spam", "score": 1}, "'label'.*'score'"),
+        ({"final_answer": "x", "metrics": {"token_inputs": 3}}, "'token_inputs' in metrics; did you mean"),
+        ({"final_answer": "x", "tool_calls": ["f", {"tool": "g", "args": {}}]}, r"'tool' in tool_calls\[1\]"),
+        ({"final_answer": "x", "tool_calls": [{"arguments": {}}]}, r"tool_calls\[0\] has no 'name'"),
+        ({"final_answer": "x", "tool_results": [{"result": 1}]}, r"'result' in tool_results\[0\]"),
+    ],
+)
+def test_keys_that_nothing_reads_are_refused_by_name(returned, named):
+    with pytest.raises(TargetError, match=f"nothing reads the key {named}|{named}"):
+        answer_of(returned)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [{}, {"final_answer": None}, {"thinking": "hm"}, {"metrics": {"token_input": 1}}, {"tool_calls": [], "extra": {}}],
+)
+def test_a_mapping_that_answers_nothing_is_refused_unless_it_may(returned):
+    with pytest.raises(TargetError, match=r"no answer: .*test_answers\.py.*allow_missing"):
+        answer_of(returned, test_a_mapping_that_answers_nothing_is_refused_unless_it_may)
+    assert answer_of(returned, optional=["final_answer"]).output.final_answer is None
+    assert answer_of(returned, evalh_rules=True).output.final_answer is None
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [{"final_answer": ""}, {"structured": {}}, {"tool_calls": ["f"]}, {"messages": [{"role": "user", "content": "x"}]}],
+)
+def test_an_empty_text_and_what_was_done_are_answers(returned):
+    answer_of(returned)
+
+
+@pytest.mark.parametrize(
     ("returned", "text"),
     [
         ({"label": "spam", "score": 0.9}, None),
@@ -43,12 +80,43 @@ def test_an_answer_is_taken_as_it_is():
         ({"output": {"a": 1}, "content": "c"}, "c"),
     ],
 )
-def test_a_mapping_without_known_keys_is_structured(returned, text):
-    assert answer_of(returned).output == Output(final_answer=text, structured=returned)
+def test_where_any_mapping_is_taken_one_without_known_keys_is_structured(returned, text):
+    assert answer_of(returned, any_mapping=True).output == Output(final_answer=text, structured=returned)
+    with pytest.raises(TargetError, match="'answer'"):
+        answer_of({"final_answer": "x", "answer": "y"}, any_mapping=True)
 
 
-def test_a_mapping_with_a_known_key_keeps_unknown_ones_out():
-    assert answer_of({"final_answer": None, "answer": "x"}).output == Output()
+def test_by_evalh_s_rules_other_keys_are_ignored():
+    assert answer_of({"final_answer": "a", "answer": "x", "metrics": {"n": 1}}, evalh_rules=True).output == Output("a")
+
+
+def test_objects_with_declared_fields_are_mappings():
+    @dataclasses.dataclass
+    class Plain:
+        final_answer: str
+        thinking: str = "hm"
+
+    class Checked(pydantic.BaseModel):
+        final_answer: str
+        thinking: str = "hm"
+
+    class Packed(msgspec.Struct):
+        final_answer: str
+        thinking: str = "hm"
+
+    class Other(pydantic.BaseModel):
+        reply: str
+
+    assert [answer_of(kind("x")).output for kind in (Plain, Packed)] == [Output("x", "hm")] * 2
+    assert answer_of(Checked(final_answer="x")).output == Output("x", "hm")
+    with pytest.raises(TargetError, match="'reply'"):
+        answer_of(Other(reply="x"))
+
+
+def test_tool_calls_in_the_shape_of_openai_are_read():
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    [found] = answer_of({"tool_calls": [call]}).tool_calls
+    assert (found.id, found.name, found.arguments) == ("c", "f", {"a": 1})
 
 
 def test_texts_of_other_types_become_strings():
@@ -62,8 +130,8 @@ def test_structured_must_be_a_mapping():
 
 
 def test_null_lists_are_empty():
-    answer = answer_of({"tool_calls": None, "tool_results": None, "messages": None, "metrics": None, "extra": None})
-    assert answer == Answer(output=answer.output)
+    nothing = dict.fromkeys(["tool_calls", "tool_results", "messages", "metrics", "extra"])
+    assert answer_of({"final_answer": "x", **nothing}) == Answer(output=Output("x"))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +143,6 @@ def test_null_lists_are_empty():
         ({"name": "f", "arguments": ""}, "f", {}),
         ({"name": "f", "arguments": "not json"}, "f", {"_raw": "not json"}),
         ("f", "f", {}),
-        ({"arguments": None}, "", {}),
     ],
 )
 def test_shapes_of_a_tool_call(call, name, arguments):
@@ -86,6 +153,7 @@ def test_shapes_of_a_tool_call(call, name, arguments):
 def test_metrics_take_numeric_strings_and_nothing_else():
     metrics = answer_of(
         {
+            "final_answer": "x",
             "metrics": {
                 "token_input": "12",
                 "token_output": 3.9,
@@ -94,7 +162,7 @@ def test_metrics_take_numeric_strings_and_nothing_else():
                 "stream_chunks": "x",
                 "stream_completed": 1,
                 "tokens_per_second": float("nan"),
-            }
+            },
         }
     ).metrics
     assert (metrics.token_input, metrics.token_output, metrics.cost_usd) == (12, 3, 0.5)

@@ -16,8 +16,9 @@ from evalwright.registry import load
 CASE = Case(id="c1", input={"user_message": 'say "hi"', "n": 3}, metadata={"k": [1, 2]})
 
 
-def target(program, **config):
-    return load("targets", "cli")(Variant("v", "cli", {"command": [sys.executable, "-c", program], **config}))
+def target(program, *, evalh_rules=False, **config):
+    command = {"command": [sys.executable, "-c", program], **config}
+    return load("targets", "cli")(Variant("v", "cli", command, evalh_rules=evalh_rules))
 
 
 def answer(program, **config):
@@ -46,9 +47,9 @@ def test_a_text_loses_its_trailing_newlines_only():
 
 
 def test_the_template_is_filled_in_and_given_as_stdin():
-    template = "{{input.user_message}}|{{ case_id }}|{{ input | json }}|{{ case.metadata.k }}|{{ input.none }}|{{ x y"
+    template = "{{input.user_message}}|{{ case_id }}|{{ input | json }}|{{ case.metadata.k }}|{{ x y"
     got = answer("import sys; print(sys.stdin.read())", stdin_template=template).output.final_answer
-    assert got == f'say "hi"|c1|{json.dumps(CASE.input)}|[1, 2]||{{{{ x y'
+    assert got == f'say "hi"|c1|{json.dumps(CASE.input)}|[1, 2]|{{{{ x y'
 
 
 def test_a_command_without_template_has_an_empty_stdin():
@@ -76,15 +77,27 @@ def test_an_object_is_the_structured_answer_and_gives_its_texts():
     assert (output.final_answer, output.thinking, output.structured) == ("kiwi", "hm", given)
 
 
-def test_a_final_answer_that_is_no_text_stays_in_the_structure():
-    output = answer("print('{\"final_answer\": 5}')", parse_stdout_as="json").output
-    assert (output.final_answer, output.structured) == (None, {"final_answer": 5})
+@pytest.mark.parametrize(
+    ("printed", "text"), [('{"final_answer": 5}', "5"), ('{"final_answer": ""}', ""), ('"x"', "x"), ('{"n": 1}', None)]
+)
+def test_the_answer_in_json_is_a_text_or_a_number(printed, text):
+    output = answer(f"print({printed!r})", parse_stdout_as="json", allow_missing=["final_answer"]).output
+    assert output.final_answer == text
+
+
+@pytest.mark.parametrize("printed", ["{}", '{"answer": "x"}', '{"final_answer": null}', '{"final_answer": []}', "[1]"])
+def test_json_without_an_answer_is_an_error_that_shows_it(printed):
+    assert f"'final_answer' (allow_missing: [final_answer] if it may be absent): {printed}" in failure(
+        f"print({printed!r})", parse_stdout_as="json"
+    )
 
 
 @pytest.mark.parametrize(("printed", "value"), [("[1, 2]", [1, 2]), ("3", 3), ("null", None), ('"x"', "x")])
-def test_other_json_is_a_value(printed, value):
-    output = answer(f"print({printed!r})", parse_stdout_as="json").output
+def test_by_evalh_s_rules_other_json_is_a_value(printed, value):
+    output = answer(f"print({printed!r})", parse_stdout_as="json", evalh_rules=True).output
     assert (output.final_answer, output.structured) == (None, {"value": value})
+    number = answer("print('{\"final_answer\": 5}')", parse_stdout_as="json", evalh_rules=True).output
+    assert (number.final_answer, number.structured) == (None, {"final_answer": 5})
 
 
 @pytest.mark.parametrize("printed", ["{nope", "", "[" * 100_000, "9" * 5000])
@@ -93,7 +106,7 @@ def test_what_is_not_json_is_an_error(printed):
 
 
 def test_what_json_text_cannot_hold_is_replaced_and_noted():
-    got = answer("print('[NaN]')", parse_stdout_as="json")
+    got = answer("print('[NaN]')", parse_stdout_as="json", allow_missing=["final_answer"])
     assert (got.output.structured, len(got.extra["replaced"])) == ({"value": ["nan"]}, 1)
 
 

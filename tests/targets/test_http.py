@@ -25,10 +25,8 @@ def test_the_input_overlays_the_body():
 
 
 def test_a_template_overlays_the_body_instead_of_the_input():
-    template = (
-        '{"id": "{{ case_id }}", "q": {{ input.user_message | json }}, "k": {{ case.metadata.k }}, "no": "{{x}}"}'
-    )
-    expected = {"model": "m", "id": "c1", "q": 'say "hi"', "k": [1, 2], "no": ""}
+    template = '{"id": "{{ case_id }}", "q": {{ input.user_message | json }}, "k": {{ case.metadata.k }}}'
+    expected = {"model": "m", "id": "c1", "q": 'say "hi"', "k": [1, 2]}
     assert body_of(body={"model": "m", "id": "other"}, request_template=template) == expected
 
 
@@ -96,7 +94,6 @@ def test_own_entries_override_single_ones_of_a_preset():
     ("value", "text"),
     [
         ("x", "x"),
-        (None, None),
         (5, "5"),
         (1.5, "1.5"),
         (True, "True"),
@@ -109,8 +106,8 @@ def test_any_value_becomes_a_text(value, text):
     assert mapped({"v": value}, final_answer="$.v").output.final_answer == text
 
 
-@pytest.mark.parametrize(("parts", "text"), [([], None), (["a"], "a"), (["a", "b"], "a\nb")])
-def test_no_match_is_null_one_the_value_and_more_a_list(parts, text):
+@pytest.mark.parametrize(("parts", "text"), [(["a"], "a"), (["a", "b"], "a\nb")])
+def test_one_match_is_the_value_and_more_are_a_list(parts, text):
     document = {"parts": [{"type": "text", "text": part} for part in parts] + [{"type": "image"}]}
     assert mapped(document, final_answer='$.parts[?(@.type=="text")].text').output.final_answer == text
 
@@ -265,3 +262,52 @@ def test_secrets_are_not_in_the_messages_about_mistakes():
     problems = refused(endpoint="http://user:hush-hush@example.com/x?key=hush-hush", headers={"X-Key": "hush-hush\n"})
     assert problems.keys() == {"endpoint", "headers.X-Key", "response_mapping"}
     assert "hush-hush" not in str(problems)
+
+
+CHAT = {"provider": "openai_chat", "response_mapping": {}}
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize("document", [None, [], {}, 5, "text", {"detail": "Internal failure"}, {"a": None}, {"a": []}])
+def test_a_reply_without_an_answer_is_an_error_with_the_path_and_the_reply(document):
+    with pytest.raises(TargetError) as raised:
+        ask(reply(document), response_mapping={"final_answer": "$.a"})
+    assert "no answer: response_mapping.final_answer $.a finds" in str(raised.value)
+    assert json.dumps(document) in str(raised.value)
+    assert raised.value.type == "adapter_error"
+
+
+def test_an_empty_text_is_an_answer():
+    assert ask(reply({"a": ""}), response_mapping={"final_answer": "$.a"}).output.final_answer == ""
+
+
+def test_what_the_suite_lets_be_absent_may_be():
+    config = {"response_mapping": {"final_answer": "$.a"}}
+    assert ask(reply({}), **config, allow_missing=["final_answer"]).output.final_answer is None
+    assert ask(reply({}), **config, evalh_rules=True).output.final_answer is None
+
+
+def test_a_structured_answer_that_is_not_there_is_an_error_too():
+    mapping = {"final_answer": "$.a", "structured": "$.b"}
+    with pytest.raises(TargetError, match=r"response_mapping\.structured \$\.b finds nothing"):
+        ask(reply({"a": "x"}), response_mapping=mapping)
+
+
+@pytest.mark.parametrize("document", [{}, {"choices": []}, {"choices": [{"message": {"content": None}}]}])
+def test_a_chat_api_without_a_text_is_an_error(document):
+    with pytest.raises(TargetError, match=r"response_mapping\.final_answer \$\.choices\[0\]\.message\.content finds"):
+        ask(reply(document), **CHAT)
+
+
+def test_a_reply_that_calls_tools_needs_no_text():
+    document = {"choices": [{"message": {"tool_calls": [CALL]}}]}
+    assert [call.name for call in ask(reply(document), **CHAT).tool_calls] == ["f"]
+    own = {"final_answer": "$.text", "tool_calls": "$.calls"}
+    assert ask(reply({"text": None, "calls": [{"name": "f"}]}), response_mapping=own).tool_calls
+    with pytest.raises(TargetError, match=r"\$\.text finds nothing"):
+        ask(reply({"txt": None, "calls": [{"name": "f"}]}), response_mapping=own)
+
+
+def test_an_error_in_the_body_goes_before_the_path_that_finds_nothing():
+    with pytest.raises(TargetError, match="the body is an error: overloaded"):
+        ask(reply({"error": "overloaded", "usage": {"n": 1}}), response_mapping={"final_answer": "$.a"})

@@ -67,7 +67,14 @@ def test_data_that_is_not_json_is_text():
 
 
 def test_an_event_without_text_is_a_chunk_and_no_token():
-    assert facts(streamed(*sse({"x": 1}, {"t": ""}, {"t": None}))) == (None, 3, None, False)
+    assert facts(streamed(*sse({"x": 1}, {"t": ""}, {"t": None}))) == ("", 3, None, False)
+
+
+def test_a_stream_without_any_text_is_an_error_that_names_the_path():
+    with pytest.raises(TargetError, match=r"no answer: stream_event_field \$\.t finds nothing in the 2 events"):
+        streamed(*sse({"x": 1}, {"t": None}))
+    assert facts(streamed(*sse({"x": 1}), evalh_rules=True)) == (None, 1, None, False)
+    assert facts(streamed(*sse({"x": 1}), allow_missing=["final_answer"])) == (None, 1, None, False)
 
 
 def test_lines_of_json():
@@ -97,7 +104,7 @@ def test_times_follow_the_order_of_the_stream():
 
 
 def test_there_are_no_times_without_tokens():
-    metrics = streamed(*sse({"x": 1})).metrics
+    metrics = streamed(*sse({"x": 1}), allow_missing=["final_answer"]).metrics
     times = (metrics.latency_first_token_ms, metrics.latency_last_token_ms, metrics.tokens_per_second)
     assert times == (None, None, None)
 

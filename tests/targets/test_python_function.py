@@ -169,18 +169,18 @@ def test_objects_are_seen_by_their_own_run_only():
 )
 def test_where_only_mappings_are_allowed_text_of_a_case_and_a_variant_is_an_error(function):
     with pytest.raises(TargetError, match=r"a mapping \(a dict .*, found str \(.*leave schema_version out"):
-        answer(function, mappings_only=True)
+        answer(function, evalh_rules=True)
     assert answer(function).output.final_answer == "text"
 
 
 @pytest.mark.parametrize("function", [lambda text: "text", lambda case: "text", lambda text, trial: iter(["te", "xt"])])
 def test_a_function_of_the_input_may_return_text_everywhere(function):
-    assert answer(function, mappings_only=True).output.final_answer == "text"
+    assert answer(function, evalh_rules=True).output.final_answer == "text"
 
 
 def test_a_mapping_is_an_answer_where_only_mappings_are_allowed():
-    assert answer(lambda case, variant: {"final_answer": "text"}, mappings_only=True).output.final_answer == "text"
-    made = target_for(lambda prefix: lambda case, variant: prefix, {"init_kwargs": {"prefix": "a"}}, mappings_only=True)
+    assert answer(lambda case, variant: {"final_answer": "text"}, evalh_rules=True).output.final_answer == "text"
+    made = target_for(lambda prefix: lambda case, variant: prefix, {"init_kwargs": {"prefix": "a"}}, evalh_rules=True)
     asyncio.run(made.open())
     with pytest.raises(TargetError, match="found str"):
         asyncio.run(made.run(CASE, 0))

@@ -114,4 +114,5 @@ def _variant(
         {**settings, "target": target},
         timeout_seconds=system.timeout or timeout,
         concurrency=system.concurrency,
+        any_mapping=True,
     )

@@ -20,7 +20,7 @@ def meant_variant(variant: Variant) -> dict[str, Any]:
     """A variant as plain data, without the keys that `eval.yaml` gives the target as well as the runner."""
     plain = msgspec.to_builtins(variant)
     # It makes errors of answers that other formats accept: no conversion changes what a sound target does.
-    del plain["mappings_only"]
+    del plain["evalh_rules"]
     config = {key: value for key, value in variant.config.items() if key not in _OF_THE_RUNNER}
     return _normalized({**plain, "config": config})
 

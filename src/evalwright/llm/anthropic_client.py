@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
-from evalwright.llm.replies import checked_reply, count_of, reading_reply
+from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
@@ -121,6 +121,8 @@ def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
         for b in blocks
         if b.type == "tool_use"
     ]
+    if not (texts or calls or response.stop_reason == "refusal"):
+        raise silent(response.stop_reason)
     usage = getattr(response, "usage", None)
     refused = response.stop_reason == "refusal"
     reply = ChatReply(

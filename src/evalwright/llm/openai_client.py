@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
-from evalwright.llm.replies import checked_reply, count_of, reading_reply
+from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
 from evalwright.model.trace import ToolCall
@@ -137,6 +137,8 @@ def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
     with reading_reply():
         choice = response.choices[0]
         message = choice.message
+        if message.content is None and not (message.tool_calls or getattr(message, "refusal", None)):
+            raise silent(choice.finish_reason)
         details = getattr(response.usage, "completion_tokens_details", None)
         usage = Usage(
             count_of(response.usage, "prompt_tokens"),

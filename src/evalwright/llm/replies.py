@@ -11,7 +11,7 @@ import msgspec
 from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
 
-__all__ = ["checked_reply", "count_of", "reading_reply", "writable"]
+__all__ = ["checked_reply", "count_of", "reading_reply", "silent", "writable"]
 
 R = TypeVar("R", ChatReply, Embedding, Moderation)
 W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
@@ -28,6 +28,13 @@ def reading_reply() -> Iterator[None]:
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         message = f"the reply cannot be read: {type(error).__name__}: {str(error)[:200]}"
         raise CallFailed("bad_reply", message, retryable=True) from error
+
+
+def silent(finish_reason: Any) -> CallFailed:
+    """The failure of a reply without text, tool calls or refusal: an empty text would be judged like an answer."""
+    # At the limit of its tokens, or of a filter, the model would end again.
+    again = finish_reason not in ("length", "max_tokens", "content_filter")
+    return CallFailed("bad_reply", f"the reply has no content (it ended with {finish_reason})", retryable=again)
 
 
 def checked_reply(reply: R) -> R:

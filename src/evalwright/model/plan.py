@@ -53,8 +53,14 @@ class Variant(msgspec.Struct, frozen=True):
     pool: str | None = None
     """One of `RunSettings.pools`: the variant's calls share its limit with other variants there."""
     enrich_trace_from: list[Plugin] = []
-    mappings_only: bool = False
-    """A Python function of a case and a variant returns a mapping, as evalh 1.0 has it: text is an error."""
+    evalh_rules: bool = False
+    """The suite names evalh's schema version, whose rules then hold: names that a template does not find are empty,
+    an answer may be absent, and a Python function of a case and a variant returns a mapping, with any keys.
+    """
+    any_mapping: bool = False
+    """A Python function may return a mapping with keys of its own, which is its structured answer: of systems that
+    come from Python, where there is no file to say so.
+    """
 
 
 class EvaluatorSpec(msgspec.Struct, frozen=True):

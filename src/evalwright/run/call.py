@@ -9,17 +9,20 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from evalwright.errors import Interrupted, LimitExceeded
-from evalwright.model.plan import RetryRule
+from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.cells import Cell
 from evalwright.run.records import timed_out
+from evalwright.targets.answers import says_nothing
 from evalwright.targets.failures import target_failure
+from evalwright.targets.keys import optional_parts
 
 __all__ = ["GRACE", "Call", "deadline_in", "failure_in", "retriable"]
 
 GRACE = 5.0
 """Seconds that cancelled code has to come back before it is left behind: it may close connections meanwhile."""
+_SILENT = "the system gave no answer (allow_missing: [final_answer] of the system if it may be absent)"
 _RETRIABLE = ("timeout", "http_5xx")
 
 
@@ -69,7 +72,11 @@ class Call:
             return timed_out(limit) if self._was_late() else target_failure(error)
         if self._was_late():
             return timed_out(limit)
-        return answer if isinstance(answer, Answer) else _no_answer(answer)
+        if not isinstance(answer, Answer):
+            return TraceError("adapter_error", f"the target must give an Answer, found {type(answer).__name__}")
+        if answer.output.final_answer is None and answer.error is None and _is_silent(answer, cell.variant, target):
+            answer.error = TraceError("adapter_error", _SILENT)
+        return answer
 
     def _was_late(self) -> bool:
         """Whether the ticker cancelled this call; takes the cancellation back, so that the worker lives on."""
@@ -89,8 +96,10 @@ class Call:
             self.task.cancel()
 
 
-def _no_answer(given: object) -> TraceError:
-    return TraceError("adapter_error", f"the target must give an Answer, found {type(given).__name__}")
+def _is_silent(answer: Answer, variant: Variant, target: Target) -> bool:
+    """Whether there is nothing to judge, which neither the suite nor the rules of its format allow."""
+    allowed = variant.evalh_rules or getattr(target, "may_be_silent", False)
+    return not allowed and says_nothing(answer) and "final_answer" not in optional_parts(variant.config)
 
 
 def deadline_in(frame: FrameType) -> float | None:

@@ -1,24 +1,25 @@
 """What a Python target returns, read into an Answer: a text, a mapping, or an Answer as it is.
 
 In a mapping texts of other types become `str`, numeric strings in metrics become numbers, lists may hold bare
-strings, null lists are empty, and unknown keys beside known ones are ignored. A mapping without any known key is
-the structured answer.
+strings, and null lists are empty. A key that nothing reads is an error that names it, and so is an answer without
+anything that can be judged: neither could be told from an empty answer, which passes what forbids a text.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import TargetError
+from evalwright.errors import TargetError, did_you_mean
 from evalwright.files.plain import clean_text, plain
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
 
-__all__ = ["answer_of"]
+__all__ = ["answer_in", "answer_of", "says_nothing"]
 
 _KEYS = frozenset(
     {"final_answer", "thinking", "structured", "tool_calls", "tool_results", "messages", "metrics", "extra"}
@@ -35,6 +36,11 @@ _INTEGERS = (
 )
 _FLOATS = ("cost_usd", "cost_thinking_usd", "tokens_per_second")
 
+_OF_METRICS = frozenset({*_INTEGERS, *_FLOATS, "stream_completed", "custom"})
+_OF_CALL = frozenset({"id", "name", "arguments", "input", "type", "function", "started_at"})
+"""Keys of a tool call, also in the shape of OpenAI's API."""
+_OF_RESULT = frozenset({"tool_call_id", "name", "content", "role"})
+
 _MAPPING = "a mapping (a dict with final_answer, tool_calls, ...)"
 _EXPECTED = {
     False: (f"text, {_MAPPING} or an Answer", 'e.g. return "text"'),
@@ -47,23 +53,37 @@ _EXPECTED = {
 """What is expected and what helps, by whether it has to be a mapping."""
 
 
-def answer_of(returned: Any, function: Any = None, *, mappings_only: bool = False) -> Answer:
+def answer_of(
+    returned: Any,
+    function: Any = None,
+    *,
+    evalh_rules: bool = False,
+    any_mapping: bool = False,
+    optional: Collection[str] = (),
+) -> Answer:
     """The Answer in what user code returned; `function` is whose place the message names.
 
-    Raises TargetError when it has the wrong shape, which with `mappings_only` text has, too.
+    Raises TargetError when it has the wrong shape, keys that nothing reads, or nothing in it, unless `optional` has
+    final_answer. By evalh's rules text is a wrong shape, other keys are ignored, and an answer may be absent.
+    With `any_mapping` one without any key of ours is the structured answer.
     """
     if isinstance(returned, Answer):
         return returned
     notes: list[str] = []
-    if isinstance(returned, str) and not mappings_only:
+    returned = _fields(returned)
+    if isinstance(returned, str) and not evalh_rules:
         answer = Answer(output=Output(final_answer=_text(returned, "final_answer", notes)))
     elif not isinstance(returned, Mapping):
-        wanted, hint = _EXPECTED[mappings_only]
+        wanted, hint = _EXPECTED[evalh_rules]
         raise TargetError(f"expected {wanted}, found {type(returned).__name__}{_place(function)}; {hint}")
-    elif returned and _KEYS.isdisjoint(returned):
+    elif any_mapping and returned and _KEYS.isdisjoint(returned):
         answer = Answer(output=_structured(returned, notes))
     else:
+        if not evalh_rules:
+            _refuse_unread(returned, function)
         answer = _answer(dict(returned), notes)
+        if not evalh_rules and "final_answer" not in optional and says_nothing(answer):
+            raise TargetError(_without_answer(returned, function))
     if notes:
         answer.extra = {**answer.extra, "replaced": notes}
     return answer
@@ -86,6 +106,83 @@ def _structured(returned: Mapping[str, Any], notes: list[str]) -> Output:
         final_answer=None if text is None else clean_text(text, "final_answer", notes),
         structured=plain(dict(returned), "structured", notes),
     )
+
+
+def answer_in(parts: dict[str, Any]) -> Answer:
+    """The Answer in a mapping whose keys are ours, with lists that a service has written: what it adds is its own."""
+    notes: list[str] = []
+    answer = _answer(parts, notes)
+    if notes:
+        answer.extra = {**answer.extra, "replaced": notes}
+    return answer
+
+
+def says_nothing(answer: Answer) -> bool:
+    """Whether there is neither a text, nor a structured answer, nor anything that was done on the way to one."""
+    output = answer.output
+    return (
+        output.final_answer is None
+        and output.structured is None
+        and not (answer.tool_calls or answer.messages or answer.tool_results)
+    )
+
+
+def _fields(returned: Any) -> Any:
+    """The fields of an object of a class that declares them; anything else as it is."""
+    if isinstance(returned, (str, Mapping, type)):
+        return returned
+    if dataclasses.is_dataclass(returned):
+        return {field.name: getattr(returned, field.name) for field in dataclasses.fields(returned)}
+    if isinstance(returned, msgspec.Struct):
+        return {name: getattr(returned, name) for name in returned.__struct_fields__}
+    declared = getattr(type(returned), "model_fields", None)  # pydantic's, which need not be imported for this
+    if isinstance(declared, Mapping):
+        return {name: getattr(returned, name) for name in declared}
+    return returned
+
+
+def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
+    unread = list(_unread(returned, _KEYS, "", "other values belong under extra"))
+    for key, known, hint in (
+        ("tool_calls", _OF_CALL, ""),
+        ("tool_results", _OF_RESULT, ""),
+        ("metrics", _OF_METRICS, "other numbers belong under custom"),
+    ):
+        value = returned.get(key)
+        items = enumerate(value) if isinstance(value, (list, tuple)) else [(None, value)]
+        for i, item in items:
+            if isinstance(item, Mapping):
+                unread += _unread(item, known, key if i is None else f"{key}[{i}]", hint)
+    calls = returned.get("tool_calls")
+    for i, call in enumerate(calls if isinstance(calls, (list, tuple)) else ()):
+        if isinstance(call, dict) and not _named(call).get("name"):
+            unread.append(f"tool_calls[{i}] has no 'name'")
+    if unread:
+        raise TargetError(f"{'; '.join(unread)}{_place(function)}")
+
+
+def _unread(given: Mapping[Any, Any], known: Collection[str], place: str, hint: str) -> Iterator[str]:
+    for key in given:
+        if key not in known:
+            near = did_you_mean(str(key), sorted(known)) or f" (known: {', '.join(sorted(known))})"
+            where = f" in {place}" if place else ""
+            yield f"nothing reads the key {str(key)!r}{where}{near}" + (f"; {hint}" if hint else "")
+
+
+def _without_answer(returned: Mapping[Any, Any], function: Any) -> str:
+    found = f"a mapping with only {', '.join(map(repr, returned))}" if returned else "an empty mapping"
+    if returned.get("final_answer", ...) is None:
+        found = "final_answer is None"
+    return (
+        f"no answer: {found}{_place(function)}; expected text or a mapping with final_answer "
+        "(allow_missing: [final_answer] of the system if it may be absent)"
+    )
+
+
+def _named(call: dict[str, Any]) -> dict[str, Any]:
+    """The part of a tool call with its name: OpenAI's API has it one level further in."""
+    inner = call.get("function")
+    return inner if "name" not in call and isinstance(inner, dict) else call
 
 
 def _place(function: Any) -> str:
@@ -153,11 +250,12 @@ def _tool_call(item: Any, position: int, notes: list[str]) -> ToolCall:
         return ToolCall(name=clean_text(item, place, notes))
     if not isinstance(item, dict):
         raise TargetError(f"{place} must be a mapping or a name, found {type(item).__name__}")
-    arguments = item.get("arguments")
+    named = _named(item)
+    arguments = named.get("arguments")
     if arguments is None:
-        arguments = item.get("input")
+        arguments = named.get("input")
     return ToolCall(
-        name=_name(item.get("name"), place, notes),
+        name=_name(named.get("name"), place, notes),
         id=_text(item.get("id"), place, notes),
         arguments=_arguments(arguments, f"{place}.arguments", notes),
     )

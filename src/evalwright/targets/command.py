@@ -15,7 +15,8 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
 from evalwright.processes import Captured, Finished, run_command
 from evalwright.session.workspace import workspace_path
-from evalwright.targets.templates import Template
+from evalwright.targets.keys import optional_parts
+from evalwright.targets.templates import template_of
 
 __all__ = ["WORKSPACE", "Command"]
 
@@ -38,17 +39,20 @@ class Command:
     and its `final_answer` and `thinking` are used if they are strings.
     """
 
-    config_keys = _KEYS
+    config_keys: tuple[str, ...] = _KEYS
 
     def __init__(self, variant: Variant) -> None:
         config = variant.config
         problems = [Problem(file="", key=key, message=message) for key, message in _mistakes(config)]
-        if problems:
+        template = config.get("stdin_template") or ""
+        stdin = template_of(template, "stdin_template", variant, problems) if isinstance(template, str) else None
+        if problems or stdin is None:
             raise InputError(problems)
         self._command: list[str] = config["command"]
         self._cwd: str | None = config.get("cwd") or None
         self._env: dict[str, str] = config.get("env") or {}
-        self._stdin = Template(config.get("stdin_template") or "")
+        self._stdin = stdin
+        self._evalh_rules, self._optional = variant.evalh_rules, optional_parts(config)
         self._as_json = config.get("parse_stdout_as") == "json"
 
     async def run(self, case: Case, trial: int) -> Answer:
@@ -85,7 +89,9 @@ class Command:
         notes: list[str] = []
         stderr = _text(finished.stderr, "stderr", notes)
         if self._as_json:
-            output = _structured(finished.stdout, notes)
+            output = _structured(finished.stdout, notes, self._evalh_rules)
+            if output.final_answer is None and not self._evalh_rules and "final_answer" not in self._optional:
+                raise TargetError(_without_answer(finished.stdout))
         else:
             output = Output(final_answer=_text(finished.stdout, "stdout", notes).rstrip("\r\n"))
         extra: dict[str, Any] = {"stderr": stderr} if stderr else {}
@@ -149,7 +155,7 @@ def _text(stream: Captured, name: str, notes: list[str]) -> str:
         return kept.decode(errors="replace")
 
 
-def _structured(stream: Captured, notes: list[str]) -> Output:
+def _structured(stream: Captured, notes: list[str], texts_only: bool) -> Output:
     if stream.cut:
         raise TargetError(f"stdout has {stream.size} bytes, too many to read as JSON (limit {len(stream.kept)})")
     try:
@@ -158,11 +164,21 @@ def _structured(stream: Captured, notes: list[str]) -> Output:
         raise TargetError(f"stdout is not valid JSON: {error}") from None
     structured = plain(parsed if isinstance(parsed, dict) else {"value": parsed}, "structured", notes)
     if not isinstance(parsed, dict):
-        return Output(structured=structured)
+        return Output(final_answer=None if texts_only else _only_text(parsed), structured=structured)
+    answer = structured.get("final_answer")
+    if isinstance(answer, (bool, int, float)) and not texts_only:
+        answer = json.dumps(answer)
     return Output(
-        final_answer=_only_text(structured.get("final_answer")),
+        final_answer=_only_text(answer),
         thinking=_only_text(structured.get("thinking")),
         structured=structured,
+    )
+
+
+def _without_answer(stdout: Captured) -> str:
+    return (
+        "no answer: stdout is JSON, but no object with 'final_answer' "
+        f"(allow_missing: [final_answer] if it may be absent): {stdout.kept.decode(errors='replace').strip()[:300]}"
     )
 
 

@@ -40,7 +40,7 @@ class Container(Served):
     `container_port`, the container itself has to listen on `{port}`.
     """
 
-    config_keys = keys_of(_Config)
+    config_keys: tuple[str, ...] = keys_of(_Config)
 
     def __init__(self, variant: Variant) -> None:
         super().__init__(variant, _Config, _SECONDS, _service)

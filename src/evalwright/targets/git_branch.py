@@ -43,7 +43,7 @@ class GitBranch(Served):
     InputError.
     """
 
-    config_keys = keys_of(_Config)
+    config_keys: tuple[str, ...] = keys_of(_Config)
 
     def __init__(self, variant: Variant) -> None:
         super().__init__(variant, _Config, _SECONDS, _service)

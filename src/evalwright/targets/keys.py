@@ -14,22 +14,28 @@ import msgspec
 from evalwright.errors import did_you_mean
 from evalwright.registry import knows, load
 
-__all__ = ["ALLOW_MISSING", "OF_THE_RUNNER", "Unread", "inside", "keys_of", "unknown", "unread_of"]
+__all__ = ["WITHOUT_EFFECT", "Unread", "inside", "keys_of", "optional_parts", "unknown", "unread_of"]
 
-ALLOW_MISSING = "allow_missing"
+_ALLOW_MISSING = "allow_missing"
 """The key of a system whose answers need not have what it lists."""
-OF_THE_RUNNER = ("timeout_seconds", "concurrency", "enrich_trace_from", "model")
+WITHOUT_EFFECT = {"cost_limit_usd": "it has no effect on one system: run.cost_limit_usd limits the run"}
+"""Keys that evalh's own examples have under `systems` although it does not read them: only worth a warning."""
+_PARTS = ("final_answer", "structured")
+_OF_THE_RUNNER = ("timeout_seconds", "concurrency", "enrich_trace_from", "model")
 """Keys of any system: limits, enrichers, and the model by whose price its tokens are counted."""
 
 Unread = Iterator[tuple[str, str]]
 
 
-def unread_of(adapter: str, config: Mapping[Any, Any], also: Collection[str] = OF_THE_RUNNER) -> Unread:
+def unread_of(adapter: str, config: Mapping[Any, Any], also: Collection[str] = _OF_THE_RUNNER) -> Unread:
     """Each key of `config` that nothing reads, with the nearest one that is read; `also` are known beside its own."""
     kind = load("targets", adapter) if knows("targets", adapter) else None
     known: Iterable[str] | None = getattr(kind, "config_keys", None)
     if known is not None:
-        yield from unknown(config, [*known, ALLOW_MISSING, *also], f"the target {adapter}")
+        yield from unknown(config, [*known, _ALLOW_MISSING, *also], f"the target {adapter}")
+    optional = config.get(_ALLOW_MISSING) or []
+    if not isinstance(optional, list) or not all(part in _PARTS for part in optional):
+        yield _ALLOW_MISSING, f"expected a list of {', '.join(_PARTS)}, found {optional!r:.60}"
     nested: Callable[[Mapping[Any, Any]], Unread] | None = getattr(kind, "unread", None)
     if nested is not None:
         yield from nested(config)
@@ -41,6 +47,12 @@ def unknown(config: Any, known: Collection[str], reader: str, place: str = "") -
         if key not in known:
             near = did_you_mean(str(key), known) or f" (it reads: {', '.join(known) or 'none'})"
             yield f"{place}.{key}".lstrip("."), f"unknown key {str(key)!r}: {reader} does not read it{near}"
+
+
+def optional_parts(config: Mapping[str, Any]) -> Collection[str]:
+    """What the answers of a system need not have."""
+    parts: Collection[str] = config.get(_ALLOW_MISSING) or ()
+    return parts
 
 
 def inside(place: str, found: Unread) -> Unread:

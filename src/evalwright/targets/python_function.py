@@ -19,6 +19,7 @@ from evalwright.session.workspace import workspace_path
 from evalwright.targets.answers import answer_of
 from evalwright.targets.captured import traced
 from evalwright.targets.failures import target_failure, user_place
+from evalwright.targets.keys import optional_parts
 from evalwright.targets.streams import collected, collected_async
 from evalwright.targets.threads import Threads
 
@@ -42,7 +43,8 @@ class PythonFunction:
         self._variant: dict[str, Any] = {"schema_version": "1.0", **_public(variant)}
         self._threads = Threads()
         self._asynchronous = False
-        self._mappings_only = variant.mappings_only
+        self._evalh_rules = variant.evalh_rules
+        self._reading: dict[str, Any] = {"any_mapping": variant.any_mapping, "optional": optional_parts(variant.config)}
         self._arguments: _Arguments | None = None if self._init_kwargs is not None else arguments_for(self._found)
 
     async def open(self) -> None:
@@ -51,7 +53,7 @@ class PythonFunction:
         if self._arguments is None:
             self._arguments = arguments_for(self._found)
         self._asynchronous = _runs_in_loop(self._found)
-        self._mappings_only = self._mappings_only and _takes_case_and_variant(_parameters(self._found) or [])
+        self._reading["evalh_rules"] = self._evalh_rules and _takes_case_and_variant(_parameters(self._found) or [])
 
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
@@ -76,7 +78,7 @@ class PythonFunction:
             returned = await returned
         if isinstance(returned, AsyncIterator):
             returned = await collected_async(returned)
-        return answer_of(returned, self._found, mappings_only=self._mappings_only)
+        return answer_of(returned, self._found, **self._reading)
 
     async def close(self) -> None:
         self._threads.close()

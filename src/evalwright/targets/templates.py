@@ -1,4 +1,4 @@
-"""`{{ path }}` and `{{ path | json }}` in what is sent to a system.
+"""`{{ path }}`, `{{ path | json }}` and `{{ path | default("...") }}` in what is sent to a system.
 
 Roots are `input`, `case_id` and `case.{id,input,metadata}`. The expected behaviour of a case cannot be reached: a
 system must not see what it is tested for.
@@ -6,45 +6,146 @@ system must not see what it is tested for.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
+from evalwright.errors import InputError, Problem, TargetError, did_you_mean
+from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 
-__all__ = ["Template"]
+__all__ = ["Template", "template_of"]
 
-_FIELD = re.compile(r"\{\{([^{}|]+)(\|\s*json\s*)?\}\}")
+_PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+_PATH = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_DEFAULT = re.compile(r"""default\(\s*("[^"]*"|'[^']*')\s*\)""")
+_EVALH = re.compile(r"\{\{([^{}|]+)(\|\s*json\s*)?\}\}")
+"""What evalh fills in; it leaves anything else between braces as it is."""
+_OF_CASE = ("id", "input", "metadata")
+_ROOTS = ("input", "case_id", *(f"case.{name}" for name in _OF_CASE))
+_NOTHING = object()
+
+
+class _Field(NamedTuple):
+    """A place for a value, and the text behind it."""
+
+    path: str
+    as_json: bool
+    default: Any
+    after: str
 
 
 class Template:
-    """A text with places for values of the case; braces around anything else stay as they are."""
+    """A text with places for values of the case. Raises InputError for a place that no case can fill.
 
-    def __init__(self, text: str) -> None:
-        pieces = _FIELD.split(text)
+    `key` is the key of the system that holds it, for messages. By evalh's rules whatever is not found is empty.
+    """
+
+    def __init__(self, text: str, key: str = "", *, evalh_rules: bool = False) -> None:
+        self._key = key
+        pieces = (_EVALH if evalh_rules else _PLACE).split(text)
         self._start = pieces[0]
+        if evalh_rules:
+            found = zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True)
+            self._fields = [_Field(path.strip(), filtered is not None, None, after) for path, filtered, after in found]
+            return
+        problems: list[Problem] = []
         self._fields = [
-            (path.strip().split("."), filtered is not None, after)
-            for path, filtered, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True)
+            _field(inside, after, key, problems) for inside, after in zip(pieces[1::2], pieces[2::2], strict=True)
         ]
+        if problems:
+            raise InputError(problems)
 
     def render(self, case: Case) -> str:
-        """Fill in the values: strings as they are, others as JSON, missing ones as nothing; `| json` makes all JSON."""
+        """Fill in the values: strings as they are, null as nothing, others as JSON; `| json` makes all JSON.
+
+        Raises TargetError that names every path without a value.
+        """
         roots = {
             "input": case.input,
             "case_id": case.id,
             "case": {"id": case.id, "input": case.input, "metadata": case.metadata},
         }
-        written = [self._start]
-        for path, as_json, after in self._fields:
-            written += (_written(_found(roots, path), as_json), after)
+        written, missing = [self._start], []
+        for field in self._fields:
+            value = _found(roots, field.path.split("."))
+            if value is _NOTHING:
+                value = field.default
+            if value is _NOTHING:
+                missing.append(field.path)
+            else:
+                written += (_written(value, field.as_json), field.after)
+        if missing:
+            raise TargetError("; ".join(_missed(path, roots, self._key) for path in dict.fromkeys(missing)))
         return "".join(written)
+
+
+def template_of(text: str, key: str, variant: Variant, problems: list[Problem]) -> Template | None:
+    """The template in the key of a system, or None, with its mistakes added to `problems`."""
+    try:
+        return Template(text, key, evalh_rules=variant.evalh_rules)
+    except InputError as error:
+        problems += error.problems
+        return None
+
+
+def _field(inside: str, after: str, key: str, problems: list[Problem]) -> _Field:
+    path, *filters = (part.strip() for part in _split(inside))
+    as_json, default = False, _NOTHING
+    for written in filters:
+        if given := _DEFAULT.fullmatch(written):
+            default = ast.literal_eval(given[1])
+        elif written == "json":
+            as_json = True
+        else:
+            near = did_you_mean(written, ("json", "default"))
+            message = f'unknown filter {written!r} in {{{{{inside}}}}}{near} (there are: json, default("..."))'
+            problems.append(Problem("", message, key=key))
+    if wrong := _wrong(path):
+        problems.append(Problem("", f"{{{{{inside}}}}} {wrong}", key=key))
+    return _Field(path, as_json, default, after)
+
+
+def _split(inside: str) -> list[str]:
+    """The path and the filters; a `|` between quotes belongs to the text of a default."""
+    return re.split(r"""\|(?=(?:[^"']*["'][^"']*["'])*[^"']*$)""", inside)
+
+
+def _wrong(path: str) -> str:
+    """Why no case can have a value there; empty for a path that one can."""
+    known = f"expected one of {', '.join(_ROOTS)}, or a path below input or case.metadata"
+    if not _PATH.fullmatch(path):
+        return f"is not the path of a value: {known}"
+    root, _, rest = path.partition(".")
+    if root == "case" and rest.partition(".")[0] == "expected":
+        return f"cannot be sent: a system does not see what is expected of it ({known})"
+    if root == "case" and rest and rest.partition(".")[0] not in _OF_CASE:
+        return f"names nothing that a case has{did_you_mean(path, _ROOTS)} ({known})"
+    if root not in ("input", "case", "case_id") or (root == "case_id" and rest):
+        return f"names nothing that a case has{did_you_mean(path, (*_ROOTS, f'input.{path}'))} ({known})"
+    return ""
 
 
 def _found(value: Any, path: list[str]) -> Any:
     for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, dict) and key in value:
+            value = value[key]
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return _NOTHING
     return value
+
+
+def _missed(path: str, roots: dict[str, Any], key: str) -> str:
+    """Says which value is not there, what is, and how it would be optional."""
+    parent, _, last = path.rpartition(".")
+    beside = _found(roots, parent.split("."))
+    names = [str(name) for name in beside] if isinstance(beside, dict) else []
+    near = did_you_mean(last, names) or (f"; {parent} has: {', '.join(names)}" if names else "")
+    place = f"{key}: " if key else ""
+    return f'{place}the case has no {path}{near} (optional: {{{{ {path} | default("") }}}})'
 
 
 def _written(value: Any, as_json: bool) -> str:

@@ -19,7 +19,7 @@ from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult
 from evalwright.session import session
 from evalwright.targets.build import build_target
 from evalwright.targets.chat.messages import GOING_ON
-from evalwright.targets.keys import Unread, inside, keys_of, unread_of
+from evalwright.targets.keys import Unread, inside, keys_of, optional_parts, unread_of
 from evalwright.targets.settings import settings
 from evalwright.targets.stop import StopRule, stop_rule, unread_of_rule
 from evalwright.targets.totals import add_metrics, add_usage, joined
@@ -72,7 +72,7 @@ class UserSimulator:
     no answer), the user (its model refused or gave none), or the environment (network, quota, budget).
     """
 
-    config_keys = keys_of(_Settings)
+    config_keys: tuple[str, ...] = keys_of(_Settings)
 
     @staticmethod
     def unread(config: Mapping[Any, Any]) -> Unread:
@@ -94,6 +94,7 @@ class UserSimulator:
         if problems or chosen is None or stop is None or inner is None:
             raise InputError(problems)
         self._settings: _Settings = chosen
+        self._may_be_silent = variant.evalh_rules or "final_answer" in optional_parts(variant.config)
         self._stop: StopRule = stop
         self._inner: Target = inner
 
@@ -131,6 +132,8 @@ class UserSimulator:
         while True:
             talk.hear_user(message)
             await self._ask_agent(talk, case, trial, message)
+            if not self._may_be_silent and talk.last_answer is None and not talk.acted:
+                raise _Broken("agent", "adapter_error", f"the system gave no answer in turn {talk.turns}")
             try:
                 reason = await self._stop.reason(talk.turns, talk.messages, trial)
             except (EvaluatorError, TargetError) as error:

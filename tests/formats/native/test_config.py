@@ -227,7 +227,7 @@ def test_a_system_s_other_keys_are_its_adapter_s(tmp_path: Path) -> None:
 def test_only_a_suite_that_names_its_version_asks_targets_for_mappings(tmp_path: Path) -> None:
     named = {"schema_version": "1.0", **SOUND}
     unnamed = {key: value for key, value in SOUND.items() if key != "schema_version"}
-    assert [load_suite(write(tmp_path, one)).variants[0].mappings_only for one in (named, unnamed)] == [True, False]
+    assert [load_suite(write(tmp_path, one)).variants[0].evalh_rules for one in (named, unnamed)] == [True, False]
 
 
 def test_dates_of_a_configuration_are_what_a_resumed_run_will_see(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import time
 
+from evalwright.model.trace import Answer
+
 calls: list[str] = []
 
 
@@ -112,3 +114,7 @@ def metered(case, variant):
 def traced(case, variant):
     """Says under which id a platform knows the call."""
     return {"final_answer": str(case["input"]), "extra": {"trace_id": "t-1"}}
+
+
+def silent(case, variant):
+    return Answer(extra={"seen": True})

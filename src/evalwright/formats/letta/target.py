@@ -36,6 +36,9 @@ _NO_BACKEND = (
 class LettaAgent:
     """Keys: `backend`, `cached`, `agent_script`, `agent_id`, `model`, `setup_script`, `setup_once`, `cleanup`."""
 
+    may_be_silent: bool = True
+    """As in the original, an agent that says nothing has an empty submission."""
+
     def __init__(self, variant: Variant) -> None:
         config = variant.config
         self._model: str | None = config.get("model")

@@ -183,9 +183,9 @@ class _Reading:
             self._findings.add(error)
             return {}
 
-    def _variant(self, system: SystemSection, to_run: bool, mappings_only: bool) -> Variant:
+    def _variant(self, system: SystemSection, to_run: bool, evalh_rules: bool) -> Variant:
         from evalwright.targets.build import build_target
-        from evalwright.targets.keys import unread_of
+        from evalwright.targets.keys import WITHOUT_EFFECT, unread_of
 
         given = {name for name, value in system if value is not None} | system.model_fields_set
         variant = Variant(
@@ -199,11 +199,14 @@ class _Reading:
             trials=system.trials,
             pool=system.pool,
             enrich_trace_from=[Plugin(e.type, _config(e)) for e in system.enrich_trace_from],
-            mappings_only=mappings_only,
+            evalh_rules=evalh_rules,
         )
         if self._expansion.expands:  # a run of the original is only read: nothing is asked for any more
             for key, message in unread_of(system.adapter, variant.config):
-                self._complain((*system.at(), *steps_of(key)), message)
+                if key in WITHOUT_EFFECT:
+                    self._findings.warn(system.at(key), WITHOUT_EFFECT[key])
+                else:
+                    self._complain((*system.at(), *steps_of(key)), message)
         if to_run and self._known(system.at("adapter"), "targets", system.adapter):
             self._take(system.at(), partial(build_target, variant, import_folders(self._path)))
         for i, enricher in enumerate(variant.enrich_trace_from):

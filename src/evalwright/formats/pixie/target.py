@@ -37,6 +37,9 @@ class PixieApp:
     With `trust_pickled_types` objects of the folders' classes are made again, which else are plain mappings.
     """
 
+    may_be_silent: bool = True
+    """As in the original, None is an output like any other."""
+
     def __init__(self, variant: Variant) -> None:
         folders = [Path(folder) for folder in variant.config["folders"]]
         self._trusted = folders if variant.config.get("trust_pickled_types") else []

@@ -18,7 +18,7 @@ from evalwright.targets.chat.messages import as_trace, opening
 from evalwright.targets.chat.tools import Tools, ToolSettings
 from evalwright.targets.keys import keys_of
 from evalwright.targets.settings import settings
-from evalwright.targets.templates import Template
+from evalwright.targets.templates import template_of
 from evalwright.targets.totals import add_usage, joined
 
 __all__ = ["Anthropic", "OpenAIChat"]
@@ -45,16 +45,25 @@ class _Chat:
     Messages before a failure are kept with the error.
     """
 
-    config_keys = (*keys_of(_Settings), "api_key")  # which is refused with a message of its own
+    config_keys: tuple[str, ...] = (*keys_of(_Settings), "api_key")  # which is refused with a message of its own
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:
+        problems: list[Problem] = []
         if "api_key" in variant.config:
             message = "put the key in an environment variable and give its name as api_key_env"
-            raise InputError(Problem("", message, key="api_key"))
-        self._settings = settings(_Settings, variant.config)
-        self._system = Template(self._settings.system_prompt)
-        self._user = None if self._settings.user_template is None else Template(self._settings.user_template)
+            problems.append(Problem("", message, key="api_key"))
+        system, user = (
+            template_of(text, key, variant, problems) if isinstance(text := variant.config.get(key), str) else None
+            for key in ("system_prompt", "user_template")
+        )
+        try:
+            self._settings = settings(_Settings, variant.config)
+        except InputError as error:
+            problems += error.problems
+        if problems:
+            raise InputError(problems)
+        self._system, self._user = system, user
         self._tools = Tools(self._settings.tools)
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
@@ -64,7 +73,7 @@ class _Chat:
         )
 
     async def run(self, case: Case, trial: int) -> Answer:
-        talk = _Talk(self._system.render(case) or None, opening(case, self._user))
+        talk = _Talk((self._system and self._system.render(case)) or None, opening(case, self._user))
         try:
             await self._converse(talk, trial)
         except TargetError as error:

@@ -11,17 +11,19 @@ from typing import Any
 
 import httpx
 
-from evalwright.errors import InputError, Problem, TargetError
+from evalwright.errors import InputError, Problem, TargetError, counted
 from evalwright.files.masker import Masker, looks_secret
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
 from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
-from evalwright.targets.http.mapping import ResponseMapping
+from evalwright.targets.http.mapping import NEEDED, ResponseMapping
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.request import RequestBody
 from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
+from evalwright.targets.keys import optional_parts
+from evalwright.targets.templates import Template, template_of
 
 __all__ = ["Http"]
 
@@ -41,20 +43,25 @@ class Http:
     decompression. The runner limits the time of the whole call.
     """
 
-    config_keys = HTTP_KEYS
+    config_keys: tuple[str, ...] = HTTP_KEYS
     unread = staticmethod(unread_entries)
 
     def __init__(self, variant: Variant) -> None:
         config = variant.config
         problems = [Problem(file="", key=key, message=message) for key, message in mistakes(config)]
+        written, template = config.get("request_template"), None
+        if written and isinstance(written, str):
+            template = template_of(written, "request_template", variant, problems)
         if problems:
             raise InputError(problems)
         preset = PRESETS.get(config.get("provider") or "")
-        template = config.get("request_template") or (preset and preset.request_template)
-        mapping = {**(preset.response_mapping if preset else {}), **(config.get("response_mapping") or {})}
+        if preset and not written:
+            template = Template(preset.request_template, "request_template", evalh_rules=variant.evalh_rules)
+        self._needed = () if variant.evalh_rules else tuple(n for n in NEEDED if n not in optional_parts(config))
         self._strip_think: bool = config.get("strip_think", True)
         self._body = RequestBody(config.get("body") or {}, template)
-        self._mapping = ResponseMapping(mapping, self._strip_think)
+        known = preset.response_mapping if preset else {}
+        self._mapping = ResponseMapping(config.get("response_mapping") or {}, known, self._strip_think)
         self._stream_format: str | None = config["stream_format"] if config.get("stream") else None
         self._event_paths = event_paths(config) if self._stream_format else {}
         self._method: str = config.get("method", "POST").upper()
@@ -113,9 +120,14 @@ class Http:
         async with aclosing(pieces(response, self._cap)) as body:
             received = b"".join([piece async for piece in body])
         document = json_of(received, response, self._masker.mask_text)
-        if not self._mapping.finds_in(document):
+        parts = self._mapping.parts(document)
+        missing = self._mapping.missing(parts, document, self._needed)
+        if missing or all(part in (None, "", []) for part in parts.values()):
             self._refuse_error(error_in(document), response)
-        return self._mapping.answer(document)
+        if missing:
+            found = shortened(self._masker.mask_text(received[:EXCERPT_BYTES].decode(errors="replace")))
+            raise TargetError(f"no answer: {'; '.join(missing)} in the reply {found}")
+        return self._mapping.answer(parts)
 
     def _refuse_error(self, message: str | None, response: httpx.Response) -> None:
         """Raise TargetError for a service that reports an error with the status of a success."""
@@ -141,6 +153,10 @@ class Http:
     def _streamed_answer(self, whole: StreamedAnswer, response: httpx.Response, interruption: str | None) -> Answer:
         if whole.empty:
             self._refuse_error(whole.error, response)
+        if "final_answer" in self._needed and not whole.spoke and whole.empty:
+            path = self._event_paths.get("token")
+            where = f"{path.written} finds nothing in" if path is not None else "there is no text in"
+            raise TargetError(f"no answer: {where} the {counted(whole.chunks, 'event')} of the stream")
         return whole.answer(self._strip_think, interruption)
 
 

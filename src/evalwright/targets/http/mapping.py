@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from evalwright.model.trace import Answer
-from evalwright.targets.answers import answer_of
+from evalwright.targets.answers import answer_in
 from evalwright.targets.http.paths import JsonPath
 
-__all__ = ["MAPPING_KEYS", "ResponseMapping", "answer_of_parts", "text_of", "tool_call_items"]
+__all__ = ["MAPPING_KEYS", "NEEDED", "ResponseMapping", "answer_of_parts", "text_of", "tool_call_items"]
 
 _METRICS = {
     "tokens.input": "token_input",
@@ -29,28 +29,51 @@ MAPPING_KEYS = (
     *_METRICS,
 )
 
+NEEDED = ("final_answer", "structured")
+"""What a reply must have where the mapping points: without it there is nothing to judge."""
+
 _THINK = re.compile(r"<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 
 
 class ResponseMapping:
-    """The paths of a mapping by the names of what they find. Entries that are not in MAPPING_KEYS are ignored."""
+    """The paths of a mapping by the names of what they find. Entries that are not in MAPPING_KEYS are ignored.
 
-    def __init__(self, paths: Mapping[str, str | None], strip_think: bool) -> None:
+    `given` is what a provider is known to answer with, and goes behind the suite's own `paths`.
+    """
+
+    def __init__(self, paths: Mapping[str, str | None], given: Mapping[str, str], strip_think: bool) -> None:
+        self._own = frozenset(paths)
         self._paths = {
             name: JsonPath(f"response_mapping.{name}", path)
-            for name, path in paths.items()
+            for name, path in {**given, **paths}.items()
             if path and name in MAPPING_KEYS
         }
         self._strip_think = strip_think
         self.problems: list[str] = [path.problem for path in self._paths.values() if path.problem]
 
-    def finds_in(self, document: Any) -> bool:
-        """Whether any path finds something."""
-        return any(path.find(document) not in (None, "", []) for path in self._paths.values())
+    def parts(self, document: Any) -> dict[str, Any]:
+        """What each path finds; None for one that finds nothing. Raises TargetError."""
+        return {name: path.find(document) for name, path in self._paths.items()}
 
-    def answer(self, document: Any) -> Answer:
-        """The Answer in a response; parts without a match are None. Raises TargetError for a wrong shape."""
-        found = {name: path.find(document) for name, path in self._paths.items()}
+    def missing(self, parts: Mapping[str, Any], document: Any, needed: Collection[str]) -> list[str]:
+        """The paths of `needed` parts that find nothing in a document with these parts.
+
+        A reply that calls tools needs no text. A path of the suite must be there all the same, be it null, as nothing
+        else tells it from a misspelt one.
+        """
+        acted = any(True for _ in tool_call_items(parts.get("tool_calls")))
+        found = []
+        for name in needed:
+            path = self._paths.get(name)
+            if path is None or not _absent(parts[name]):
+                continue
+            there = path.matches(document)
+            if not (acted and (there or name not in self._own)):
+                found.append(f"{path.written} finds {'null' if there == [None] else 'nothing'}")
+        return found
+
+    def answer(self, found: Mapping[str, Any]) -> Answer:
+        """The Answer of these parts. Raises TargetError for a wrong shape."""
         structured = found.get("structured")
         trace_id = text_of(found.get("trace_id"))
         return answer_of_parts(
@@ -74,7 +97,7 @@ def answer_of_parts(answer: str | None, thinking: str | None, strip_think: bool,
         inline = [block.strip() for block in _THINK.findall(answer)]
         thinking = "\n\n".join(filter(None, [thinking, *inline])) or None
         answer = _THINK.sub("", answer).strip()
-    return answer_of({"final_answer": answer, "thinking": thinking, **rest})
+    return answer_in({"final_answer": answer, "thinking": thinking, **rest})
 
 
 def text_of(value: Any) -> str | None:
@@ -101,6 +124,11 @@ def tool_call_items(value: Any) -> Iterator[dict[str, Any]]:
         if not isinstance(arguments, dict | str | None):
             arguments = {"_raw": arguments}
         yield {"id": item.get("id"), "name": name, "arguments": arguments}
+
+
+def _absent(value: Any) -> bool:
+    """Whether it says nothing; an empty text is an answer."""
+    return value is None or value in ([], {}) or (isinstance(value, list) and all(item is None for item in value))
 
 
 def _items(value: Any) -> list[Any]:

@@ -19,6 +19,8 @@ class JsonPath:
 
     def __init__(self, key: str, path: str) -> None:
         self._key = key
+        self.written = f"{key} {path}"
+        """The key and the path, for messages."""
         parsed = _parsed(path)
         self.problem: str | None = (
             f"{key}: {path!r:.80} is not a JSONPath: {parsed}" if isinstance(parsed, str) else None
@@ -27,13 +29,17 @@ class JsonPath:
 
     def find(self, document: Any) -> Any:
         """None without a match, the value of a single match, a list of several."""
+        values = self.matches(document)
+        return values if len(values) > 1 else next(iter(values), None)
+
+    def matches(self, document: Any) -> list[Any]:
+        """The value of each match."""
         try:
-            values = [match.value for match in self._parsed.find(document)]
+            return [match.value for match in self._parsed.find(document)]
         except EvaluatorError as error:
             raise TargetError(f"{self._key}: {error}", error.type) from None
         except Exception as error:  # of the path library, which has no class of its own for them
             raise TargetError(f"{self._key} cannot be evaluated: {type(error).__name__}: {error}") from None
-        return values if len(values) > 1 else next(iter(values), None)
 
 
 @cache

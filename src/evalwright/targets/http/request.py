@@ -15,9 +15,8 @@ __all__ = ["RequestBody"]
 class RequestBody:
     """`body` overlaid by the rendered `request_template`, or by the case's input if there is no template."""
 
-    def __init__(self, body: dict[str, Any], template: str | None) -> None:
-        self._body = body
-        self._template = None if template is None else Template(template)
+    def __init__(self, body: dict[str, Any], template: Template | None) -> None:
+        self._body, self._template = body, template
 
     def content(self, case: Case) -> bytes:
         """The JSON text to send."""

@@ -159,6 +159,8 @@ class StreamedAnswer:
     def __init__(self) -> None:
         self.chunks: int = 0
         self.error: str | None = None
+        self.spoke = False
+        """Whether any event had a text, be it an empty one."""
         self._tokens: list[str] = []
         self._calls: list[dict[str, Any]] = []
         self._indexed: dict[int, dict[str, Any]] = {}
@@ -170,6 +172,7 @@ class StreamedAnswer:
         self.chunks += 1
         self.error = self.error or event.error
         self._ended = seconds
+        self.spoke = self.spoke or event.token is not None
         if event.token:
             self._first = self._first if self._tokens else seconds
             self._last = seconds
@@ -203,7 +206,7 @@ class StreamedAnswer:
         """The whole answer; `interruption` says why the connection failed before its end."""
         tokens = len(self._tokens)
         return answer_of_parts(
-            "".join(self._tokens) if tokens else None,
+            "".join(self._tokens) if tokens or self.spoke else None,
             None,
             strip_think,
             {

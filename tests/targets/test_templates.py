@@ -1,0 +1,79 @@
+"""What stands between braces in a text for a system: paths, what they find, and what no case can have."""
+
+import pytest
+
+from evalwright.errors import InputError, TargetError
+from evalwright.model.snapshot import Case
+from evalwright.targets.templates import Template
+
+CASE = Case("c1", {"word": "hi", "none": None, "empty": "", "list": ["a", {"b": 2}], "two words": 1}, metadata={"k": 3})
+
+
+def render(text: str, **options: bool) -> str:
+    return Template(text, "key", **options).render(CASE)
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("{{ input.word }}, {{input.word|json}}", 'hi, "hi"'),
+        ("{{ input.none }}-{{ input.empty }}-{{ input.none | json }}", "--null"),
+        ("{{ input.list.0 }}{{ input.list.1.b }}", "a2"),
+        ("{{ case_id }} {{ case.id }} {{ case.metadata.k }} {{ case.input.word }}", "c1 c1 3 hi"),
+        ("{{ input.no | default(\"\") }}|{{ input.no | default('a | b') | json }}", '|"a | b"'),
+        ("{{ input.word | default('x') }}", "hi"),
+        ('{"a": {"b": {}}} { x } {{ open', '{"a": {"b": {}}} { x } {{ open'),
+    ],
+)
+def test_what_is_there_is_filled_in(text: str, rendered: str) -> None:
+    assert render(text) == rendered
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("input.wrd", 'did you mean "word"'),
+        ("input.zzz", "input has: word, none"),
+        ("input.word.deeper", "the case has no input.word.deeper"),
+        ("input.list.7", "the case has no input.list.7"),
+        ("case.metadata.tier", "the case has no case.metadata.tier"),
+    ],
+)
+def test_a_path_that_a_case_lacks_is_an_error_of_the_cell(path: str, says: str) -> None:
+    with pytest.raises(TargetError) as raised:
+        render(f"a {{{{ {path} }}}} b")
+    assert says in str(raised.value)
+    assert str(raised.value).startswith(f"key: the case has no {path}")
+
+
+def test_all_paths_that_a_case_lacks_are_named_once() -> None:
+    with pytest.raises(TargetError) as raised:
+        render("{{ input.x }} {{ input.y }} {{ input.x }}")
+    assert str(raised.value).count("the case has no input.x") == 1
+    assert "the case has no input.y" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "inputs.word",
+        "word",
+        "case.expected.answer",
+        "case.inptu",
+        "case_id.x",
+        "#if x",
+        "",
+        "input..x",
+        "input.x | upper",
+    ],
+)
+def test_what_no_case_can_have_is_a_mistake_of_the_suite(inside: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Template(f"{{{{{inside}}}}}", "key")
+    assert [problem.key for problem in refused.value.problems] == ["key"]
+    assert f"{{{{{inside}}}}}" in refused.value.problems[0].message
+
+
+def test_by_evalh_s_rules_what_is_not_found_is_empty() -> None:
+    text = "{{ input.no }}{{ x }}{{ input.no | json }} {{ input.word | upper }}"
+    assert render(text, evalh_rules=True) == "null {{ input.word | upper }}"
