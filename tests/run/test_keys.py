@@ -119,7 +119,7 @@ def test_recordings_and_named_caches_need_no_key(tmp_path, choice):
     given = {"replay": tmp_path / "calls.jsonl", "cache": tmp_path / "judges.sqlite", "no_network": True}
     choices = ModelChoices(**{choice: given[choice]})
     outcome = run_suite(suite(tmp_path, ["done"], evaluators=[JUDGE]), RunOptions(models=choices))
-    assert outcome.exit_code == 1
+    assert outcome.exit_code == 3
 
 
 def test_judging_again_needs_the_keys_of_judges_only(tmp_path, monkeypatch):

@@ -64,7 +64,7 @@ def test_the_format_says_whether_the_judges_of_a_cell_are_asked_together_not_the
     assert judges.most_at_once == width
 
 
-@pytest.mark.parametrize(("totals", "number"), [("", 1), ("agentv", 0)])
+@pytest.mark.parametrize(("totals", "number"), [("", 0), ("agentv", 0), ("northstar", 1)])
 def test_the_format_says_whether_the_trace_of_an_error_is_judged_not_the_rule(tmp_path, totals, number):
     judged = suite(tmp_path, [9], "agents:flaky", criteria=PassCriteria(rule="bands"))
     outcome = run_suite(judged.model_copy(update={"totals": totals}))

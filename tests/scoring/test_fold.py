@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.model.plan import Plan, RunSettings
+from evalwright.model.plan import PassCriteria, Plan, RunSettings
 from evalwright.model.result import EvaluationResult, Status
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Trace, TraceError
 from evalwright.scoring.fold import fold
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.verdict import cell_status
@@ -63,12 +63,14 @@ def by_hand(summary: RunSummary, cells: list[Cell], of: Plan) -> dict[str, objec
     found: dict[str, object] = {"run": (len(cells), max(0, 4 * 2 * of.run.trials - len(cells)))}
     for name in (v.name for v in summary.variants):
         mine = [cell for cell in cells if cell[0].variant_name == name]
-        traces, shares = [trace for trace, _, _ in mine], list(_shares(mine).values())
+        by_case = _shares(mine, of.pass_criteria)
+        traces, shares = [trace for trace, _, _ in mine], list(by_case.values())
+        broken = len(set() if of.pass_criteria.errored_cases == "count" else _with_errors(mine, by_case))
         total, errored = ({t.case_key for t in traces}, {t.case_key for t in traces if t.error})
         costs = [t.metrics for t in traces]
         found[name] = (
-            (len(total), sum(share == 1 for share in shares), len(errored), len(shares)),
-            pytest.approx(fmean(shares) if shares else 0.0),
+            (len(total), sum(share == 1 for share in shares) - broken, len(errored), len(shares)),
+            pytest.approx(fmean(shares)) if shares else None,
             _counted(status for _, _, status in mine),
             (
                 _mean(t.latency_ms for t in traces),
@@ -77,19 +79,27 @@ def by_hand(summary: RunSummary, cells: list[Cell], of: Plan) -> dict[str, objec
                 _mean(m.token_output for m in costs),
             ),
         )
-        for evaluator in dict.fromkeys(row.evaluator for _, rows, _ in mine for row in rows):
-            rows = [row for _, rows, _ in mine for row in rows if row.evaluator == evaluator]
-            asked = [row for row in rows if row.error or not row.skipped]
-            passed = sum(row.passed and not row.error for row in asked)
-            rate = pytest.approx(passed / len(asked) if asked else 0.0)
+        for evaluator in EVALUATORS if mine else ():
+            seen = [rows for trace, rows, _ in mine if not trace.error or of.pass_criteria.errored_cases != "error"]
+            rows = [row for rows in seen for row in rows if row.evaluator == evaluator]
+            judged = [row for row in rows if not row.error and not row.skipped]
             errors = sum(row.error is not None for row in rows)
-            found[f"{name} {evaluator}"] = (len(asked), errors, rate, _mean(row.score for row in rows))
+            n = len(judged) + (errors if of.pass_criteria.errored_evaluators == "fail" else 0)
+            rate = pytest.approx(sum(row.passed for row in judged) / n) if n else None
+            found[f"{name} {evaluator}"] = (n, errors, rate, _mean(row.score for row in judged))
     return found
 
 
-def _shares(cells: list[Cell]) -> dict[str, float]:
-    judged = sorted((trace.case_key, status == "pass") for trace, _, status in cells if status != "skip")
+def _shares(cells: list[Cell], criteria: PassCriteria) -> dict[str, float]:
+    """The share of passed trials of each case that has one with a verdict."""
+    without = {"skip"} if criteria.errored_cases == "count" else {"skip", "error"}
+    judged = sorted((trace.case_key, status == "pass") for trace, _, status in cells if status not in without)
     return {case: fmean(passed for _, passed in group) for case, group in groupby(judged, key=lambda pair: pair[0])}
+
+
+def _with_errors(cells: list[Cell], shares: dict[str, float]) -> set[str]:
+    """The cases that would have passed but for an error."""
+    return {trace.case_key for trace, _, status in cells if status == "error" and shares.get(trace.case_key) == 1}
 
 
 def _counted(statuses: Iterable[str]) -> dict[str, int]:
@@ -116,7 +126,8 @@ def test_summary_of_a_run_without_retries(records: list[Record], of: Plan) -> No
 @given(tidy_runs())
 def test_a_run_without_retries_is_streamed(records: list[Record]) -> None:
     run = stored(records, plan())
-    streamed = {_facts(trace, rows) for trace, rows in streamed_cells(run, len(EVALUATORS))}
+    n = len(EVALUATORS)
+    streamed = {_facts(trace, rows) for trace, rows in streamed_cells(run, n, errored=n)}
     assert streamed == {_facts(trace, rows) for trace, rows in newest_cells(run)}
 
 
@@ -129,7 +140,15 @@ def test_a_record_written_again_ends_the_stream(records: list[Record], data: st.
     again = data.draw(st.sampled_from(records))
     run = stored([*records, again], plan())
     with pytest.raises(Superseded):
-        list(streamed_cells(run, len(EVALUATORS)))
+        list(streamed_cells(run, len(EVALUATORS), errored=len(EVALUATORS)))
+
+
+def test_cells_without_results_because_of_an_error_are_streamed_too() -> None:
+    broken, sound = (a_trace(case_id=name, variant_name="v0") for name in ("c0", "c1"))
+    broken.error = TraceError("timeout", "no answer")
+    run = stored([broken, sound, *(row_of(sound, name) for name in EVALUATORS)], plan())
+    cells = streamed_cells(run, len(EVALUATORS), errored=0)
+    assert [(trace.case_id, len(rows)) for trace, rows in cells] == [("c0", 0), ("c1", 3)]
 
 
 def test_cells_come_in_the_order_of_their_first_trace() -> None:
@@ -158,7 +177,7 @@ def _without(line: bytes, part: bytes) -> bytes:
 def test_a_cell_of_ours_needs_every_result_and_one_of_upstream_what_is_there() -> None:
     trace = a_trace(variant_name="v0")
     run = stored([trace, row_of(trace, "e0", passed=True)], plan())
-    assert fold(run, plan()).variants["v0"].cells["fail"] == 1
+    assert fold(run, plan()).variants["v0"].cells["error"] == 1
     run.plan = None
     assert fold(run, plan()).variants["v0"].cells["pass"] == 1
 
@@ -166,7 +185,7 @@ def test_a_cell_of_ours_needs_every_result_and_one_of_upstream_what_is_there() -
 def test_by_case_can_be_asked_for() -> None:
     of = plan(variants=plan().variants[:1], run=RunSettings())
     trace = a_trace(variant_name="v0")
-    run = stored([trace, row_of(trace, EVALUATORS[0], passed=False)], of)
+    run = stored([trace, *(row_of(trace, name, passed=False) for name in EVALUATORS)], of)
     assert fold(run, of).variants["v0"].cases is None
     assert fold(run, of, by_case=True).variants["v0"].trials() == {"c1": (0, 1)}
 

@@ -1,10 +1,17 @@
 """Gates over scores."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.model.plan import EvaluatorSpec, PassCriteria
+from evalwright.model.trace import TraceError
 from evalwright.scoring.gate import AGGREGATIONS, aggregated, decided
+from evalwright.scoring.tally import Tally
+from evalwright.scoring.verdict import cell_status
+from evalwright.testing import a_plan, a_result, a_trace
 
 SCORES = {"a": [1.0, 0.5, 0.25, 1.0, 0.0], "b": [0.0, 1.0, 1.0, 0.75, 0.5]}
 
@@ -47,8 +54,93 @@ def test_weights_are_shares_of_their_sum():
     assert part.value == pytest.approx(0.7 * 0.55 + 0.3 * 0.65)
 
 
-def test_without_scores_the_value_is_nothing():
-    assert decided(simple(value=0.1), {}).passed is False
+@pytest.mark.parametrize("op", ["gte", "lte"])
+def test_without_scores_nothing_is_measured(op):
+    found = decided(simple(op=op, value=0.0), {"a": []})
+    assert (found.passed, found.undecided, found.parts[0].value, found.parts[0].n) == (False, True, None, 0)
+
+
+def test_a_format_may_take_nothing_for_0():
+    found = decided(simple(op="lte", value=0.0), {"a": []}, empty_is_zero=True)
+    assert (found.passed, found.undecided, found.parts[0].value) == (True, False, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "passed", "undecided"),
+    [("and", 0.6, False, False), ("and", 0.5, False, True), ("or", 0.6, False, True), ("or", 0.5, True, False)],
+)
+def test_a_condition_that_is_not_measured_leaves_open_what_the_others_do_not_settle(operator, value, passed, undecided):
+    conditions = [simple("none"), simple(value=value)]
+    found = decided({"kind": "logical", "operator": operator, "conditions": conditions}, SCORES)
+    assert (found.passed, found.undecided) == (passed, undecided)
+
+
+def test_a_weighted_average_needs_scores_of_each_evaluator():
+    rule = {
+        "kind": "weighted_average",
+        "aggregation": "avg_score",
+        "weights": {"a": 7, "none": 3},
+        "op": "lt",
+        "value": 1,
+    }
+    assert decided(rule, SCORES).undecided
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "unknown", "passed", "undecided"),
+    [
+        ("gte", 0.5, 1, True, True),  # 0.458 to 0.625
+        ("gte", 0.4, 1, True, False),
+        ("gte", 0.6, 1, False, True),
+        ("gte", 0.7, 1, False, False),
+        ("lte", 0.6, 1, True, True),
+        ("gte", 0.5, 0, True, False),
+    ],
+)
+def test_errors_are_in_no_value_and_leave_open_what_they_could_turn(op, value, unknown, passed, undecided):
+    found = decided(simple(op=op, value=value), SCORES, {"a": unknown})
+    assert (found.passed, found.undecided, found.parts[0].n) == (passed, undecided, 5)
+    assert found.parts[0].value == pytest.approx(0.55)
+
+
+BROKEN = TraceError("timeout", "no reply")
+
+
+def gated(*cells, criteria=PassCriteria(), **gate):  # noqa: B008
+    """The gate over cells: the error of the trace, and the results of evaluator `a`."""
+    plan = a_plan(evaluators=[EvaluatorSpec("a", "contains_text")], gate=simple(**gate), pass_criteria=criteria)
+    tally = Tally.of(plan)
+    for i, (error, results) in enumerate(cells):
+        trace = a_trace(case_id=f"c{i}", error=error)
+        tally.count(trace, results, cell_status(criteria, ["a"], error is not None, results))
+    return tally.summary(plan, datetime(2026, 1, 1, tzinfo=UTC)).gate
+
+
+def judged(passed, **fields):
+    return [a_result(evaluator="a", passed=passed, **fields)]
+
+
+def test_a_gate_over_errors_alone_has_not_been_measured():
+    found = gated((BROKEN, []), (None, judged(False, error=BROKEN)), op="lte")
+    assert (found.passed, found.undecided, found.reason) == (False, True, "nothing was measured")
+
+
+def test_results_that_were_skipped_are_neither_scores_nor_unknown():
+    found = gated((None, judged(True)), (None, judged(False, skipped=True)), value=0.9)
+    assert (found.passed, found.undecided, found.parts[0].n) == (True, False, 1)
+
+
+@pytest.mark.parametrize("cell", [(BROKEN, []), (BROKEN, judged(True)), (None, judged(False, error=BROKEN))])
+def test_errors_of_systems_and_evaluators_leave_a_gate_open(cell):
+    found = gated((None, judged(True)), cell, value=0.9)
+    assert (found.passed, found.undecided, found.parts[0].value) == (True, True, 1.0)
+    assert found.reason == "it depends on 1 result with an error"
+
+
+def test_a_suite_can_ask_for_errors_to_count_as_0():
+    criteria = PassCriteria(errored_cases="count", errored_evaluators="fail")
+    found = gated((None, judged(True)), (None, judged(False, error=BROKEN)), (BROKEN, []), criteria=criteria, value=0.9)
+    assert (found.passed, found.undecided, found.parts[0].value) == (False, False, pytest.approx(1 / 3))
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.sampled_from(AGGREGATIONS))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.model.plan import Plan, RunSettings, Variant
+from evalwright.model.plan import PassCriteria, Plan, RunSettings, Variant
 from evalwright.model.result import Status
 from evalwright.model.summary import VariantDelta
 from evalwright.model.trace import Metrics, TraceError
@@ -16,7 +16,7 @@ from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 from evalwright.statistics.proportions import wilson
 from evalwright.testing import a_result, a_trace, a_verdict
-from scoring.histories import MOMENT, Record, histories, plan, plans, stored
+from scoring.histories import EVALUATORS, MOMENT, Record, histories, plan, plans, stored
 
 
 def counted(cells: list[tuple[str, str, Status]], of: Plan, **trace: Any) -> Tally:
@@ -87,9 +87,44 @@ def test_a_run_without_cells_has_rates_of_nothing() -> None:
     summary = Tally.of(of).summary(of, MOMENT)
     variant = summary.variants[0]
     assert summary.status == "complete"
-    assert (variant.pass_rate, variant.pass_rate_ci95, variant.avg_cost_usd) == (0.0, None, None)
+    assert (variant.pass_rate, variant.pass_rate_ci95, variant.avg_cost_usd) == (None, None, None)
     assert summary.comparison is not None
-    assert (summary.comparison.deltas[0].p_value, summary.comparison.deltas[0].n) == (None, 0)
+    found = summary.comparison.deltas[0]
+    assert (found.p_value, found.n, found.pass_rate_delta) == (None, 0, None)
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_cells_without_a_verdict_are_in_no_rate(trials: int) -> None:
+    of = plan(run=RunSettings(trials=trials, baseline_variant="v0"))
+    cells = [("c0", "v0", "pass"), ("c1", "v0", "error"), ("c0", "v1", "error"), ("c1", "v1", "error")]
+    summary = counted(cells, of).summary(of, MOMENT)  # type: ignore[arg-type]
+    sound, dead = summary.variants
+    assert (sound.pass_rate, sound.pass_rate_n, sound.cases_passed, sound.cells["error"]) == (1.0, 1, 1, 1)
+    assert (dead.pass_rate, dead.pass_rate_n, dead.pass_rate_ci95, dead.cells["error"]) == (None, 0, None, 2)
+    assert summary.comparison is not None
+    found = summary.comparison.deltas[0]
+    assert (found.n, found.regressions, found.p_value, found.pass_rate_delta) == (0, [], None, None)
+
+
+def test_a_case_with_an_error_among_its_trials_has_not_passed() -> None:
+    of = plan(run=RunSettings(trials=3))
+    tally = counted(repeated("c0", "pass", "error", "pass"), of)
+    variant = tally.summary(of, MOMENT).variants[0]
+    assert (variant.pass_rate, variant.pass_rate_n, variant.cases_passed) == (1.0, 1, 0)
+    assert (tally.variants["v0"].trials(), tally.variants["v0"].errors()) == ({"c0": (2, 2)}, {"c0": 1})
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_suite_can_ask_for_errors_to_count_as_not_passed(trials: int) -> None:
+    of = plan(run=RunSettings(trials=trials), pass_criteria=PassCriteria(errored_cases="count"))
+    variant = counted([("c0", "v0", "pass"), ("c1", "v0", "error")], of).summary(of, MOMENT).variants[0]
+    assert (variant.pass_rate, variant.pass_rate_n, variant.cells["error"]) == (0.5, 2, 1)
+
+
+def test_errors_of_a_group_are_not_in_its_interval() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=2)
+    tally = counted([("c0", "v0", "error"), ("c1", "v0", "pass")], of, group="talk")
+    assert tally.summary(of, MOMENT).variants[0].pass_rate_ci95 == wilson(1, 1)
 
 
 def test_trials_are_averaged_inside_their_case() -> None:
@@ -99,13 +134,13 @@ def test_trials_are_averaged_inside_their_case() -> None:
     assert (variant.pass_rate, variant.pass_rate_n, variant.cases_passed) == (0.625, 2, 1)
 
 
-def test_a_skipped_trial_is_none_and_an_errored_one_did_not_pass() -> None:
+def test_a_trial_without_a_verdict_is_none() -> None:
     of = plan(run=RunSettings(trials=3))
     cells = [*repeated("c0", "pass", "pass", "skip"), *repeated("c1", "pass", "error", "pass")]
     variant = counted(cells, of).summary(of, MOMENT).variants[0]
     assert variant.trials is not None
-    assert variant.trials.pass_hat_k == pytest.approx([(1 + 2 / 3) / 2, (1 + 1 / 3) / 2, 0.0])
-    assert variant.trials.pass_at_k == pytest.approx([(1 + 2 / 3) / 2, 1.0, 1.0])
+    assert (variant.trials.pass_hat_k, variant.trials.pass_at_k) == ([1.0, 1.0], [1.0, 1.0])
+    assert variant.trials.cases_by_k == [2, 2]
 
 
 def test_pass_hat_k_of_the_published_airline_tasks() -> None:
@@ -145,10 +180,32 @@ def test_rollups_are_sorted_and_leave_out_what_was_skipped() -> None:
     tally.add(a_trace(variant_name="v0"), rows, a_verdict())
     tally.add(a_trace(variant_name="v0", case_id="c2"), [a_result(evaluator="z", passed=False)], a_verdict())
     rollups = tally.summary(of, MOMENT).by_evaluator
-    assert [rollup.evaluator for rollup in rollups] == ["b", "z"]
-    skipped, judged = (rollup.by_variant["v0"] for rollup in rollups)
-    assert (skipped.n, skipped.skipped, skipped.pass_rate_ci95) == (0, 1, None)
+    assert [rollup.evaluator for rollup in rollups] == ["b", *EVALUATORS, "z"]
+    skipped, unused, *_, judged = (rollup.by_variant["v0"] for rollup in rollups)
+    assert (skipped.n, skipped.skipped, skipped.pass_rate, skipped.pass_rate_ci95) == (0, 1, None, None)
+    assert (unused.n, unused.pass_rate, unused.scored) == (0, None, 0)
     assert (judged.n, judged.pass_rate, judged.avg_score, judged.scored) == (2, 0.5, 1.0, 1)
+
+
+def test_an_evaluators_errors_are_counted_beside_its_rate_and_mean() -> None:
+    rows = [a_result(evaluator="e0", passed=True, score=1.0), a_result(evaluator="e0", passed=False, score=0.0)]
+    rows[1].error = TraceError("timeout", "no reply")
+    for criteria, n, rate in ((PassCriteria(), 1, 1.0), (PassCriteria(errored_evaluators="fail"), 2, 0.5)):
+        of = plan(pass_criteria=criteria)
+        tally = Tally.of(of)
+        for i, row in enumerate(rows):
+            tally.add(a_trace(variant_name="v0", case_id=f"c{i}"), [row], a_verdict())
+        found = tally.summary(of, MOMENT).by_evaluator[0].by_variant["v0"]
+        assert (found.n, found.errors, found.pass_rate, found.avg_score, found.scored) == (n, 1, rate, 1.0, 1)
+
+
+@pytest.mark.parametrize(("errored", "n"), [("error", 0), ("evaluate", 1), ("count", 1)])
+def test_results_on_the_trace_of_an_error_count_only_where_evaluators_may_see_it(errored: str, n: int) -> None:
+    of = plan(pass_criteria=PassCriteria(errored_cases=errored))
+    tally = Tally.of(of)
+    trace = a_trace(variant_name="v0", error=TraceError("adapter_error", "down"))
+    tally.add(trace, [a_result(evaluator="e0", passed=True, score=1.0)], a_verdict(status="error"))
+    assert tally.summary(of, MOMENT).by_evaluator[0].by_variant["v0"].n == n
 
 
 def compared(cells: list[tuple[str, str, Status]], trials: int = 1) -> VariantDelta:
@@ -166,9 +223,9 @@ def test_variants_are_compared_with_the_baseline_case_by_case() -> None:
     found = compared(
         [*before, *after, ("d", "v0", "pass"), ("d", "v1", "error"), ("s", "v0", "pass"), ("s", "v1", "skip")]
     )
-    assert (found.regressions, found.improvements, found.n) == (["d"], [f"c{i}" for i in range(6)], 7)
-    assert found.p_value == pytest.approx(0.125)
-    assert found.pass_rate_delta == pytest.approx(6 / 7 - 2 / 8)
+    assert (found.regressions, found.improvements, found.n) == ([], [f"c{i}" for i in range(6)], 6)
+    assert found.p_value == pytest.approx(0.03125)
+    assert found.pass_rate_delta == pytest.approx(6 / 6 - 2 / 8)
 
 
 def test_repeated_cases_are_compared_by_their_shares() -> None:

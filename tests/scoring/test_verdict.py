@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import EvaluationResult
@@ -36,22 +37,26 @@ def needs(*all_required: str, some: tuple[str, ...] = (), errored: str = "error"
 @pytest.mark.parametrize(
     ("results", "status"),
     [
-        ([], "fail"),
-        ([passed("a")], "fail"),
+        ([], "error"),
+        ([passed("a")], "error"),
+        ([failed("a")], "error"),
         ([passed("a"), passed("b")], "pass"),
         ([passed("a"), failed("b")], "fail"),
-        ([passed("a"), broken("b")], "fail"),
-        ([passed("a"), passed("b", error=NO)], "fail"),
+        ([passed("a"), broken("b")], "error"),
+        ([passed("a"), passed("b", error=NO)], "error"),
+        ([failed("a"), broken("b")], "error"),
         ([passed("a"), skipped("b")], "pass"),
         ([failed("a"), skipped("b")], "fail"),
         ([skipped("a"), skipped("b")], "skip"),
-        ([skipped("a")], "fail"),
-        ([skipped("a"), broken("b")], "fail"),
+        ([skipped("a")], "error"),
+        ([skipped("a"), broken("b")], "error"),
         ([passed("a"), passed("b"), failed("c")], "fail"),
     ],
 )
 def test_without_criteria_every_evaluator_must_pass(results: list[EvaluationResult], status: str) -> None:
     assert cell_status(PassCriteria(), ["a", "b"], False, results) == status
+    as_failed = cell_status(PassCriteria(errored_evaluators="fail"), ["a", "b"], False, results)
+    assert as_failed == ("fail" if status == "error" else status)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +65,7 @@ def test_without_criteria_every_evaluator_must_pass(results: list[EvaluationResu
         (needs("a"), [passed("a"), failed("b")], "pass"),
         (needs("a"), [passed("b")], "fail"),
         (needs("a"), [broken("a"), passed("b")], "fail"),
+        (needs("a"), [passed("a"), broken("b")], "pass"),
         (needs("a"), [skipped("a"), passed("b")], "skip"),
         (needs("a", "b"), [skipped("a"), passed("b")], "pass"),
         (needs(some=("a", "b")), [failed("a"), passed("b")], "pass"),
@@ -73,12 +79,19 @@ def test_without_criteria_every_evaluator_must_pass(results: list[EvaluationResu
     ],
 )
 def test_criteria_name_what_must_pass(criteria: PassCriteria, results: list[EvaluationResult], status: str) -> None:
-    assert cell_status(criteria, ["a", "b", "c"], False, results) == status
+    assert cell_status(replace(criteria, errored_evaluators="fail"), ["a", "b", "c"], False, results) == status
 
 
+def test_an_evaluator_that_criteria_do_not_name_leaves_the_cell_without_a_verdict_when_it_errors() -> None:
+    assert cell_status(needs("a"), ["a", "b"], False, [passed("a"), broken("b")]) == "error"
+    assert cell_status(needs("a"), ["a", "b"], False, [passed("a"), failed("b")]) == "pass"
+    assert cell_status(needs("a"), ["a", "b"], False, [failed("a")]) == "error"
+
+
+@pytest.mark.parametrize("errored", ["error", "count"])
 @pytest.mark.parametrize("results", [[], [passed()], [failed()], [skipped()]])
-def test_an_errored_cell_is_an_error_whatever_its_evaluators_say(results: list[EvaluationResult]) -> None:
-    assert cell_status(PassCriteria(), ["a"], True, results) == "error"
+def test_an_errored_cell_is_an_error_whatever_its_evaluators_say(results: list[EvaluationResult], errored: str) -> None:
+    assert cell_status(PassCriteria(errored_cases=errored), ["a"], True, results) == "error"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +105,8 @@ def test_upstreams_rule_lets_the_evaluators_of_an_errored_cell_decide(
 
 def test_the_score_is_the_mean_of_the_scores_there_are() -> None:
     results = [passed("a", score=1.0), failed("b", score=0.5), failed("c"), broken("d", score=0.9)]
-    assert cell_verdict(PassCriteria(), [], a_trace(), results).score == 0.75
+    assert cell_verdict(PassCriteria(errored_evaluators="fail"), [], a_trace(), results).score == 0.75
+    assert cell_verdict(PassCriteria(), [], a_trace(), results).score is None
 
 
 def test_without_scores_there_is_none() -> None:

@@ -21,7 +21,7 @@ class Difference:
 
     variant: str
     """The variant; "a → b" where it has another name before."""
-    difference: float
+    difference: float | None
     """After minus before (-1 to 1): the mean over cases of the change of their share of passed trials."""
     interval: tuple[float, float] | None
     """Its 95 % interval; None without cases."""
@@ -39,8 +39,9 @@ class Difference:
     def __str__(self) -> str:
         interval = "" if self.interval is None else f" [{_points(self.interval[0])}, {_points(self.interval[1])}]"
         p = "" if self.p_adjusted is None else f", p {_p(self.p_adjusted)}"
+        change = "not compared" if self.difference is None else f"{_points(self.difference)} pp"
         counts = f"{len(self.regressions)} worse, {len(self.improvements)} better"
-        return f"{self.variant}: {_points(self.difference)} pp{interval}, {self.n} cases, {counts}{p}"
+        return f"{self.variant}: {change}{interval}, {self.n} cases, {counts}{p}"
 
 
 class Comparison:

@@ -131,7 +131,7 @@ def _run_row(folder: Path) -> _Run:
         summary = stored_summary(folder)
     except InputError as error:
         return _Run(folder.name, problem=error.problems[0].message if error.problems else error.headline)
-    rates = {variant.name: variant.pass_rate for variant in summary.variants}
+    rates = {variant.name: variant.pass_rate for variant in summary.variants if variant.pass_rate is not None}
     return _Run(folder.name, summary.status, summary.started_at, summary.cells_total, rates)
 
 

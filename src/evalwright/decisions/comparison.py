@@ -21,7 +21,7 @@ class Side(msgspec.Struct):
     A group of cases counts as one for the interval.
     """
 
-    rate: float
+    rate: float | None
     n: int
     ci95: tuple[float, float] | None
     avg_latency_ms: float | None = None
@@ -49,7 +49,7 @@ class EvaluatorComparison(msgspec.Struct):
     variant: str
     a: Side
     b: Side
-    rate_delta: float
+    rate_delta: float | None
 
 
 class RunComparison(msgspec.Struct):
@@ -103,7 +103,7 @@ def _side(count: VariantCount) -> Side:
     return Side(
         cases.pass_rate,
         cases.judged,
-        wilson(cases.pass_rate * cases.independent, cases.independent),
+        wilson((cases.pass_rate or 0.0) * cases.independent, cases.independent),
         count.latency.mean,
         count.latency.n,
         count.cost.mean,
@@ -116,5 +116,6 @@ def _evaluators(variant: str, a: VariantCount, b: VariantCount) -> list[Evaluato
     for name in sorted(a.evaluators.keys() & b.evaluators.keys()):
         before, after = a.rate(name), b.rate(name)
         side_a, side_b = (Side(rate.pass_rate, rate.cases, rate.pass_rate_ci95) for rate in (before, after))
-        pairs.append(EvaluatorComparison(name, variant, side_a, side_b, after.pass_rate - before.pass_rate))
+        change = None if side_a.rate is None or side_b.rate is None else side_b.rate - side_a.rate
+        pairs.append(EvaluatorComparison(name, variant, side_a, side_b, change))
     return pairs

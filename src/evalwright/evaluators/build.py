@@ -38,7 +38,7 @@ class Built(NamedTuple):
 def declared(kind: str, name: str) -> Traits:
     """What an evaluator or extractor (`kind`) declares before it has a configuration. Raises InputError if unknown.
 
-    What may depend on the configuration has its default here: `uses_*` and `timeout_seconds`.
+    What may depend on the configuration has its default here: `uses_*`, `scores` and `timeout_seconds`.
     """
     return _declared(load(kind, name))
 
@@ -100,6 +100,7 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
         uses_artifact=getattr(evaluator, "uses_artifact", False),
         uses_results=getattr(evaluator, "uses_results", False),
         asks=getattr(evaluator, "asks", None),
+        scores=getattr(evaluator, "scores", (0.0, 1.0)),
         timeout_seconds=getattr(evaluator, "timeout_seconds", 0.0),
     )
 

@@ -40,6 +40,8 @@ def load_suite(
     with collector_paused():
         found = format_at(path, dialect)
         given = _understood(found, options or {})
+        if dialect is not None and dialect == found.original:
+            given["original"] = True
         suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
     hide(suite.secrets)
     if dialect == NATIVE:

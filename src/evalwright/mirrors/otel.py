@@ -141,9 +141,9 @@ class OpenTelemetry:
         """Export a span for the whole run. Raises RuntimeError if spans could not be exported."""
         span = self._tracer.start_span(f"run {summary.run_id}", start_time=_ns(summary.started_at))
         for v in summary.variants:
-            span.set_attributes(
-                {f"evalwright.{v.name}.pass_rate": v.pass_rate, f"evalwright.{v.name}.cases": v.cases_total}
-            )
+            span.set_attribute(f"evalwright.{v.name}.cases", v.cases_total)
+            if v.pass_rate is not None:
+                span.set_attribute(f"evalwright.{v.name}.pass_rate", v.pass_rate)
         span.end(end_time=_ns(summary.finished_at))
         flushed = self._provider.force_flush(_TIMEOUT * 1000)
         if self._failures or not flushed:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from evalwright.errors import InputError, Problem, counted
-from evalwright.model.summary import ComparisonReport, RunSummary, VariantSummary
+from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
 from evalwright.targets.http.config import endpoint_mistakes
 
 __all__ = ["Webhook"]
@@ -70,16 +70,21 @@ def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _text(summary: RunSummary) -> str:
     lines = [f"evalwright: {summary.run_id}", *map(_variant, summary.variants)]
     if summary.gate is not None:
-        lines.append(f"gate {'passed' if summary.gate.passed else 'failed'}")
+        lines.append(f"gate {_outcome(summary.gate)}")
     if summary.comparison is not None:
         lines += _comparison(summary.comparison)
     text = "\n".join(lines)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
+def _outcome(gate: GateOutcome) -> str:
+    return "undecided" if gate.undecided else "passed" if gate.passed else "failed"
+
+
 def _variant(v: VariantSummary) -> str:
     errors = f", {counted(v.cells['error'], 'error')}" if v.cells.get("error") else ""
-    return f"{v.name}: {v.cases_passed}/{v.cases_total} passed ({v.pass_rate:.1%}){errors}"
+    rate = "no case judged" if v.pass_rate is None else f"{v.pass_rate:.1%}"
+    return f"{v.name}: {v.cases_passed}/{v.cases_total} passed ({rate}){errors}"
 
 
 def _comparison(comparison: ComparisonReport) -> list[str]:

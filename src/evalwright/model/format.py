@@ -44,8 +44,9 @@ class Judging(NamedTuple):
 
     concurrent: bool = True
     """Whether asynchronous evaluators are awaited together, or one after the other."""
-    on_errored_trace: Literal["evaluate", "skip"] = "evaluate"
-    """What happens to the evaluators of a cell whose system raised an error."""
+    on_errored_trace: Literal["skip", "evaluate"] = "skip"
+    """Whether evaluators are called on a trace whose system raised an error: there is no answer that they could judge.
+    A suite's `pass_criteria.errored_cases` can ask for it, a format whose evaluators report that themselves says so."""
 
 
 _TOGETHER = Judging()
@@ -89,6 +90,9 @@ class Format:
 
     options: tuple[Option, ...] = ()
     """Its own options of `run`, `validate` and `convert`; keyword arguments of `load`."""
+    original: str = ""
+    """The name of the original program, where the format differs from it: a suite that is read under this name is
+    judged by its rules. `load` then gets `original=True`."""
     reads_folders: bool = False
     """Whether `load` takes a folder of files as one suite."""
     sidecar_of: Ref | None = None

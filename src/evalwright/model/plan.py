@@ -85,14 +85,16 @@ class PassCriteria(msgspec.Struct, frozen=True):
 
     With the rule `bands` it is the weighted mean of the scores that decides, and a cell may be `borderline`; with a
     `threshold` it passes from that mean on, and fails below it.
-    `errored_cases` is `error` (an errored cell is never passed) or `evaluate` (upstream evalh's rule).
-    `errored_evaluators` is `fail` (an evaluator that errors has failed) or `error` (then the cell has no verdict).
+    `errored_cases` says what becomes of a cell whose system raised an error: `error` shows it to no evaluator and
+    leaves it out of every rate; `evaluate` lets its evaluators decide; `count` lets them judge it, keeps it an error
+    and counts errors as not passed in rates, as the original evalh does.
+    `errored_evaluators` is `error` (a cell with an evaluator that errored has no verdict) or `fail` (it has failed).
     """
 
     all_required: list[str] = []
     any_required: list[str] = []
     errored_cases: str = "error"
-    errored_evaluators: str = "fail"
+    errored_evaluators: str = "error"
     spoiling_errors: list[str] = []
     """Error types of one evaluator that spoil the cell: the other results are kept, but do not count."""
     rule: str = "evaluators"

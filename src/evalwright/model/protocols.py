@@ -111,6 +111,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """The model calls that a case will need, without their text, so that a missing key is reported before the run."""
     paths: Mapping[str, str] = {}
     """Configuration keys that hold a path relative to the suite's folder, each with the value that is not a path."""
+    scores: tuple[float, float] = (0.0, 1.0)
+    """The lowest and the highest score that it can give; any other is an error of the evaluator."""
     timeout_seconds: float = 0.0
     """The time limit that an asynchronous evaluator sets itself; 0 if it sets none."""
     config_problems: Callable[[dict[str, Any]], list[Problem]] | None = None

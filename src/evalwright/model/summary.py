@@ -49,16 +49,16 @@ class TrialStatistics(msgspec.Struct):
 class VariantSummary(msgspec.Struct):
     """One variant of a run.
 
-    `pass_rate` is the mean over cases of the share of passed trials, skipped ones left out: with one trial,
-    passed / judged. `cases_passed` counts cases whose every judged trial passed, `cases_errored` cases with a trial
-    whose target errored.
+    `pass_rate` is the mean over cases of the share of passed trials among those with a verdict: with one trial,
+    passed / judged; None if no cell has a verdict. Skipped cells and errors are in `cells` alone. `cases_passed` counts
+    cases whose every judged trial passed and none errored, `cases_errored` cases with a trial whose target errored.
     """
 
     name: str
     cases_total: int
     cases_passed: int
     cases_errored: int
-    pass_rate: float
+    pass_rate: float | None
     avg_latency_ms: float | None
     avg_cost_usd: float | None = None
     avg_tokens_input: float | None = None
@@ -81,13 +81,14 @@ class VariantSummary(msgspec.Struct):
 
 
 class EvaluatorRate(msgspec.Struct):
-    """One evaluator on one variant: `n` counts results that were not skipped, `scored` the scores behind `avg_score`.
+    """One evaluator on one variant: `n` counts results with a verdict, `scored` the scores behind `avg_score`.
 
+    Without such results there is no rate. Errors and skipped results are counted beside it.
     `cases` is the number of cases behind the interval: repeats of a case are not independent, nor are cases of a group,
     which count as one.
     """
 
-    pass_rate: float
+    pass_rate: float | None
     avg_score: float | None
     n: int = 0
     pass_rate_ci95: Interval | None = None
@@ -119,7 +120,7 @@ class VariantDelta(msgspec.Struct):
     """
 
     variant: str
-    pass_rate_delta: float
+    pass_rate_delta: float | None
     avg_latency_delta_ms: float | None
     regressions: list[str]
     improvements: list[str]
@@ -146,6 +147,7 @@ class GatePart(msgspec.Struct):
     name: str
     passed: bool
     value: float | None = None
+    """None where nothing was measured."""
     op: str = ""
     threshold: float | None = None
     n: int = 0
@@ -160,6 +162,8 @@ class GateOutcome(msgspec.Struct):
     reason: str = ""
     runs: list[GateOutcome] = []
     """What each run came to, in their order, where the suite ran several times and was decided run by run."""
+    undecided: bool = False
+    """Nothing was measured, or what had an error could turn the outcome: neither passed nor failed."""
 
 
 class RunSummary(msgspec.Struct):

@@ -200,10 +200,10 @@ def evaluator_rows(rollups: Sequence[EvaluatorRollup]) -> list[EvaluatorRow]:
 
 def _own_score(row: EvaluatorRow) -> float | None:
     """The mean score where it says more than the pass rate does: 1 for a pass and 0 for a failure do not."""
-    rate = row.rate
-    if rate.avg_score is None or (rate.scored == rate.n and abs(rate.avg_score - rate.pass_rate) < 1e-9):
+    score, passed = row.rate.avg_score, row.rate.pass_rate
+    if score is None or (passed is not None and row.rate.scored == row.rate.n and abs(score - passed) < 1e-9):
         return None
-    return rate.avg_score
+    return score
 
 
 EVALUATOR_COLUMNS: tuple[Column[EvaluatorRow], ...] = (

@@ -20,8 +20,8 @@ def _rate_of(side: Side) -> float | None:
     return side.rate if side.n else None
 
 
-def _direction(change: float) -> str:
-    return "" if change == 0 else "fail" if change < 0 else "pass"
+def _direction(change: float | None) -> str:
+    return "" if not change else "fail" if change < 0 else "pass"
 
 
 RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (

@@ -108,11 +108,11 @@ def _gate(gate: GateOutcome) -> list[str]:
 
 
 def _outcome(gate: GateOutcome) -> str:
-    return ("passed" if gate.passed else "failed") + (f": {code(gate.reason, 200)}" if gate.reason else "")
+    return numbers.outcome(gate)[0] + (f": {code(gate.reason, 200)}" if gate.reason else "")
 
 
 def _conditions(gate: GateOutcome) -> list[str]:
-    return [f"- {'met' if p.passed else 'missed'}: {code(numbers.condition(p), 200)}" for p in gate.parts]
+    return [f"- {numbers.met(p)[0]}: {code(numbers.condition(p), 200)}" for p in gate.parts]
 
 
 def _warnings(warnings: Sequence[str]) -> list[str]:

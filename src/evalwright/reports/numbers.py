@@ -16,7 +16,9 @@ __all__ = [
     "duration",
     "interval",
     "mean",
+    "met",
     "money",
+    "outcome",
     "over_runs",
     "percent",
     "points",
@@ -62,6 +64,16 @@ def condition(part: GatePart) -> str:
     measured = "not measured" if part.value is None else f"{part.value:g}"
     wanted = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
     return f"{part.name} {measured}{wanted} (n={part.n:,})"
+
+
+def outcome(gate: GateOutcome) -> tuple[str, str]:
+    """What became of a gate in one word, and its style."""
+    return ("undecided", "error") if gate.undecided else ("passed", "pass") if gate.passed else ("failed", "fail")
+
+
+def met(part: GatePart) -> tuple[str, str]:
+    """What became of one condition in one word, and its style."""
+    return ("unknown", "error") if part.value is None else ("met", "pass") if part.passed else ("missed", "fail")
 
 
 def over_runs(runs: Sequence[GateOutcome]) -> list[str]:

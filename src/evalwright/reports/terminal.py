@@ -63,10 +63,9 @@ def _gate(gate: GateOutcome, paint: Paint) -> list[str]:
 
 
 def _outcome(name: str, gate: GateOutcome, paint: Paint) -> list[str]:
-    outcome = paint("passed", "pass") if gate.passed else paint("failed", "fail")
+    outcome = paint(*numbers.outcome(gate))
     reason = f"  {one_line(gate.reason, _LONGEST_REASON)}" if gate.reason else ""
-    met = {True: "met", False: "missed"}
-    return [f"{name} {outcome}{reason}", *(f"  {met[p.passed]:6}  {numbers.condition(p)}" for p in gate.parts)]
+    return [f"{name} {outcome}{reason}", *(f"  {numbers.met(p)[0]:7}  {numbers.condition(p)}" for p in gate.parts)]
 
 
 def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:

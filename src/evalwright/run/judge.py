@@ -23,7 +23,7 @@ from evalwright.registry import format_of_run
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import Clock, append, evaluator_failure, keep, no_evaluation, result_of
 from evalwright.run.steps import Pending, spoiling_of
-from evalwright.scoring.verdict import cell_verdict
+from evalwright.scoring.verdict import cell_verdict, passes_over_errored
 
 if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
@@ -42,6 +42,7 @@ class _Check(NamedTuple):
     uses_case: bool
     uses_artifact: bool
     uses_results: bool
+    scores: tuple[float, float]
     patience: float
     """The seconds for which it is awaited if it is asynchronous: more than usual if it bounds itself at more."""
 
@@ -60,7 +61,7 @@ class Judge:
             self._thread, self._patience_of_last = JudgeThread(), math.inf
         judging = format_of_run(plan.totals, plan.dialect).judging
         self._concurrent = judging.concurrent
-        self._skips_errored = judging.on_errored_trace == "skip"
+        self._skips_errored = passes_over_errored(plan)
         self._by_case = plan.evaluators_by_case
         self._specs = plan.evaluators
         self._built = self._build(plan.evaluators)
@@ -80,7 +81,9 @@ class Judge:
         evaluate, patience = evaluator.evaluate, max(self._limit, traits.timeout_seconds + _GRACE)
         if self._thread is not None:
             evaluate, patience = self._thread.bounded(evaluate, self._limit, patience), math.inf
-        return _Check(spec, evaluate, traits.uses_case, traits.uses_artifact, traits.uses_results, patience)
+        return _Check(
+            spec, evaluate, traits.uses_case, traits.uses_artifact, traits.uses_results, traits.scores, patience
+        )
 
     def _verdict_by(self, plan: Plan) -> Callable[[Case, Trace, Sequence[EvaluationResult]], CaseVerdict]:
         """The rule of the plan."""
@@ -96,7 +99,7 @@ class Judge:
         return lambda _, trace, results: cell_verdict(criteria, self._names, trace, results)
 
     def passes_over(self, trace: Trace) -> bool:
-        """Whether no evaluator is called on it: the money was spent, or the format leaves errored traces out."""
+        """Whether no evaluator is called on it: its system raised an error, or was not called to save money."""
         return trace.error is not None and (self._skips_errored or trace.error.type == "cost_limit")
 
     def names(self, case: Case) -> list[str]:
@@ -118,14 +121,14 @@ class Judge:
         tick = monotonic()
         date = date_of(tick)
         checks = self._build(case.evaluators or ()) if self._by_case else self._built
-        for spec, evaluate, _, uses_artifact, uses_results, patience in checks:
+        for spec, evaluate, _, uses_artifact, uses_results, scores, patience in checks:
             if known and spec.name in known:
                 continue
             outcome: Any
             error = failed = None
             if uses_results:
-                pending.append((len(results), partial(evaluate, case, trace), self._patience_of_last))
-                results.append(result_of(spec, trace, None, None, date, date, 0))
+                pending.append(Pending(len(results), partial(evaluate, case, trace), self._patience_of_last, scores))
+                results.append(result_of(spec, trace, None, None, date, date))
                 continue
             try:
                 watchdog.until = tick + limit
@@ -140,14 +143,15 @@ class Judge:
                 error, failed = evaluator_failure(raised, limit), raised
             if outcome is not None and not isinstance(outcome, Evaluation):
                 if isinstance(outcome, Awaitable):
-                    pending.append((len(results), outcome, patience))
+                    pending.append(Pending(len(results), outcome, patience, scores))
                     outcome = None
                 else:
                     error, outcome = no_evaluation(outcome), None
             # The end of one evaluation is the start of the next: one reading of the clock for both.
             end = monotonic()
             finished = date_of(end)
-            results.append(result_of(spec, trace, outcome, error, date, finished, int((end - tick) * 1000)))
+            took = int((end - tick) * 1000)
+            results.append(result_of(spec, trace, outcome, error, date, finished, took, scores))
             if failed is not None:
                 keep(results[-1], failed)
             tick, date = end, finished

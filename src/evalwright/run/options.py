@@ -57,16 +57,18 @@ class Outcome:
     def exit_code(self) -> int:
         """0 passed, 1 did not pass, 3 some cells have no verdict, 130 interrupted.
 
-        A gate decides alone; without one the run passes when every cell passed or was skipped.
+        A gate decides instead of the cells whether the run passed; without one it passes when every cell passed or was
+        skipped. Either way it has not passed while a cell has no verdict.
         """
         if self.interrupted:
             return 130
-        if self.summary.gate is not None:
-            return 0 if self.summary.gate.passed else 1
+        gate = self.summary.gate
+        if gate is not None and not gate.passed and not gate.undecided:
+            return 1
         counts: dict[str, int] = {}
         for variant in self.summary.variants:
             for status, number in variant.cells.items():
                 counts[status] = counts.get(status, 0) + number
-        if counts.get("error") or self.summary.cells_missing:
+        if counts.get("error") or self.summary.cells_missing or (gate is not None and gate.undecided):
             return 3
-        return 1 if counts.get("fail") or counts.get("borderline") else 0
+        return 1 if gate is None and (counts.get("fail") or counts.get("borderline")) else 0

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 
 from evalwright.errors import EvaluatorError, LimitExceeded
+from evalwright.evaluators.wording import shown
 from evalwright.files.plain import plain
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, EvaluationResult
@@ -119,12 +121,14 @@ def result_of(
     started: datetime,
     finished: datetime,
     latency_ms: int = 0,
+    scores: tuple[float, float] = (0.0, 1.0),
 ) -> EvaluationResult:
-    """The record of what an evaluator said of a trace, or of why it said nothing; a score must be finite."""
-    # x - x is 0 for every number but infinity and NaN. `math.isfinite` says the same at the price of a look-up and a
-    # call, and raises OverflowError for an integer beyond the floats.
-    if outcome is not None and (score := outcome.score) is not None and score - score != 0:
-        error, outcome = _no_number(score), None
+    """The record of what an evaluator said of a trace, or of why it said nothing.
+
+    A score outside of its range, and a verdict that is no bool, are errors: they must not enter a rate or a mean.
+    """
+    if outcome is not None and (wrong := _wrong(outcome, scores)) is not None:
+        error, outcome = wrong, _without_verdict(outcome)
     said = _NOTHING if outcome is None else outcome
     return EvaluationResult(
         trace.case_id,
@@ -150,15 +154,13 @@ def result_of(
     )
 
 
-def fill(row: EvaluationResult, outcome: object) -> None:
-    """Put into a row what an evaluator that was awaited gave."""
+def fill(row: EvaluationResult, outcome: object, scores: tuple[float, float] = (0.0, 1.0)) -> None:
+    """Put into a row what an evaluator that was awaited gave, as in `result_of`."""
     if not isinstance(outcome, Evaluation):
         row.error = no_evaluation(outcome)
         return
-    score = outcome.score
-    if score is not None and score - score != 0:  # as in `result_of`
-        row.error = _no_number(score)
-        return
+    if (wrong := _wrong(outcome, scores)) is not None:
+        row.error, outcome = wrong, _without_verdict(outcome)
     row.passed, row.score, row.reason = outcome.passed, outcome.score, outcome.reason
     row.detail, row.skipped = outcome.detail, outcome.skipped
     row.cost_usd, row.hits, row.misses = outcome.cost_usd, outcome.hits, outcome.misses
@@ -209,5 +211,28 @@ def no_evaluation(outcome: object) -> TraceError:
     return TraceError("evaluator_error", f"expected an Evaluation, found {type(outcome).__name__}")
 
 
-def _no_number(score: float) -> TraceError:
-    return TraceError("evaluator_error", f"the score is {score}, expected a finite number")
+def _wrong(outcome: Evaluation, scores: tuple[float, float]) -> TraceError | None:
+    """What is wrong with the score or the verdict of an evaluation. Numbers of numpy become those of Python."""
+    score: Any = outcome.score
+    if score is not None:
+        if score.__class__ not in (float, int):
+            score = outcome.score = _scalar(score)
+        low, high = scores
+        if isinstance(score, bool) or not isinstance(score, (float, int)) or not low <= score <= high:
+            message = f"the score is {shown(score, 80)}, expected a number from {low:g} to {high:g}"
+            return TraceError("evaluator_error", message)
+    if outcome.passed.__class__ is not bool:
+        outcome.passed = _scalar(outcome.passed)
+        if not isinstance(outcome.passed, bool):
+            return TraceError("evaluator_error", f"'passed' is {shown(outcome.passed, 80)}, expected true or false")
+    return None
+
+
+def _scalar(value: Any) -> Any:
+    item = getattr(value, "item", None)
+    return item() if callable(item) else value
+
+
+def _without_verdict(outcome: Evaluation) -> Evaluation:
+    """What remains of an evaluation that cannot count: what it cost, and what it says beside its verdict."""
+    return Evaluation(False, None, outcome.reason, outcome.detail, cost_usd=outcome.cost_usd)

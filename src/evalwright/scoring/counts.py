@@ -8,21 +8,28 @@ from typing import NamedTuple
 
 import msgspec
 
+from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
 from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.statistics.proportions import wilson
 
-__all__ = ["CaseCounts", "EvaluatorCount", "Mean", "VariantCount"]
+__all__ = ["CaseCounts", "EvaluatorCount", "Mean", "Unjudged", "VariantCount"]
 
 _STATUSES: tuple[Status, ...] = ("pass", "borderline", "fail", "skip", "error")
 
-# Four 16-bit counters per case in one int: 32 bytes instead of the 90 of a list. A plan is rejected if it has so many
-# trials that a counter could overflow into the next.
+# 16-bit counters per case in one int: 32 bytes, 36 with an error, instead of the 90 of a list. A plan is rejected if it
+# has so many trials that a counter could overflow into the next.
 _BITS = 16
-_TRIAL, _PASSED, _SKIPPED, _ERRORED = (1 << _BITS * place for place in range(4))
+_JUDGED, _PASSED, _ERROR, _TARGET_ERROR = (1 << _BITS * place for place in range(4))
 _MASK = (1 << _BITS) - 1
-_OF_STATUS = dict.fromkeys(_STATUSES, _TRIAL) | {"pass": _TRIAL + _PASSED, "skip": _TRIAL + _SKIPPED}
+_OF_STATUS: dict[str, int] = {
+    "pass": _JUDGED + _PASSED,
+    "borderline": _JUDGED,
+    "fail": _JUDGED,
+    "skip": 0,
+    "error": _ERROR,
+}
 
 
 class Mean:
@@ -52,7 +59,7 @@ class Mean:
 
 
 class EvaluatorCount:
-    """Results of one evaluator on one variant."""
+    """Results of one evaluator on one variant. `n` are those with a verdict, passed or not."""
 
     __slots__ = ("costed", "errors", "n", "passed", "score_total", "scored", "skipped", "spent")
 
@@ -71,19 +78,18 @@ class EvaluatorCount:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def rate(self, repeats: float, grouped: bool) -> EvaluatorRate:
-        """Passed without error among the results that were not skipped.
+        """Passed among the results with a verdict; no rate where there is none.
 
         `repeats` is the mean number of results of a case, or of a group of cases: they are not independent, so that
         the interval is that of as many cases as there are such.
         """
-        judged = self.n - self.skipped
-        cases = round(judged / repeats)
-        share = self.passed / judged if judged else 0.0
+        cases = max(1, round(self.n / repeats)) if self.n else 0
+        share = self.passed / self.n if self.n else None
         return EvaluatorRate(
             share,
             self.score_total / self.scored if self.scored else None,
-            judged,
-            wilson(share * cases, cases),
+            self.n,
+            wilson((share or 0.0) * cases, cases),
             self.scored,
             self.errors,
             self.skipped,
@@ -103,15 +109,33 @@ class CaseCounts(NamedTuple):
 
     cases: int
     passed: int
-    """Cases whose every judged trial passed."""
+    """Cases whose every judged trial passed and none was without a verdict because of an error."""
     errored: int
     """Cases with a trial whose target errored."""
-    pass_rate: float
-    """Mean over judged cases of the share of passed trials: repeats are averaged inside their case."""
+    pass_rate: float | None
+    """Mean over judged cases of the share of passed trials: repeats are averaged inside their case. None without such
+    cases."""
     judged: int
-    """Cases with a trial that was not skipped; the n of `pass_rate`."""
+    """Cases with a trial that has a verdict; the n of `pass_rate`."""
     independent: int
     """Of those the ones of no group, and the groups: the n of the interval."""
+
+
+class Unjudged(NamedTuple):
+    """Which errors count as not passed, because the suite asks for it; all others count in no rate."""
+
+    cells: bool
+    """Cells with the verdict `error`."""
+    results: bool
+    """Results with an error."""
+    traces: bool
+    """Whether results on traces whose system errored count at all."""
+
+    @classmethod
+    def of(cls, criteria: PassCriteria) -> Unjudged:
+        return cls(
+            criteria.errored_cases == "count", criteria.errored_evaluators == "fail", criteria.errored_cases != "error"
+        )
 
 
 class VariantCount:
@@ -123,6 +147,8 @@ class VariantCount:
     tokens_output: Mean
 
     __slots__ = (
+        "_of_status",
+        "_unjudged",
         "cases",
         "cells",
         "cost",
@@ -134,7 +160,9 @@ class VariantCount:
         "tokens_output",
     )
 
-    def __init__(self, by_case: bool) -> None:
+    def __init__(self, by_case: bool, criteria: PassCriteria) -> None:
+        self._unjudged = Unjudged.of(criteria)
+        self._of_status = {**_OF_STATUS, "error": _JUDGED} if self._unjudged.cells else _OF_STATUS
         self.cells: dict[str, int] = dict.fromkeys(_STATUSES, 0)
         self.errored: int = 0
         self.latency, self.cost, self.tokens_input, self.tokens_output = Mean(), Mean(), Mean(), Mean()
@@ -158,30 +186,32 @@ class VariantCount:
         if (tokens := metrics.token_output) is not None:
             self.tokens_output.add(tokens)
         if self.cases is not None:
-            value = _OF_STATUS[status] + (_ERRORED if errored else 0)
+            value = self._of_status[status] + (_TARGET_ERROR if errored else 0)
             case = trace.case_key
             self.cases[case] = self.cases.get(case, 0) + value
-        if trace.group is not msgspec.UNSET and status != "skip":
+        if trace.group is not msgspec.UNSET and self._of_status[status] & _MASK:
             self.grouped[trace.case_key] = trace.group
-        self._add_results(results)
+        if not errored or self._unjudged.traces:
+            self._add_results(results)
 
     def _add_results(self, results: Collection[ResultLike]) -> None:
-        evaluators = self.evaluators
+        evaluators, errors_count = self.evaluators, self._unjudged.results
         for row in results:
             count = evaluators.get(row.evaluator)
             if count is None:
                 count = evaluators[row.evaluator] = EvaluatorCount()
-            count.n += 1
             if row.error is not None:
                 count.errors += 1
+                count.n += errors_count
             elif row.skipped:
                 count.skipped += 1
-            elif row.passed:
-                count.passed += 1
-            score = row.score
-            if score is not None:
-                count.scored += 1
-                count.score_total += score
+            else:
+                count.n += 1
+                count.passed += row.passed
+                score = row.score
+                if score is not None:
+                    count.scored += 1
+                    count.score_total += score
             cost = row.cost_usd
             if cost is not None:
                 count.costed += 1
@@ -191,7 +221,7 @@ class VariantCount:
         """One evaluator's share of passed results."""
         cells = sum(self.cells.values())
         repeats = cells / self._independent(len(self.cases) if self.cases else cells)
-        return self.evaluators[evaluator].rate(repeats, bool(self.grouped))
+        return self.evaluators.get(evaluator, EvaluatorCount()).rate(repeats, bool(self.grouped))
 
     def judge_cost_usd(self) -> float | None:
         """What all evaluators' models cost, where any result says so."""
@@ -213,28 +243,31 @@ class VariantCount:
                 self.cases[case] = self.cases.get(case, 0) + value
 
     def trials(self) -> dict[str, tuple[int, int]]:
-        """Passed and judged trials of each case that has any; an errored trial is judged and did not pass."""
+        """Passed and judged trials of each case that has any; one without a verdict is not among them."""
         cases = self.cases or {}
         unpacked = {value: _unpacked(value) for value in set(cases.values())}
         return {case: unpacked[value] for case, value in cases.items() if unpacked[value][1]}
 
+    def errors(self) -> dict[str, int]:
+        """The number of trials of each case that an error left without a verdict, where there are any."""
+        return {case: number for case, value in (self.cases or {}).items() if (number := _errors(value))}
+
     def by_case(self) -> CaseCounts:
         if self.cases is None:
             total, passed = sum(self.cells.values()), self.cells["pass"]
-            judged = total - self.cells["skip"]
-            return CaseCounts(
-                total, passed, self.errored, passed / judged if judged else 0.0, judged, self._independent(judged)
-            )
+            judged = sum(number for status, number in self.cells.items() if self._of_status[status] & _MASK)
+            rate = passed / judged if judged else None
+            return CaseCounts(total, passed, self.errored, rate, judged, self._independent(judged))
         always = errored = judged = 0
         share = 0.0
         for value, number in sorted(Counter(self.cases.values()).items()):
             passed, of = _unpacked(value)
-            errored += number * (value >= _ERRORED)
+            errored += number * (value >= _TARGET_ERROR)
             if of:
                 judged += number
-                always += number * (passed == of)
+                always += number if passed == of and not _errors(value) else 0
                 share += number * (passed / of)
-        rate = share / judged if judged else 0.0
+        rate = share / judged if judged else None
         return CaseCounts(len(self.cases), always, errored, rate, judged, self._independent(judged))
 
     def _independent(self, cases: int) -> int:
@@ -243,4 +276,9 @@ class VariantCount:
 
 def _unpacked(value: int) -> tuple[int, int]:
     """Passed and judged trials of a case."""
-    return value >> _BITS & _MASK, (value & _MASK) - (value >> 2 * _BITS & _MASK)
+    return value >> _BITS & _MASK, value & _MASK
+
+
+def _errors(value: int) -> int:
+    """Trials of a case that an error left without a verdict."""
+    return value >> 2 * _BITS & _MASK

@@ -42,5 +42,5 @@ def delta(
         single = single and judged == other[1] == 1
     found = decide_difference(differences, units if groups else None, one_trial=single)
     if rate is None:
-        rate = found.difference or 0.0
+        rate = found.difference
     return VariantDelta(name, rate, latency, sorted(worse), sorted(better), found.n, found.ci, found.p_value)

@@ -11,7 +11,7 @@ from evalwright.model.result import Status
 from evalwright.scoring.facts import ResultFacts, TraceFacts
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.tally import Tally
-from evalwright.scoring.verdict import cell_status, names_needed
+from evalwright.scoring.verdict import cell_status, names_needed, passes_over_errored
 
 __all__ = ["fold"]
 
@@ -26,7 +26,9 @@ def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
         return _as_judged(reader, plan, by_case)
     needed = names_needed(reader, plan)
     try:
-        return _counted(streamed_cells(reader, len(plan.evaluators)), plan, needed, by_case)
+        evaluators = len(plan.evaluators)
+        errored = 0 if passes_over_errored(plan) else evaluators
+        return _counted(streamed_cells(reader, evaluators, errored=errored), plan, needed, by_case)
     except Superseded:
         return _counted(newest_cells(reader), plan, needed, by_case)
 

@@ -29,15 +29,16 @@ class _Cell:
         self.rows: dict[str, ResultFacts] = {}
 
 
-def streamed_cells(reader: RunReader, evaluators: int) -> Iterator[_CellFacts]:
+def streamed_cells(reader: RunReader, evaluators: int, *, errored: int) -> Iterator[_CellFacts]:
     """Every cell of a run in which nothing is superseded, in about the order of its traces.
 
-    Traces and results are read side by side. Only cells with records still unread are kept in memory; of all others
-    eight bytes remain, a hash that reveals a second trace. Raises Superseded, possibly after the last cell.
+    A cell has `evaluators` results, one whose system errored `errored`. Traces and results are read side by side. Only
+    cells with records still unread are kept in memory; of all others eight bytes remain, a hash that reveals a second
+    trace. Raises Superseded, possibly after the last cell.
     """
     seen = _Seen()
     unread: dict[CellKey, _Cell] = {}
-    for record in _side_by_side(reader, evaluators):
+    for record in _side_by_side(reader, evaluators, errored):
         key = (record.case_key, record.variant_name, record.trial)
         cell = unread.get(key)
         if cell is None:
@@ -49,7 +50,7 @@ def streamed_cells(reader: RunReader, evaluators: int) -> Iterator[_CellFacts]:
             again, cell.rows[record.evaluator] = record.evaluator in cell.rows, record
         if again or record.attempt != 1:
             raise Superseded
-        if cell.trace is not None and len(cell.rows) == evaluators:
+        if cell.trace is not None and len(cell.rows) == (evaluators if cell.trace.error is None else errored):
             del unread[key]
             yield cell.trace, cell.rows.values()
     for cell in unread.values():
@@ -60,12 +61,12 @@ def streamed_cells(reader: RunReader, evaluators: int) -> Iterator[_CellFacts]:
         raise Superseded
 
 
-def _side_by_side(reader: RunReader, evaluators: int) -> Iterator[TraceFacts | ResultFacts]:
+def _side_by_side(reader: RunReader, evaluators: int, errored: int) -> Iterator[TraceFacts | ResultFacts]:
     """Each trace, followed by as many rows as a cell has: both files are written cell by cell."""
     rows = reader.results(ResultFacts)
     for trace in reader.traces(TraceFacts):
         yield trace
-        yield from islice(rows, evaluators)
+        yield from islice(rows, evaluators if trace.error is None else errored)
     yield from rows
 
 

@@ -5,11 +5,11 @@ Counts of shares of a run add up, so that several processes can each count their
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from evalwright.model.plan import Plan
+from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import (
     ComparisonReport,
@@ -35,10 +35,22 @@ class Tally:
     it memory does not grow with the number of cells.
     """
 
-    def __init__(self, variants: Iterable[str], *, by_case: bool, totals: Totals | None = None) -> None:
-        self._by_case = by_case
+    def __init__(
+        self,
+        variants: Iterable[str],
+        *,
+        by_case: bool,
+        totals: Totals | None = None,
+        criteria: PassCriteria | None = None,
+        evaluators: Sequence[str] = (),
+    ) -> None:
+        self._by_case, self._criteria = by_case, criteria or PassCriteria()
         self._totals = totals
-        self._variants = {name: VariantCount(by_case) for name in variants}
+        self._evaluators = evaluators
+        self._variants = {name: self._new() for name in variants}
+
+    def _new(self) -> VariantCount:
+        return VariantCount(self._by_case, self._criteria)
 
     @classmethod
     def of(cls, plan: Plan, *, by_case: bool = False) -> Tally:
@@ -48,6 +60,8 @@ class Tally:
             [variant.name for variant in plan.variants],
             by_case=by_case or repeated or len(plan.variants) > 1,
             totals=totals_of(plan),
+            criteria=plan.pass_criteria,
+            evaluators=[spec.name for spec in plan.evaluators],
         )
 
     @property
@@ -65,7 +79,7 @@ class Tally:
         """Count one finished cell of which only the status, and maybe the score, is known."""
         variant = self._variants.get(trace.variant_name)
         if variant is None:
-            variant = self._variants[trace.variant_name] = VariantCount(self._by_case)
+            variant = self._variants[trace.variant_name] = self._new()
         variant.add(trace, results, status)
         if self._totals is not None:
             self._totals.add(trace, results, status, score)
@@ -73,7 +87,7 @@ class Tally:
     def merge(self, other: Tally) -> None:
         """Add the count of another share of the same run."""
         for name, theirs in other._variants.items():
-            self._variants.setdefault(name, VariantCount(self._by_case)).merge(theirs)
+            self._variants.setdefault(name, self._new()).merge(theirs)
         if self._totals is not None:
             self._totals.merge(other._totals)
 
@@ -102,13 +116,14 @@ class Tally:
         return summary
 
     def _rollups(self) -> list[EvaluatorRollup]:
-        names = sorted({name for count in self._variants.values() for name in count.evaluators})
+        """Every evaluator of the plan on every variant that has cells: without results it has no rate."""
+        counts = {name: count for name, count in self._variants.items() if any(count.cells.values())}
+        names = {*self._evaluators, *(name for count in counts.values() for name in count.evaluators)}
         return [
             EvaluatorRollup(
-                name,
-                {v: c.rate(name) for v, c in self._variants.items() if name in c.evaluators},
+                name, {v: c.rate(name) for v, c in counts.items() if name in c.evaluators or name in self._evaluators}
             )
-            for name in names
+            for name in sorted(names if counts else ())
         ]
 
     def _comparison(self, baseline: str | None) -> ComparisonReport | None:
@@ -124,7 +139,7 @@ class Tally:
                 after.trials(),
                 before.grouped | after.grouped,
                 latency.change(after.latency),
-                after.by_case().pass_rate - rate,
+                _change(rate, after.by_case().pass_rate),
             )
             for name, after in self._variants.items()
             if name != baseline
@@ -135,6 +150,10 @@ class Tally:
             regressions_count=sum(len(delta.regressions) for delta in deltas),
             improvements_count=sum(len(delta.improvements) for delta in deltas),
         )
+
+
+def _change(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
 
 
 def _summary(name: str, count: VariantCount) -> VariantSummary:
@@ -151,7 +170,7 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
         count.tokens_input.mean,
         count.tokens_output.mean,
         cases.judged,
-        wilson(cases.pass_rate * cases.independent, cases.independent),
+        wilson((cases.pass_rate or 0.0) * cases.independent, cases.independent),
         sum(count.cells.values()),
         dict(count.cells),
         count.latency.n,
@@ -165,7 +184,7 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
 
 
 def _trial_statistics(trials: Trials) -> TrialStatistics | None:
-    """pass@k and pass^k. An errored trial counts as not passed, a skipped one does not count."""
+    """pass@k and pass^k over the trials with a verdict."""
     most = max((judged for _, judged in trials.values()), default=0)
     if most < 2:
         return None

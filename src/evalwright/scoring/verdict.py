@@ -8,9 +8,10 @@ from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
+from evalwright.registry import format_of_run
 from evalwright.scoring.facts import ResultLike
 
-__all__ = ["cell_status", "cell_verdict", "names_needed"]
+__all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored"]
 
 
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:
@@ -21,31 +22,34 @@ def names_needed(reader: RunReader, plan: Plan) -> list[str]:
     return [spec.name for spec in plan.evaluators] if reader.plan is not None else []
 
 
+def passes_over_errored(plan: Plan) -> bool:
+    """Whether no evaluator is called on a trace whose system raised an error: there is no answer to be judged."""
+    judging = format_of_run(plan.totals, plan.dialect).judging
+    return judging.on_errored_trace == "skip" and plan.pass_criteria.errored_cases == "error"
+
+
 def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, results: Collection[ResultLike]) -> Status:
     """`error` for a cell whose system errored, unless the criteria let its evaluators decide; else pass, fail or skip.
 
-    `results` has at most one row of each evaluator. Without criteria every evaluator in `names` must pass; a missing
-    or errored one counts as failed, a skipped one does not count. A cell is skipped if all its evaluators were.
+    `results` has at most one row of each evaluator. One that errored, or of which there is none, makes the cell an
+    error, unless the criteria count it as failed. Without criteria every evaluator in `names` must pass; a skipped one
+    does not count. A cell is skipped if all its evaluators were.
     """
-    if errored and (criteria.errored_cases == "error" or not results):
+    if errored and (criteria.errored_cases != "evaluate" or not results):
         return "error"
     passed: set[str] = set()
     skipped: set[str] = set()
-    failed = unjudged = False
+    failed: set[str] = set()
     for row in results:
-        if row.error is not None:
-            unjudged = True
-        elif row.skipped:
-            skipped.add(row.evaluator)
-        elif row.passed:
-            passed.add(row.evaluator)
-        else:
-            failed = True
+        if row.error is None:
+            (skipped if row.skipped else passed if row.passed else failed).add(row.evaluator)
+    judged = passed | skipped | failed
+    unjudged = len(judged) < len(results) or not judged.issuperset(names) or not results
     if unjudged and criteria.errored_evaluators == "error":
         return "error"
     if criteria.all_required or criteria.any_required:
         status = _by_criteria(set(criteria.all_required), set(criteria.any_required), passed, skipped)
-    elif failed or unjudged or not (passed | skipped).issuperset(names):
+    elif failed or unjudged:
         status = "fail"
     else:
         status = "pass" if passed else "skip" if skipped else "fail"

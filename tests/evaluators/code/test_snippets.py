@@ -38,8 +38,8 @@ def walled() -> bool:
         ("True", True, 1.0, ""),
         ("False", False, 0.0, "the code says that it failed"),
         ("{'passed': True, 'score': 0.25, 'reason': 'fine'}", True, 0.25, "fine"),
-        ("{'passed': False, 'score': 3, 'reason': ' '}", False, 3.0, "the code says that it failed"),
-        ("{'passed': True, 'score': True, 'note': 1}", True, 1.0, ""),
+        ("{'passed': False, 'score': 1, 'reason': ' '}", False, 1.0, "the code says that it failed"),
+        ("{'passed': True, 'score': None, 'note': 1}", True, 1.0, ""),
     ],
 )
 def test_what_the_code_says_counts(value, passed, score, reason):
@@ -47,16 +47,36 @@ def test_what_the_code_says_counts(value, passed, score, reason):
     assert (said.passed, said.score, said.reason) == (passed, score, reason)
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["None", "1", "'pass'", "[True]", "{'score': 1}", "{'passed': 1}", "{'passed': True, 'feedback': 5}",
-     "{'passed': True, 'metadata': []}", "{'passed': True, 'score': float('nan')}",
-     "{'passed': True, 'score': 10**400}"],
-)  # fmt: skip
-def test_any_other_value_fails(value):
-    said = python(f"return {value}")
+OTHER = [
+    "None", "1", "'pass'", "[True]", "{'score': 1}", "{'passed': 1}", "{'passed': True, 'feedback': 5}",
+    "{'passed': True, 'metadata': []}", "{'passed': True, 'score': float('nan')}", "{'passed': True, 'score': 10**400}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", OTHER)
+def test_any_other_value_is_an_error(value):
+    found = error(f"return {value}")
+    assert found.type == "bad_value"
+    assert "true, false or a mapping" in str(found)
+
+
+@pytest.mark.parametrize("score", ["1.5", "-0.01", "True", "'0.5'", "float('inf')"])
+def test_a_score_is_a_number_from_0_to_1(score):
+    found = error(f"return {{'passed': True, 'score': {score}}}")
+    assert "'score' is" in str(found)
+
+
+@pytest.mark.parametrize("value", OTHER)
+def test_any_other_value_fails_where_the_suite_asks_for_that(value):
+    said = python(f"return {value}", other_values="fail")
     assert (said.passed, said.score) == (False, 0.0)
     assert "true, false or a mapping" in said.reason
+
+
+@pytest.mark.parametrize(("score", "kept"), [("3", 3.0), ("True", 1.0)])
+def test_scores_of_any_size_count_where_the_suite_asks_for_that(score, kept):
+    said = python(f"return {{'passed': True, 'score': {score}}}", other_values="fail")
+    assert (said.passed, said.score) == (True, kept)
 
 
 def test_the_code_sees_output_case_and_run():
@@ -282,7 +302,7 @@ def test_the_rights_of_root_are_not_given_to_the_code_where_nothing_confines_the
 
 @pytest.mark.parametrize(
     ("body", "passed"),
-    [("return output.includes('way')", True), ("return { passed: false, score: 0.5 }", False), ("", False)],
+    [("return output.includes('way')", True), ("return { passed: false, score: 0.5 }", False)],
 )
 def test_typescript_judges_too(body, passed):
     code = f"export async function validate(output: string, evalCase: any, run: any) {{ {body} }}"

@@ -1,15 +1,15 @@
 """Checks written as code, run in a separate process: a function `validate` (NorthStar 0.1, code graders).
 
 `validate(output, case, run)` gets the final response and plain data. It returns true or false, or a mapping with
-`passed` and optionally `reason`, `feedback`, `score` and `metadata`. Any other value fails; code that ends without
-returning a value is an error.
+`passed` and optionally `reason`, `feedback`, `score` and `metadata`. Any other value is an error, as is code that ends
+without returning one.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -30,6 +30,8 @@ class _Code(msgspec.Struct, frozen=True):
 
     code: str
     timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 1000
+    other_values: Literal["error", "fail"] = "error"
+    """`fail`, as NorthStar: a value of another kind fails, and any finite number is a score."""
 
     kind: ClassVar[str]
 
@@ -46,7 +48,11 @@ class _Code(msgspec.Struct, frozen=True):
                 detail[key] = reply[key]
         if "error" in reply:
             raise EvaluatorError(f"the code {_how(reply)}", str(reply["error"]), detail)
-        return _verdict(reply.get("value"), detail)
+        return _verdict(reply.get("value"), detail, strict=self.other_values == "error")
+
+    @property
+    def scores(self) -> tuple[float, float]:
+        return (0.0, 1.0) if self.other_values == "error" else (-sys.float_info.max, sys.float_info.max)
 
 
 class PythonCode(_Code, frozen=True):
@@ -72,11 +78,14 @@ def _how(reply: dict[str, Any]) -> str:
     return f"raised {message}" if reply["error"] == "exception" else message
 
 
-def _verdict(value: Any, detail: dict[str, Any]) -> Evaluation:
+def _verdict(value: Any, detail: dict[str, Any], *, strict: bool) -> Evaluation:
     said = {"passed": value} if isinstance(value, bool) else value
-    wrong = _wrong(said)
+    wrong = _wrong(said) or (_wrong_score(said.get("score")) if strict else None)
     if wrong is not None:
-        return Evaluation(False, 0.0, f"the code must give true, false or a mapping with 'passed': {wrong}", detail)
+        message = f"the code must give true, false or a mapping with 'passed': {wrong}"
+        if strict:
+            raise EvaluatorError(message, "bad_value", detail)
+        return Evaluation(False, 0.0, message, detail)
     passed, score, reason = said["passed"], said.get("score"), said.get("reason")
     if isinstance(score, bool) or not isinstance(score, (int, float)):
         score = 1.0 if passed else 0.0
@@ -100,3 +109,9 @@ def _wrong(said: Any) -> str | None:
     if isinstance(score, int | float) and not -sys.float_info.max <= score <= sys.float_info.max:
         return f"'score' is {shown(score, 80)}"
     return None
+
+
+def _wrong_score(score: Any) -> str | None:
+    if score is None or (isinstance(score, int | float) and not isinstance(score, bool) and 0 <= score <= 1):
+        return None
+    return f"'score' is {shown(score, 80)}, expected a number from 0 to 1"

@@ -64,6 +64,12 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         """What the judge is shown, or the reason for skipping."""
         raise NotImplementedError
 
+    @property
+    def scores(self) -> tuple[float, float]:
+        """A binary score is that of the scale, a numeric one its share."""
+        scale = Scale.of(self.scoring, self.threshold)
+        return (scale.low, scale.high) if scale.mode == "binary" else (0.0, 1.0)
+
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         asked = self.asked(case, trace)
         if isinstance(asked, Evaluation):

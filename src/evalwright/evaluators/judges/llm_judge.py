@@ -54,6 +54,11 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         rubric = None if self.rubric is None else Rubric(self.rubric, self.scale, threshold or 0.0)
         return Criteria(given, self.pass_when.strip(), rubric)
 
+    @property
+    def scores(self) -> tuple[float, float]:
+        """The share of assertions, or by a rubric alone its own scale."""
+        return (0.0, 1.0) if self.nl_assertions else (self.scale.min, self.scale.max)
+
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         prompt = self._prompt(case, trace)
         detail = {"judge_model": self.label, "judge_prompt_hash": prompt.digest}

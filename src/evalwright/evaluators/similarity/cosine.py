@@ -59,6 +59,8 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
         if model is not None:
             yield ChatRequest(model, [])
 
+    scores = (-1.0, 1.0)
+
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         reference = configured_reference(self.reference_text, self.reference_path, case)
         value = select(self.field)(trace)

@@ -57,5 +57,5 @@ FORMAT = Format(
     repository="evalwright.formats.agentv.discovery:repository_of",
     read_results="evalwright.formats.agentv.result_keys:read_scores",
     totals="evalwright.formats.agentv.totals:AgentvTotals",
-    judging=Judging(concurrent=False, on_errored_trace="skip"),
+    judging=Judging(concurrent=False),
 )

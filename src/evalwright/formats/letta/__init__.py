@@ -3,7 +3,7 @@
 The rules are those of letta-evals 0.9.0; docs/letta.md lists what differs.
 """
 
-from evalwright.model.format import Format, Option, entry
+from evalwright.model.format import Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
 
@@ -96,6 +96,7 @@ FORMAT = Format(
         Option(("--base-url",), metavar="URL", help=_IGNORED),
         Option(("--project-id",), metavar="ID", help=_IGNORED),
     ),
+    judging=Judging(on_errored_trace="evaluate"),
     targets={"letta_agent": "evalwright.formats.letta.target:LettaAgent"},
     evaluators={
         "python_grader": entry(

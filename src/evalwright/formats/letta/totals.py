@@ -84,24 +84,27 @@ class LettaTotals:
             scores = _scores(rows, gate["metric_key"])
             mean = sum(scores) / len(scores) if scores else None
             part = GatePart(f"reward({gate['metric_key']})", True, mean, n=len(scores))
-            return GateOutcome(True, [part], f"a reward, no gate; {_errors(rows)}")
+            return GateOutcome(True, [part], f"a reward, no gate; {_errors(rows)}", undecided=not scores)
         counted = rows
         if gate["kind"] == "legacy" and gate["aggregation"] == "accuracy":
             counted = [row for row in rows if row.attempted or (row.grades is None and not row.errored)]
-        outcome = decided(gate, {key: _scores(counted, key) for key in self._keys})
+        graded = {key: _scores(counted, key) for key in self._keys}
+        outcome = decided(gate, graded, empty_is_zero=True)
+        outcome.undecided = not any(graded.values())
         outcome.reason = _errors(rows)
         return outcome
 
     def _overall(self, gates: Sequence[GateOutcome], rows: Sequence[_Row]) -> GateOutcome:
         """At least one run must pass; `max_error_rate` bounds the share of rows without a verdict."""
         passed = sum(gate.passed for gate in gates)
-        outcome = GateOutcome(passed > 0, gates[0].parts, gates[0].reason)
+        undecided = all(gate.undecided or not gate.passed for gate in gates) and any(gate.undecided for gate in gates)
+        outcome = GateOutcome(passed > 0, gates[0].parts, gates[0].reason, undecided=undecided)
         if len(gates) > 1:
             reason = f"{passed} of {len(gates)} runs passed; {_errors(rows)}"
-            outcome = GateOutcome(outcome.passed, [], reason, list(gates))
+            outcome = GateOutcome(outcome.passed, [], reason, list(gates), undecided)
         limit = (self._gate or {}).get("max_error_rate")
         if limit is not None and _error_rate(rows) > limit:
-            outcome.passed = False
+            outcome.passed = outcome.undecided = False
             outcome.reason += f", more than the {limit:.1%} of --max-error-rate"
         return outcome
 

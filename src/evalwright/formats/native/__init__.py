@@ -14,6 +14,7 @@ FORMAT = Format(
     docs="docs/eval-yaml.md",
     suffixes=(".yaml", ".yml", ".json"),
     keys=(frozenset({"eval"}), frozenset({"dataset", "systems"})),
+    original="evalh",
     load="evalwright.formats.native.suite:load",
     names_in="evalwright.formats.native.conversion:names_in",
     unread="evalwright.formats.native.conversion:unread",

@@ -135,8 +135,8 @@ class EvaluatorSection(_Item, _Strict):
 class CriteriaSection(_Strict):
     all_required: list[StrictStr] = []
     any_required: list[StrictStr] = []
-    errored_cases: Literal["error", "evaluate"] = "error"
-    errored_evaluators: Literal["fail", "error"] = "fail"
+    errored_cases: Literal["error", "evaluate", "count"] = "error"
+    errored_evaluators: Literal["error", "fail"] = "error"
     spoiling_errors: list[StrictStr] = []
     rule: Literal["evaluators", "bands"] = "evaluators"
 

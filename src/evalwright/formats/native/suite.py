@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
@@ -28,21 +29,33 @@ from evalwright.model.suite import Suite
 __all__ = ["adopt_run", "load"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
+_OF_EVALH = {"errored_cases": "count", "errored_evaluators": "fail"}
 _NEED_PATH = {"local_files", "sqlite"}
 _FOLDERS = {"copy_from", "repo_path"}
 """Keys of workspaces that name a folder of the suite's."""
 
 
-def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
-    """The suite in an `eval.yaml`. Raises InputError with every problem."""
+def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, original: bool = False) -> Suite:
+    """The suite in an `eval.yaml`; `original`, as evalh judges it. Raises InputError with every problem."""
     document = yaml.load(path)
-    return _Reading(path, document, {**os.environ, **variables}).suite(to_run)
+    suite = _Reading(path, document, {**os.environ, **variables}).suite(to_run)
+    return _as_in_evalh(suite, document) if original else suite
 
 
 def adopt_run(folder: Path) -> Suite | None:
     """The suite in the `config.yaml` of a run that upstream evalh wrote, to read or re-evaluate it, not to run it."""
     config = folder / "config.yaml"
-    return _Reading(config, yaml.load(config), None).suite(to_run=False) if config.is_file() else None
+    if not config.is_file():
+        return None
+    document = yaml.load(config)
+    return _as_in_evalh(_Reading(config, document, None).suite(to_run=False), document)
+
+
+def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
+    """With errors counted as evalh 2.0 counts them, where the suite does not say how."""
+    written = document.value.get("pass_criteria") or {}
+    rules = {name: rule for name, rule in _OF_EVALH.items() if name not in written}
+    return suite.model_copy(update={"pass_criteria": msgspec.structs.replace(suite.pass_criteria, **rules)})
 
 
 def _rewards(totals: str) -> bool:

@@ -3,7 +3,7 @@
 The rules are those of northstar-ai 0.1.0; docs/northstar.md lists what differs.
 """
 
-from evalwright.model.format import Format, Option
+from evalwright.model.format import Format, Judging, Option
 
 __all__ = ["FORMAT"]
 
@@ -21,6 +21,7 @@ FORMAT = Format(
         Option(("--judge-model",), metavar="MODEL", help="Default model for judges."),
         Option(("--strict",), "flag", help="Reject repeated ids."),
     ),
+    judging=Judging(on_errored_trace="evaluate"),
     write="evalwright.formats.northstar.writer:write_northstar",
     totals="evalwright.formats.northstar.totals:NorthstarTotals",
     shims={"northstar.evals": "evalwright.northstar"},

@@ -125,8 +125,10 @@ def _spec(raw: Any, judge_model: str | None) -> EvaluatorSpec:
         raise ValueError(f"name: expected text that is not blank, found {name!r}")
     if kind == "rubric":
         return EvaluatorSpec(name, "rubric_judge", {"model": judge_model or DEFAULT_JUDGE_MODEL, **given})
-    if kind in ("python", "typescript", "regex"):
-        return EvaluatorSpec(name, {"regex": "regex"}.get(kind, f"{kind}_code"), given)
+    if kind in ("python", "typescript"):
+        return EvaluatorSpec(name, f"{kind}_code", {**given, "other_values": "fail"})
+    if kind == "regex":
+        return EvaluatorSpec(name, "regex", given)
     if kind in PREMADE:
         return EvaluatorSpec(name, str(kind), given)
     if kind == "trace":

@@ -103,7 +103,8 @@ def _plan(suite: Suite, folder: Path, output: OutputFolder, losses: list[Problem
 
 def _grader(spec: EvaluatorSpec, losses: list[Problem]) -> dict[str, Any] | None:
     if spec.type in _TYPES or spec.type in PREMADE:
-        return {"type": _TYPES.get(spec.type, spec.type), "name": spec.name, **spec.config}
+        config = {key: value for key, value in spec.config.items() if key != "other_values"}  # its way is the only one
+        return {"type": _TYPES.get(spec.type, spec.type), "name": spec.name, **config}
     if spec.type in TRACE:
         return {"type": "trace", "name": spec.name, "check": spec.type, **spec.config}
     losses.append(Problem("suite", f"NorthStar has no grader like {spec.type!r}", key=f"evaluators.{spec.name}"))

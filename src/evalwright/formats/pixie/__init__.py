@@ -3,7 +3,7 @@
 The rules are those of pixie-qa 0.4 to 0.8; docs/pixie.md lists what differs.
 """
 
-from evalwright.model.format import Format, Option, entry
+from evalwright.model.format import Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
 
@@ -24,6 +24,7 @@ FORMAT = Format(
     load="evalwright.formats.pixie.suite:load",
     options=(Option(("--trust-pickled-types",), "flag", help="Restore objects of the project's own classes."),),
     reads_folders=True,
+    judging=Judging(on_errored_trace="evaluate"),
     targets={"pixie_app": "evalwright.formats.pixie.target:PixieApp"},
     evaluators={
         "AnswerCorrectness": entry(

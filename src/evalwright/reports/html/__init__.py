@@ -153,9 +153,9 @@ def _ids(number: str, ids: Sequence[str], style: str) -> Html:
 
 
 def _gate(gate: GateOutcome) -> Html:
-    outcome = _outcome(gate.passed, "passed", "failed")
+    outcome = _word(*numbers.outcome(gate))
     runs = [
-        element("li", f"run {i} ", _outcome(run.passed, "passed", "failed"), f" {run.reason}", _conditions(run))
+        element("li", f"run {i} ", _word(*numbers.outcome(run)), f" {run.reason}", _conditions(run))
         for i, run in enumerate(gate.runs, 1)
     ]
     spreads = [element("li", line) for line in numbers.over_runs(gate.runs)]
@@ -166,9 +166,9 @@ def _gate(gate: GateOutcome) -> Html:
 
 
 def _conditions(gate: GateOutcome) -> Html | str:
-    parts = [element("li", _outcome(p.passed, "met", "missed"), f": {numbers.condition(p)}") for p in gate.parts]
+    parts = [element("li", _word(*numbers.met(p)), f": {numbers.condition(p)}") for p in gate.parts]
     return element("ul", parts) if parts else ""
 
 
-def _outcome(passed: bool, good: str, bad: str) -> Html:
-    return element("span", good, class_="pass") if passed else element("span", bad, class_="fail")
+def _word(word: str, style: str) -> Html:
+    return element("span", word, class_=style)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
@@ -19,8 +19,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Pending", "enriching_of", "mirroring_of", "pricing_of", "spoiling_of", "workspaces_of"]
 
-Pending = tuple[int, Awaitable[Evaluation] | Callable[..., Any], float]
-"""A position in the results of a cell, what is awaited or called once all others are there, and the seconds it has."""
+
+class Pending(NamedTuple):
+    """A result that is not there yet."""
+
+    position: int
+    """In the results of the cell."""
+    given: Awaitable[Evaluation] | Callable[..., Any]
+    """What is awaited, or called once all other results are there."""
+    limit: float
+    """The seconds it has."""
+    scores: tuple[float, float] = (0.0, 1.0)
+    """The lowest and the highest score of the evaluator."""
 
 
 def workspaces_of(plan: Plan, writer: RunWriter, threads: Threads) -> Workspaces | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Sequence
 
 from evalwright.errors import Interrupted, LimitExceeded
-from evalwright.model.result import Evaluation, EvaluationResult
+from evalwright.model.result import EvaluationResult
 from evalwright.run.records import Clock, evaluator_failure, fill, keep, timed_out
 from evalwright.run.steps import Pending
 
@@ -19,30 +18,24 @@ async def await_results(
     results: list[EvaluationResult], pending: Sequence[Pending], clock: Clock, *, concurrent: bool
 ) -> None:
     """Fill the rows of what is pending, each within its limit: those that wait all at once if `concurrent`."""
-    waiting = [one for one in pending if isinstance(one[1], Awaitable)]
+    waiting = [one for one in pending if isinstance(one.given, Awaitable)]
     if concurrent:
-        await asyncio.gather(*(_fill(results, clock, *one) for one in waiting))
+        await asyncio.gather(*(_fill(results, clock, one) for one in waiting))
     else:
         for one in waiting:
-            await _fill(results, clock, *one)
+            await _fill(results, clock, one)
     for last in pending:
-        if not isinstance(last[1], Awaitable):
-            await _fill(results, clock, *last)
+        if not isinstance(last.given, Awaitable):
+            await _fill(results, clock, last)
 
 
-async def _fill(
-    results: list[EvaluationResult],
-    clock: Clock,
-    position: int,
-    awaited: Awaitable[Evaluation] | Callable[..., Any],
-    limit: float,
-) -> None:
-    row = results[position]
+async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending) -> None:
+    row, awaited, limit = results[pending.position], pending.given, pending.limit
     start = time.monotonic()
     try:
         async with asyncio.timeout(limit):
             given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
-            fill(row, await given if isinstance(given, Awaitable) else given)
+            fill(row, await given if isinstance(given, Awaitable) else given, pending.scores)
     except TimeoutError:
         row.error = timed_out(limit)
     except (asyncio.CancelledError, LimitExceeded, Interrupted):

@@ -40,7 +40,7 @@ class _CodeGrader(Grader):
             raise TypeError(f"timeout_ms: expected an int, found {type(timeout_ms).__name__}")
         self.code: str = code
         self.timeout_ms: int = timeout_ms
-        super().__init__(name, self.type, {"code": code, "timeout_ms": timeout_ms})
+        super().__init__(name, self.type, {"code": code, "timeout_ms": timeout_ms, "other_values": "fail"})
 
 
 class PythonCodeGrader(_CodeGrader):

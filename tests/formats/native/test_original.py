@@ -1,0 +1,30 @@
+"""A suite that is read under the name of the original program is judged by its rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.formats.loading import load_suite
+from formats.suites import SOUND, write
+
+
+@pytest.mark.parametrize("dialect", [None, "native"])
+def test_errors_are_neither_failures_nor_in_a_rate(tmp_path: Path, dialect: str | None) -> None:
+    criteria = load_suite(write(tmp_path, SOUND), dialect).pass_criteria
+    assert (criteria.errored_cases, criteria.errored_evaluators) == ("error", "error")
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ({}, ("count", "fail")),
+        ({"pass_criteria": {"errored_evaluators": "error"}}, ("count", "error")),
+        ({"pass_criteria": {"errored_cases": "evaluate"}}, ("evaluate", "fail")),
+    ],
+)
+def test_evalh_counts_errors_as_not_passed(tmp_path: Path, written: dict[str, Any], read: tuple[str, str]) -> None:
+    criteria = load_suite(write(tmp_path, {**SOUND, **written}), "evalh").pass_criteria
+    assert (criteria.errored_cases, criteria.errored_evaluators) == read
