@@ -7,7 +7,7 @@ import inspect
 import math
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -59,7 +59,7 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
         if model is not None:
             yield ChatRequest(model, [])
 
-    scores = (-1.0, 1.0)
+    scores: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         reference = configured_reference(self.reference_text, self.reference_path, case)
