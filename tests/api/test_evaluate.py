@@ -126,7 +126,7 @@ def test_every_problem_is_listed_with_its_place():
         ((["a"], "api.agents:uper"), {"evaluators": passes}, "cannot be imported"),
         ((b"bytes", agents.upper), {"evaluators": passes}, "found bytes"),
         (("nowhere.jsonl", agents.upper), {"evaluators": passes}, "there is no file nowhere.jsonl"),
-        ((["a"], agents.upper), {"evaluators": ew.Evaluator("contains_text", al_of=[1])}, "evaluators.al_of"),
+        ((["a"], agents.upper), {"evaluators": ew.Evaluator("contains_text", all_of=[1])}, "evaluators.all_of"),
         ((["a"], agents.upper), {"evaluators": lambda outpt: True}, 'did you mean "output"?'),
         ((["a"], agents.upper), {"evaluators": passes, "timeout": "soon"}, "timeout: expected a number"),
         ((["a"], agents.upper), {"evaluators": passes, "tags": "x"}, "tags: expected a list"),
@@ -404,3 +404,10 @@ def test_the_plan_notes_where_functions_are_found(tmp_path):
     plan = json.loads((run.path / "plan.json").read_text())
     assert plan["variants"][0]["config"]["target"] == "api.agents:upper"
     assert plan["evaluators"][0]["config"] == {"function": "api.agents:loud"}
+
+
+def test_a_misspelt_key_of_an_evaluator_is_reported_where_it_is_written():
+    with pytest.raises(ew.InputError, match=r"Evaluator\('contains_text'\).*'all_fo'; did you mean \"all_of\""):
+        ew.Evaluator("contains_text", all_fo=["a"])
+    with pytest.raises(ew.InputError, match=r'\'rubrik\'; did you mean "rubric"'):
+        ew.Judge("gpt-test", rubrik="The answer is polite.")

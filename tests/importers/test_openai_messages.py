@@ -18,7 +18,8 @@ from evalwright.formats.loading import load_suite
 from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.openai_messages import import_file
 from evalwright.model.trace import Trace
-from evalwright.run.start import RunOptions, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
 
 HELLO = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
 

@@ -16,7 +16,8 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.spans import OpenInference, OtlpJson
-from evalwright.run.start import RunOptions, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
 from importers.spans import TRACE, attributes, event, exported, span
 
 QUESTION = [{"role": "user", "content": "Where is order 7?"}]

@@ -10,7 +10,8 @@ from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.chat import ChatReply
 from evalwright.model.plan import EvaluatorSpec, Variant
-from evalwright.run.start import RunOptions, open_run, re_evaluate, resume, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import open_run, re_evaluate, resume, run_suite
 from run.suites import SAYS_DONE, suite
 
 JUDGE = EvaluatorSpec("judge", "llm_judge", {"models": ["gpt-x", "claude-x"], "nl_assertions": ["is polite"]})

@@ -14,7 +14,8 @@ from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
 from evalwright.run.locations import find_run, run_places
-from evalwright.run.start import RunOptions, open_run, re_evaluate, resume, retry, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import open_run, re_evaluate, resume, retry, run_suite
 from run import shelf
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 

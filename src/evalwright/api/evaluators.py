@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, overload
 
 import msgspec
 
+from evalwright import registry
 from evalwright.api.places import Passed, name_of
 from evalwright.api.problems import refused
 from evalwright.errors import InputError, Problem, did_you_mean
@@ -44,7 +45,15 @@ class Evaluator:
             name: The name in results; None: that of the type.
             threshold: The score from which it passes; None: the evaluator's own rule.
             config: The keys that it has in `eval.yaml`.
+
+        Raises:
+            InputError: a key that this evaluator does not have. An unknown `type` is reported with the other
+                mistakes of the arguments, where the evaluator is used.
         """
+        from evalwright.evaluators.build import undeclared_keys
+
+        if registry.knows("evaluators", type) and (found := undeclared_keys(type, config)):
+            raise InputError([refused(f"Evaluator({type!r})", problem.message) for problem in found])
         self.type: str = type
         self.name: str = name or type
         self.threshold: float | None = threshold

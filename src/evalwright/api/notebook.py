@@ -8,6 +8,7 @@ from itertools import islice
 
 from evalwright.api.cells import Cell
 from evalwright.api.summaries import Summary
+from evalwright.reports.columns import VARIANT_COLUMNS, used
 
 __all__ = ["html_of"]
 
@@ -18,18 +19,11 @@ _CELL = "text-align:left;vertical-align:top;padding:2px 10px 2px 0"
 
 def html_of(name: str, summary: Summary, unsound: Iterable[Cell]) -> str:
     """The variants with their rates, and the first cells that failed or have no verdict."""
-    rates = [
-        [
-            escape(rate.variant),
-            "–" if rate.value is None else f"{100 * rate.value:.1f}%",
-            "" if rate.interval is None else f"{100 * rate.interval[0]:.1f}–{100 * rate.interval[1]:.1f}%",
-            f"{rate.n:,}",
-            *(f"{summary.variant(rate.variant).cells.get(status, 0):,}" for status in ("pass", "fail", "error")),
-        ]
-        for rate in summary.rates.values()
-    ]
+    variants = [summary.variant(name) for name in summary.rates]
+    columns = used(VARIANT_COLUMNS, variants)
+    rates = [[escape(column.show(variant)) for column in columns] for variant in variants]
     parts = [f"<div><b>{escape(name)}</b>{_note(summary)}"]
-    parts.append(_table(["variant", "pass rate", "95% interval", "cases", "pass", "fail", "error"], rates))
+    parts.append(_table([column.title for column in columns], rates))
     shown = list(islice(unsound, _MOST + 1))
     if shown:
         rows = [_row(cell) for cell in shown[:_MOST]]

@@ -27,7 +27,8 @@ def command(out: Path) -> int:
     from evalwright.cli.screen import say
     from evalwright.formats.loading import load_suite
     from evalwright.reports.text import harmless
-    from evalwright.run.start import RunOptions, run_suite
+    from evalwright.run.options import RunOptions
+    from evalwright.run.start import run_suite
 
     path = demo.write(out)
     say([f"The example is in {harmless(str(path.parent))}. This is the output of `evalwright run`:", ""])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
     from evalwright.model.suite import Suite
     from evalwright.run.loop import Watch
-    from evalwright.run.start import Outcome, RunOptions
+    from evalwright.run.options import Outcome, RunOptions
 
 __all__ = ["command"]
 
@@ -98,7 +98,8 @@ def command(
     from evalwright.cli.screen import tell
     from evalwright.formats.discovery import suite_files
     from evalwright.formats.loading import load_suite
-    from evalwright.run.start import RunOptions, retry
+    from evalwright.run.options import RunOptions
+    from evalwright.run.start import retry
 
     # An option with the name of a field of RunOptions fills it; what is left belongs to the suite's format.
     chosen = {field.name: given.pop(field.name) for field in fields(RunOptions) if field.name in given}

@@ -6,7 +6,7 @@ the converted value of every key that was given (`msgspec.UNSET` for one that is
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -20,7 +20,16 @@ from evalwright.model.protocols import Evaluator, Extractor, Traits
 from evalwright.model.result import Evaluation
 from evalwright.registry import load
 
-__all__ = ["Built", "build", "build_evaluator", "build_extractor", "calls_models", "declared", "fields_by_key"]
+__all__ = [
+    "Built",
+    "build",
+    "build_evaluator",
+    "build_extractor",
+    "calls_models",
+    "declared",
+    "fields_by_key",
+    "undeclared_keys",
+]
 
 
 class Built(NamedTuple):
@@ -60,6 +69,16 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
     if not callable(getattr(evaluator, "evaluate", None)):
         raise InputError(Problem("", f"{type_name!r} is not an evaluator: no method evaluate(case, trace)"))
     return Built(evaluator, _traits(kind, evaluator))
+
+
+def undeclared_keys(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
+    """Keys of a configuration that an evaluator does not have, as far as it says which ones it has.
+
+    Raises InputError for an unknown type.
+    """
+    kind = load("evaluators", type_name)
+    known = fields_by_key(kind) if isinstance(kind, type) and issubclass(kind, msgspec.Struct) else config
+    return [_unknown(key, known) for key in config if key not in known]
 
 
 def build(spec: EvaluatorSpec) -> Built:
@@ -134,8 +153,7 @@ def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dic
     problems = []
     for key, found in config.items():
         if key not in fields:
-            message = f"unknown key {shown(key)}{did_you_mean(str(key), fields)}"
-            problems.append(Problem("", message, key=str(key)))
+            problems.append(_unknown(key, fields))
             continue
         values[key] = msgspec.UNSET
         try:
@@ -150,6 +168,10 @@ def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dic
         if field.required and key not in values
     ]
     return values, problems
+
+
+def _unknown(key: object, known: Iterable[str]) -> Problem:
+    return Problem("", f"unknown key {shown(key)}{did_you_mean(str(key), known)}", key=str(key))
 
 
 def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:

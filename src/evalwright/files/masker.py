@@ -238,7 +238,7 @@ def _with_parts(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in secrets.items():
         label = re.sub("[{}]", "_", name)
         yield label, value
-        if _PART not in label:  # of a masker that is made anew: it has them already
+        if _PART not in label:  # of a masker that is made again: it has them already
             parts = [part for one in secret_parts(value) for part in (one, *secret_parts(one))]
             for number, part in enumerate(dict.fromkeys(parts)):
                 yield f"{label}{_PART}{number or ''}", part

@@ -17,7 +17,8 @@ from evalwright.formats.letta.surface.progress import LISTENER, Listener, Progre
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
-from evalwright.run.start import Outcome, RunOptions, open_run
+from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.start import open_run
 from evalwright.run.start import run_suite as run
 from evalwright.stores.ordered import OrderedCells
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
 __all__ = [
-    "Dialect",
     "Enricher",
     "Evaluator",
     "Export",
     "Extractor",
     "Mirror",
+    "OlderFormat",
     "Part",
     "Prepared",
     "Report",
@@ -44,7 +44,7 @@ Part = tuple[int, int]
 """A slice of a run's traces: opaque, made by `RunReader.parts`, understood by the same kind of reader."""
 
 
-class Dialect(Protocol):
+class OlderFormat(Protocol):
     """What a suite format was before `model.format.Format`; classes of the group `evalwright.dialects` still work.
 
     `options` of the class names what else `load` takes as keywords: the format's own options of the command line,
@@ -95,7 +95,7 @@ class Evaluator(Protocol):
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluator declares about itself. Read once, by `evaluators.build`."""
+    """What an evaluator declares about itself, and a target. Read by `evaluators.build` and `targets.build` only."""
 
     uses_case: bool = True
     """False: never looks at `case`, which then need not be read when stored traces are re-evaluated."""

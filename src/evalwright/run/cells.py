@@ -75,7 +75,7 @@ class RunState:
     skipped: int = 0
     cost_usd: float = 0.0
     stopping: bool = False
-    """Nothing new is started, as the run was told to end or a write failed; what runs is being finished."""
+    """Nothing new is started, as the run is to end or a write failed; what runs is being finished."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
     stop_now: Callable[[], None] | None = None

@@ -19,7 +19,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.registry import load
 from evalwright.session import environment
-from evalwright.targets.build import build_target
+from evalwright.targets.build import build_target, target_traits
 
 __all__ = ["must_have_keys", "with_keys"]
 
@@ -108,9 +108,10 @@ def _problem(plan: Plan, name: str, message: str) -> Problem:
 
 def _targets(plan: Plan) -> list[_Asking]:
     return [
-        _Asking(variant.name, build_target(variant, plan.import_paths).asks, judges=False)  # type: ignore[attr-defined]
+        _Asking(variant.name, asks, judges=False)
         for variant in plan.variants
-        if hasattr(load("targets", variant.adapter), "asks")
+        if target_traits(load("targets", variant.adapter)).asks is not None
+        and (asks := target_traits(build_target(variant, plan.import_paths)).asks) is not None
     ]
 
 

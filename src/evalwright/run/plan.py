@@ -80,11 +80,12 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
 def may_call_models(plan: Plan) -> bool:
     """Whether a target or an evaluator of the plan may call models, so that their keys are to be looked for."""
     from evalwright.evaluators.build import declared
+    from evalwright.targets.build import target_traits
 
     return (
         plan.evaluators_by_case
         or any(declared("evaluators", spec.type).asks is not None for spec in plan.evaluators)
-        or any(hasattr(load("targets", variant.adapter), "asks") for variant in plan.variants)
+        or any(target_traits(load("targets", variant.adapter)).asks is not None for variant in plan.variants)
     )
 
 

@@ -17,7 +17,7 @@ from evalwright.run.used_files import doubled_modules, hashed
 __all__ = ["all_warnings", "any_chosen", "chosen_cases", "lines_of_warnings", "must_not_be_empty", "with_warnings"]
 
 _MOST_WARNINGS = 100
-"""A dataset with one mistake in each of a million cases is told in a hundred lines."""
+"""Lines for a dataset with one mistake in each of a million cases."""
 
 
 def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = [
-    "Outcome",
-    "RunOptions",
     "models_of",
     "open_run",
     "re_evaluate",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalwright.model.plan import Variant
-from evalwright.model.protocols import Target
+from evalwright.model.protocols import Target, Traits
 from evalwright.registry import load
 from evalwright.session import import_from
 
-__all__ = ["build_target"]
+__all__ = ["build_target", "target_traits"]
 
 
 def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
@@ -20,3 +20,8 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
     import_from(import_paths)
     target: Target = load("targets", variant.adapter)(variant)
     return target
+
+
+def target_traits(target: object) -> Traits:
+    """What a target declares about itself, or what is registered for one: of the traits it has `asks` only."""
+    return Traits(asks=getattr(target, "asks", None))

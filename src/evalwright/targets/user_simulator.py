@@ -17,7 +17,7 @@ from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.session import session
-from evalwright.targets.build import build_target
+from evalwright.targets.build import build_target, target_traits
 from evalwright.targets.chat.messages import GOING_ON
 from evalwright.targets.keys import Unread, inside, keys_of, optional_parts, unread_of
 from evalwright.targets.settings import settings
@@ -101,7 +101,7 @@ class UserSimulator:
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         yield ChatRequest(self._settings.user_model, [])
         for part in (self._inner, self._stop):
-            if (asks := getattr(part, "asks", None)) is not None:
+            if (asks := target_traits(part).asks) is not None:
                 yield from asks(case)
 
     async def open(self) -> None:

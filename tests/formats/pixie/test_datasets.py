@@ -11,7 +11,8 @@ from evalwright.formats.pixie.datasets import read_dataset
 from evalwright.formats.pixie.suite import datasets_in
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.start import RunOptions, open_run, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import open_run, run_suite
 
 APP = """
 import pixie

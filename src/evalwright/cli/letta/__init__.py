@@ -13,7 +13,7 @@ from evalwright.errors import InputError
 from evalwright.formats.letta import FORMAT
 
 if TYPE_CHECKING:
-    from evalwright.run.start import Outcome
+    from evalwright.run.options import Outcome
 
 __all__ = ["command"]
 
@@ -75,7 +75,8 @@ def _run(
     from evalwright.cli.outcome import present, watch_of
     from evalwright.cli.screen import say
     from evalwright.formats.loading import load_suite
-    from evalwright.run.start import RunOptions, run_suite
+    from evalwright.run.options import RunOptions
+    from evalwright.run.start import run_suite
 
     if display not in _DISPLAYS:
         raise InputError(f"--display: expected one of {', '.join(_DISPLAYS)}, found {display!r}")

@@ -20,7 +20,8 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.reports.text import harmless, one_line
 from evalwright.run.cells import RunState
-from evalwright.run.start import RunOptions, open_run, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import open_run, run_suite
 
 __all__ = ["run_files"]
 

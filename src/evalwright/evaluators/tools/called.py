@@ -12,7 +12,7 @@ from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
 from evalwright.evaluators.templates import has_template, renderer
 from evalwright.evaluators.tools.arguments import matches_subset
-from evalwright.evaluators.tools.pairing import pair_any_order, pair_in_order
+from evalwright.evaluators.tools.pairs import pair_any_order, pair_in_order
 from evalwright.evaluators.wording import assigned, called_with, listed, shorten, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case

@@ -157,7 +157,7 @@ def _unlike(given: Any, read: Any, key: str) -> Iterator[str]:
 
 
 def _jsonable(value: Any, place: str, key: str, tell: Tell) -> Any:
-    """The value as JSON holds it; what JSON has no word for is told and becomes text."""
+    """The value as JSON holds it; what JSON cannot express is reported and becomes text."""
     if isinstance(value, dict):
         found = {}
         for name, item in value.items():

@@ -16,7 +16,7 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.targets.threads import Threads
 
-__all__ = ["Backend", "Context", "backend_of", "called", "turn_of"]
+__all__ = ["Backend", "Context", "backend_of", "called", "request_of", "turn_of"]
 
 
 class Context:
@@ -63,6 +63,11 @@ def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
         raise InputError(Problem("", f"{key}: {expected}, found {spec!r}", key=key))
     found = Path(path) if Path(path).is_file() else folder / path
     return _Function(function_at(f"{found}:{name}", None, key))
+
+
+def request_of(backend: Backend, model: str | None) -> ChatRequest | None:
+    """What a chat model is asked, without its text, so that its key can be looked for; None for any other backend."""
+    return backend.asks(model) if isinstance(backend, _OpenAI) else None
 
 
 def turn_of(reply: Any) -> list[dict[str, Any]]:

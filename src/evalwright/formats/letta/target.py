@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.evaluators.conversation.turns import Turn, assistant_texts
-from evalwright.formats.letta.backends import Backend, Context, backend_of, called, turn_of
+from evalwright.formats.letta.backends import Backend, Context, backend_of, called, request_of, turn_of
 from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.surface.client import Agent, AsyncLetta
 from evalwright.formats.letta.surface.models import Sample, sample_of
@@ -76,9 +76,9 @@ class LettaAgent:
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         """A recording answers without a key, and an agent factory may answer by itself."""
-        asks = getattr(self._backend, "asks", None)
-        if asks is not None and self._cached is None:
-            yield asks(self._model)
+        request = None if self._backend is None or self._cached is not None else request_of(self._backend, self._model)
+        if request is not None:
+            yield request
 
     @traced
     async def run(self, case: Case, trial: int) -> Answer:

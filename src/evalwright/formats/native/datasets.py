@@ -30,7 +30,7 @@ __all__ = ["Dataset", "ReadCase", "fixture", "jsonl", "yaml"]
 
 _MOST_PROBLEMS = 100
 _MOST_ASKED = 1000
-"""Cases of which it is told what a filter could have matched."""
+"""Cases that can say what a filter could have matched."""
 
 ReadCase = tuple[FileCase | Case | None, list[Problem], Tell]
 """A case or its problems, and how to tell another problem of it."""

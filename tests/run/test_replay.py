@@ -16,7 +16,8 @@ import pytest
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.start import RunOptions, open_run, re_evaluate, resume, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import open_run, re_evaluate, resume, run_suite
 
 CASES = 6_000
 GRADERS = 11

@@ -7,7 +7,7 @@ from itertools import combinations, permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.evaluators.tools.pairing import pair_any_order, pair_in_order
+from evalwright.evaluators.tools.pairs import pair_any_order, pair_in_order
 
 EXPECTED = st.lists(st.sets(st.integers(0, 3), max_size=3), max_size=4)
 ACTUAL = st.lists(st.integers(0, 3), max_size=5)

@@ -7,7 +7,8 @@ from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec, RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.start import RunOptions, open_run, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import open_run, run_suite
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 
 
