@@ -29,14 +29,15 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
 
 def test_every_command_takes_what_run_prints(project: Project) -> None:
     place = run(project, "run", "eval.yaml", code=3).splitlines()[-1]
-    assert "3 shown" in run(project, "inspect", place)
-    assert "Regressions: 0" in run(project, "compare", place, place)
-    assert "# Run" in run(project, "report", place)
-    assert run(project, "retry", place, "--quiet", code=3).strip() == place
-    assert "re-evaluated 3 traces" in run(project, "re-evaluate", place)
-    assert "nothing to do" in run(project, "resume", place, code=3)
-    listed = run(project, "list", "runs", place.partition("/")[0])
-    assert Path(place).name in listed
+    mine = ("--suite", "eval.yaml")
+    assert "3 shown" in run(project, "inspect", place, *mine)
+    assert "Regressions: 0" in run(project, "compare", place, place, *mine)
+    assert "# Run" in run(project, "report", place, *mine)
+    assert run(project, "retry", place, "--quiet", *mine, code=3).strip() == place
+    assert "re-evaluated 3 traces" in run(project, "re-evaluate", place, "--trust-run")
+    assert "nothing to do" in run(project, "resume", place, *mine, code=3)
+    listed = run(project, "list", "runs", place.partition("/")[0], *mine)
+    assert re.search(rf"{Path(place).name} +complete", listed)
 
 
 def test_a_file_stands_for_its_newest_run(tmp_path: Path) -> None:
@@ -75,9 +76,13 @@ def test_a_literal_connection_string_stays_in_its_suite(tmp_path: Path) -> None:
             rows = connection.execute(f"SELECT * FROM {schema}.{table}").fetchall()
             texts.append(str(rows) + "".join(str(bytes(row[2])) for row in rows if table == "documents"))
     assert [text for text in [*texts, done.stdout, done.stderr] if PASSWORD in text] == []
-    assert run(project, "retry", place, "--quiet", code=3).strip() == place
+    assert f"inspect {place} --suite eval.yaml" in done.stdout or f"retry {place} --suite eval.yaml" in done.stdout
+    assert run(project, "retry", place, "--quiet", "--suite", "eval.yaml", code=3).strip() == place
+    unnamed = project.command("inspect", place)
+    assert unnamed.returncode == 2
+    assert "name your suite with --suite FILE, set EVALWRIGHT_POSTGRES_DSN, or pass --trust-run" in unnamed.stderr
     (tmp_path / "eval.yaml").unlink()
-    lost = project.command("inspect", place)
+    lost = project.command("inspect", place, "--trust-run")
     assert lost.returncode == 2
     assert re.search(r"set the environment variable \S*dsn|expected a connection string", lost.stderr)
 

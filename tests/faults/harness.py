@@ -94,7 +94,7 @@ class Project:
     def go_on(self) -> list[str]:
         """The command that a user gives after a crash."""
         run = self.run()
-        return ["resume", str(run), "--quiet"] if run else ["run", "eval.yaml", "--quiet"]
+        return ["resume", str(run), "--quiet", "--suite", "eval.yaml"] if run else ["run", "eval.yaml", "--quiet"]
 
 
 LOCAL_FILES = {"type": "local_files", "path": "runs"}

@@ -30,12 +30,13 @@ def on_a_shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
 
 
 def test_a_run_in_another_packages_store_is_found_by_its_note(on_a_shelf: Suite, tmp_path: Path) -> None:
-    place = run_suite(on_a_shelf).run_dir
-    assert place.parent == tmp_path
+    folder = run_suite(on_a_shelf).run_dir
+    assert folder.parent == tmp_path
+    place = find_run(folder, named=on_a_shelf.store)
     assert "nothing to do" in str(resume(place).notes)
-    assert retry(place).run_dir == place
+    assert retry(place).run_dir == folder
     changed = on_a_shelf.model_copy(update={"evaluators": [SAYS_DONE, SAYS_LAST]})
-    assert re_evaluate(place, suite=changed, processes=1).run_dir == place
+    assert re_evaluate(place, suite=changed, processes=1).run_dir == folder
     reader, plan = open_run(place)
     with closing(reader):
         assert [spec.name for spec in plan.evaluators] == ["says_done", "says_last"]
@@ -48,7 +49,7 @@ def test_a_note_holds_no_secret_and_gets_it_back_from_the_environment(on_a_shelf
     assert json.loads(note)["store"]["config"]["token"] == "${SHELF_TOKEN}"
     assert "token-0f" not in note
     assert "literal-passw0rd" not in note
-    find_run(place)
+    find_run(place, trusted=True)
     assert shelf.told[-1]["token"] == "token-0f-the-shelf"
 
 
@@ -56,7 +57,30 @@ def test_a_note_whose_secret_is_not_at_hand_is_told(on_a_shelf: Suite, monkeypat
     place = run_suite(on_a_shelf).run_dir
     monkeypatch.delenv("SHELF_TOKEN")
     with pytest.raises(InputError, match="set the environment variable SHELF_TOKEN"):
+        find_run(place, trusted=True)
+
+
+def test_the_address_in_a_note_is_not_used_unless_it_is_trusted(on_a_shelf: Suite) -> None:
+    place = run_suite(on_a_shelf).run_dir
+    told = len(shelf.told)
+    with pytest.raises(InputError, match="name your suite with --suite FILE, or pass --trust-run"):
         find_run(place)
+    assert len(shelf.told) == told
+
+
+def test_a_suite_with_another_kind_of_store_is_not_where_the_run_is(on_a_shelf: Suite) -> None:
+    place = run_suite(on_a_shelf).run_dir
+    with pytest.raises(InputError, match="in a store of type 'shelf', the suite names 'sqlite'"):
+        find_run(place, named=Plugin("sqlite", {"path": "x.db"}))
+
+
+@pytest.mark.parametrize("run_id", ["../out", "/etc", "", "a/b"])
+def test_the_id_in_a_note_leads_nowhere_else(on_a_shelf: Suite, run_id: str) -> None:
+    place = run_suite(on_a_shelf).run_dir
+    note = json.loads((place / "store.json").read_text())
+    (place / "store.json").write_text(json.dumps({**note, "run_id": run_id}))
+    with pytest.raises(InputError, match="is not the id of one"):
+        find_run(place, trusted=True)
 
 
 def test_a_damaged_note_is_named(on_a_shelf: Suite) -> None:

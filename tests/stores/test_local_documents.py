@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,7 +39,11 @@ def test_no_secret_is_in_any_file_of_a_run(tmp_path: Path, monkeypatch: pytest.M
         assert b"sk-canary-1" not in path.read_bytes(), path.name
     plan = LocalFiles(tmp_path).read(writer.folder.name).plan
     assert plan is not None
-    assert plan.variants == variants
+    assert plan.variants[0].config == {"headers": {"Authorization": "Bearer ${MY_API_KEY}"}}
+    with closing(LocalFiles(tmp_path).open(writer.folder.name)) as again:
+        assert again.reveal({"MY_API_KEY": "sk-canary-1", "OTHER": "x"}) == {"MY_API_KEY": "sk-canary-1"}
+        assert again.plan is not None
+        assert again.plan.variants == variants
 
 
 def test_a_plan_says_which_secrets_it_lacks_and_keeps_their_places(
@@ -53,11 +58,46 @@ def test_a_plan_says_which_secrets_it_lacks_and_keeps_their_places(
     assert without.plan is not None
     without.save_plan(without.plan)
     without.close()
-    monkeypatch.setenv("MY_API_KEY", "sk-rotated")
+    with closing(LocalFiles(tmp_path).open(writer.folder.name)) as again:
+        again.reveal({"MY_API_KEY": "sk-rotated"})
+        assert again.unresolved == []
+        assert again.plan is not None
+        assert again.plan.variants[0].config == {"key": "sk-rotated", "text": "a literal ${PLACE}"}
+        assert again.mask("it is sk-rotated") == "it is ***MASKED***"
+
+
+def test_looking_at_a_run_fills_nothing_in_from_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "sk-canary-1")
+    cases = [a_case(input={"q": "sk-canary-1"})]
+    writer = LocalFiles(tmp_path).create(a_plan(variants=[Variant("v", "http", {"k": "sk-canary-1"})]), cases, {})
+    writer.close()
     reader = LocalFiles(tmp_path).read(writer.folder.name)
-    assert reader.unresolved == []
     assert reader.plan is not None
-    assert reader.plan.variants[0].config == {"key": "sk-rotated", "text": "a literal ${PLACE}"}
+    assert reader.plan.variants[0].config == {"k": "${MY_API_KEY}"}
+    assert [case.input for case in reader.cases()] == [{"q": "${MY_API_KEY}"}]
+    assert reader.case(0).input == {"q": "${MY_API_KEY}"}
+
+
+@pytest.mark.parametrize("name", ["plan.json", "summary.yaml", "traces.jsonl", "artifacts", "labels.jsonl", "x"])
+def test_a_link_out_of_a_run_folder_is_not_followed(tmp_path: Path, name: str) -> None:
+    writer = LocalFiles(tmp_path / "runs").create(a_plan(), [], {})
+    writer.close()
+    (tmp_path / "private").write_text("private")
+    (writer.folder / name).unlink(missing_ok=True)
+    (writer.folder / name).symlink_to(tmp_path / "private")
+    with pytest.raises(InputError, match=f"{name} is a link that leads out of the run folder"):
+        LocalFiles(tmp_path / "runs").read(writer.folder.name)
+
+
+def test_links_inside_a_run_folder_and_to_it_are_followed(tmp_path: Path) -> None:
+    writer = LocalFiles(tmp_path / "runs").create(a_plan(), [], {})
+    writer.close()
+    (writer.folder / "latest.jsonl").symlink_to("traces.jsonl")
+    (tmp_path / "baseline").symlink_to(writer.folder)
+    store, run_id = LocalFiles.at(tmp_path / "baseline")
+    assert store.read(run_id).plan is not None
 
 
 def test_the_system_is_given_what_the_author_wrote_though_it_holds_a_secret(

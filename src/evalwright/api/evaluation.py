@@ -19,7 +19,7 @@ from evalwright.api.systems import SystemLike
 from evalwright.api.work import Listener, in_thread
 from evalwright.files.masker import Masker
 from evalwright.model.suite import Suite
-from evalwright.run.locations import Place, find_run, store_of
+from evalwright.run.locations import find_run, store_of
 from evalwright.run.plan import config_hash
 from evalwright.session.imports import with_objects
 
@@ -224,9 +224,4 @@ def _unfinished(todo: Preparation) -> Path | None:
 
 def run_from(outcome: Outcome, todo: Preparation, listener: Listener) -> Run:
     """The run that the work left behind."""
-    store = todo.options.store
-    if store is not None:
-        place = Place(store, outcome.plan.run_id, outcome.run_dir)
-    else:
-        place = find_run(outcome.run_dir)
-    return Run(place, listener.stopped, todo.objects)
+    return Run(find_run(outcome.address), listener.stopped, todo.objects)

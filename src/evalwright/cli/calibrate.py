@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, run_argument
+from evalwright.cli.options import as_json, run_argument, store_options
 
 __all__ = ["command"]
 
 
 @click.command("calibrate")
 @run_argument()
+@store_options
 @click.option(
     "--labels",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, run_argument
+from evalwright.cli.options import as_json, run_argument, store_options
 from evalwright.errors import InputError
 
 __all__ = ["command"]
@@ -20,6 +20,7 @@ _Scores = tuple[dict[str, float], int]
 @click.command("compare")
 @run_argument("a")
 @run_argument("b")
+@store_options
 @as_json
 @click.option("--fail-on-regression", is_flag=True, help="Exit with 1 if a case regressed.")
 @click.option(
@@ -66,9 +67,9 @@ def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: 
     return 1 if worse and fail_on_regression else 0
 
 
-def _results_reader(dialect: str | None, *paths: Path) -> Callable[[Path], _Scores] | None:
+def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Scores] | None:
     """What reads result files of a format; None for runs. JSON Lines are of the format that has such files."""
-    if dialect is None and any(path.suffix != ".jsonl" for path in paths):
+    if dialect is None and any(Path(str(path)).suffix != ".jsonl" for path in paths):
         return None
     from evalwright.registry import format_of, formats, resolve
 

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import run_argument
+from evalwright.cli.options import RunPath, run_argument, store_options
 
 __all__ = ["command"]
 
 
 @click.command("drift")
 @run_argument()
+@store_options
 @click.option(
     "--baseline",
-    type=click.Path(path_type=Path),
+    type=RunPath(),
     metavar="RUN",
     help="Compare with RUN instead of the promoted baseline.",
 )

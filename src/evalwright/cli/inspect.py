@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import run_argument
+from evalwright.cli.options import run_argument, store_options
 
 __all__ = ["command"]
 
@@ -16,6 +16,7 @@ _LONGEST = 400
 
 @click.command("inspect")
 @run_argument()
+@store_options
 @click.option("--case", metavar="ID", help="Only this case.")
 @click.option("--variant", metavar="NAME", help="Only this variant.")
 @click.option("--failed", is_flag=True, help="Only cells with an error or a failed evaluator.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import click
 import msgspec
 
 from evalwright import registry
-from evalwright.cli.options import as_json
+from evalwright.cli.options import as_json, store_choice, store_options
 from evalwright.cli.screen import say
 from evalwright.errors import InputError, did_you_mean
 from evalwright.model.format import Format
@@ -42,8 +43,10 @@ class _Kind(click.Choice[str]):
 )
 @click.argument("kind", type=_Kind(), metavar="KIND")
 @click.argument("name", metavar="[NAME|FOLDER]", default="")
+@store_options
 @as_json
-def command(kind: str, name: str, as_json: bool) -> int:
+@click.pass_context
+def command(ctx: click.Context, kind: str, name: str, as_json: bool) -> int:
     """List the registered names of a KIND, or the runs in FOLDER (default: runs), oldest first.
 
     `list evaluators NAME` shows one evaluator: its keys, their types and defaults, and an example.
@@ -51,7 +54,7 @@ def command(kind: str, name: str, as_json: bool) -> int:
     if kind == "evaluators":
         _evaluators(name, as_json)
     elif kind == "runs":
-        _runs(Path(name or "runs"), as_json)
+        _runs(Path(name or "runs"), store_choice(ctx), as_json)
     else:
         _names(kind, name, as_json)
     return 0
@@ -95,10 +98,10 @@ def _first_line(kind: str, name: str) -> str:
     return document.partition("\n")[0]
 
 
-def _runs(folder: Path, as_json: bool) -> None:
+def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:
     from evalwright.run.locations import run_places
 
-    rows = [_run_row(place) for place in run_places(folder)]
+    rows = [_run_row(place, trusted) for place in run_places(folder)]
     if as_json:
         _print_json(rows)
         return
@@ -124,11 +127,12 @@ class _Run(msgspec.Struct):
     problem: str = ""
 
 
-def _run_row(folder: Path) -> _Run:
+def _run_row(folder: Path, trusted: Mapping[str, Any]) -> _Run:
     from evalwright.cli.locate import stored_summary
+    from evalwright.run.locations import find_run
 
     try:
-        summary = stored_summary(folder)
+        summary = stored_summary(find_run(folder, **trusted))
     except InputError as error:
         return _Run(folder.name, problem=error.problems[0].message if error.problems else error.headline)
     rates = {variant.name: variant.pass_rate for variant in summary.variants if variant.pass_rate is not None}

@@ -10,15 +10,16 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.run.calibration import mark_judges
+from evalwright.run.locations import Place
 from evalwright.run.start import open_run
 from evalwright.scoring.fold import fold
 
 __all__ = ["folded_summary", "stored_summary"]
 
 
-def stored_summary(folder: Path) -> RunSummary:
-    """The summary in a run folder; rebuilt where there is none, or only another program's. Raises InputError."""
-    reader, plan = open_run(folder)
+def stored_summary(run: Path | Place) -> RunSummary:
+    """The summary of a run; rebuilt where there is none, or only another program's. Raises InputError."""
+    reader, plan = open_run(run)
     with closing(reader):
         stored = reader.summary() if reader.plan is not None else None
         return stored or folded_summary(reader, plan)

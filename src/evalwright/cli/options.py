@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from pathlib import Path
@@ -13,6 +14,7 @@ from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of
 
 __all__ = [
+    "RunPath",
     "SuiteCommand",
     "allow_empty",
     "as_json",
@@ -20,8 +22,12 @@ __all__ = [
     "model_options",
     "quiet",
     "run_argument",
+    "store_choice",
+    "store_options",
     "suite_argument",
+    "suite_option",
     "suites_argument",
+    "trust_run",
     "written_by",
 ]
 
@@ -40,8 +46,78 @@ dialect: Callable[[F], F] = click.option(
 
 
 def run_argument(name: str = "run") -> Callable[[F], F]:
-    """A run folder; whether it is one is checked where it is opened."""
-    return click.argument(name, type=click.Path(path_type=Path), metavar=name.upper())
+    """A run folder; whether it is one is checked where it is opened. Needs `store_options` on the command."""
+    return click.argument(name, type=RunPath(), metavar=name.upper())
+
+
+class RunPath(click.Path):
+    """The path of a run; one whose folder only notes in which store it is becomes a Place by what the user trusts."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        trusted = {} if ctx is None else store_choice(ctx)
+        if not trusted:
+            return path
+        from evalwright.run.locations import NOTE, find_run
+
+        return find_run(path, **trusted) if (path / NOTE).is_file() else path
+
+
+_STORE = "evalwright.store"
+
+
+def store_choice(ctx: click.Context) -> dict[str, Any]:
+    """What `--suite` and `--trust-run` say, as keywords of `find_run`; empty without them."""
+    chosen: dict[str, Any] = ctx.meta.get(_STORE, {})
+    return chosen
+
+
+def store_options(command: F) -> F:
+    """Options that say whose word counts for the address of a store; they are read before the arguments."""
+    for option in reversed(_STORE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _note_suite(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    if value is not None:
+        from evalwright.formats.loading import load_suite
+
+        ctx.meta.setdefault(_STORE, {})["named"] = load_suite(value, to_run=False).store
+    return value
+
+
+def _note_trust(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta.setdefault(_STORE, {})["trusted"] = True
+
+
+def suite_option(*, expose: bool = False, help: str = "Suite that names the store of RUN.") -> Callable[[F], F]:
+    """`--suite FILE`, whose store is that of a run elsewhere."""
+    return click.option(
+        "--suite",
+        "suite_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        is_eager=True,
+        callback=_note_suite,
+        expose_value=expose,
+        help=help,
+    )
+
+
+trust_run: Callable[[F], F] = click.option(
+    "--trust-run",
+    is_flag=True,
+    is_eager=True,
+    callback=_note_trust,
+    expose_value=False,
+    help="Use the store's address that the run folder notes.",
+)
+_STORE_OPTIONS = (suite_option(), trust_run)
 
 
 def model_options(command: F) -> F:

@@ -6,10 +6,12 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
 
 import msgspec
 
 from evalwright.cli.screen import say, screen_masker, tell, warn
+from evalwright.errors import InputError
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
 from evalwright.reports.text import Paint, harmless, paint_for
@@ -61,7 +63,7 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool) -> int:
 def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
     from evalwright.reports.terminal import run_lines
 
-    run = shlex.quote(str(seen_from_here(outcome.run_dir)))
+    run = shlex.quote(str(seen_from_here(outcome.run_dir))) + _store_option(outcome)
     lines = run_lines(outcome.plan, summary, paint)
     if any(variant.cells.get(status) for variant in summary.variants for status in ("fail", "borderline", "error")):
         lines += ["", *_failures(outcome, summary, harmless(run), paint)]
@@ -74,9 +76,21 @@ def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> 
     from evalwright.reports.failures import find_failures
     from evalwright.reports.terminal import failure_lines
 
-    reader, _ = open_run(outcome.run_dir)
+    reader, _ = open_run(outcome.address)
     with closing(reader):
         return failure_lines(find_failures(reader, summary, _LISTED), run, paint)
+
+
+def _store_option(outcome: Outcome) -> str:
+    """What commands need beside the path of a run in a store whose address only its suite has."""
+    from evalwright.run.locations import NOTE, find_run
+
+    if (outcome.run_dir / NOTE).is_file():
+        try:
+            find_run(outcome.run_dir)
+        except InputError:
+            return f" --suite {shlex.quote(str(seen_from_here(Path(outcome.plan.config_path))))}"
+    return ""
 
 
 def _next(outcome: Outcome, run: str) -> str:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.options import run_argument
+from evalwright.cli.options import run_argument, store_options
 
 __all__ = ["command"]
 
 
 @click.command("promote")
 @run_argument()
+@store_options
 @click.option("--eval-name", metavar="NAME", help="Name of the suite (default: the one in RUN).")
 @click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="Folder that contains `baselines`.")
 def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:

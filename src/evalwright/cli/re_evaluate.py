@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, model_options, quiet, run_argument
+from evalwright.cli.options import as_json, model_options, quiet, run_argument, suite_option, trust_run
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -18,9 +18,8 @@ __all__ = ["command"]
 @click.command("re-evaluate")
 @run_argument()
 @click.option("--add", metavar="NAME", help="Evaluate only this evaluator (of the run, or newly added to its suite).")
-@click.option(
-    "--suite", "suite_file", type=click.Path(path_type=Path), metavar="FILE", help="Use the evaluators of FILE."
-)
+@suite_option(expose=True, help="Use the evaluators of FILE, and its store.")
+@trust_run
 @click.option(
     "--concurrency", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N cells at once with models."
 )

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from evalwright import registry
-from evalwright.cli.options import run_argument
+from evalwright.cli.options import run_argument, store_options
 
 __all__ = ["command"]
 
 
 @click.command("report")
 @run_argument()
+@store_options
 @click.option(
     "--format",
     "format_",

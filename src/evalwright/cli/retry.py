@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, model_options, quiet, run_argument
+from evalwright.cli.options import as_json, model_options, quiet, run_argument, store_options
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -17,6 +17,7 @@ __all__ = ["command"]
 
 @click.command("retry")
 @run_argument()
+@store_options
 @click.option("--include-evaluator-failures", is_flag=True, help="Also cells that failed.")
 @model_options
 @as_json

@@ -98,6 +98,7 @@ def command(
     from evalwright.cli.screen import tell
     from evalwright.formats.discovery import suite_files
     from evalwright.formats.loading import load_suite
+    from evalwright.run.locations import find_run
     from evalwright.run.options import RunOptions
     from evalwright.run.start import retry
 
@@ -130,7 +131,8 @@ def command(
     if retried is None:
         outcome = _ran(suite, options, watch)
     else:
-        outcome = retry(retried, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
+        place = find_run(retried, suite.secrets, named=suite.store)
+        outcome = retry(place, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
     code = present(outcome, as_json=as_json, quiet=quiet)
     return 0 if exit_zero and code in (1, 3) else code
 

@@ -20,7 +20,17 @@ from urllib.parse import quote, quote_plus
 
 from evalwright.files.credentials import in_address, is_credential, secret_parts
 
-__all__ = ["MASKED", "Masker", "expand", "is_secret", "looks_secret", "may_be_secret", "secrets_in", "variables_in"]
+__all__ = [
+    "MASKED",
+    "Masker",
+    "expand",
+    "is_secret",
+    "looks_secret",
+    "may_be_secret",
+    "secrets_in",
+    "variable_of",
+    "variables_in",
+]
 
 MASKED = "***MASKED***"
 
@@ -189,12 +199,17 @@ def expand(value: Any, environ: Mapping[str, str], unresolved: dict[str, str] | 
     return _mapped(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text)
 
 
+def variable_of(name: str) -> str:
+    """The variable that a placeholder is of: itself, or the one that it names a part of."""
+    return name.partition(_PART)[0]
+
+
 def variables_in(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of `environ` that placeholders in stored data name, also those whose parts they name."""
     found: dict[str, str] = {}
 
     def noted(match: re.Match[str]) -> str:
-        name = (match[1] or "").partition(_PART)[0]
+        name = variable_of(match[1] or "")
         if name in environ:
             found[name] = environ[name]
         return match[0]

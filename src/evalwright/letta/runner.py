@@ -168,7 +168,7 @@ def _result(name: str, config: dict[str, Any], outcome: Outcome) -> RunnerResult
 
 def _rows(outcome: Outcome) -> Iterator[dict[str, Any]]:
     """What the original writes of each sample, by run, model and place in the dataset."""
-    reader, plan = open_run(outcome.run_dir)
+    reader, plan = open_run(outcome.address)
     variants = sorted(plan.variants, key=lambda variant: variant.name)
     with closing(reader), OrderedCells(reader) as cells:
         for trial in range(plan.run.trials):

@@ -205,7 +205,7 @@ class RunReader(Protocol):
     plan: Plan | None
     """None in a folder that another program wrote."""
     unresolved: list[str]
-    """Names of the plan's secrets that the environment lacks: enough to read and judge, not to call a system."""
+    """Names of the plan's secrets that are not at hand: enough to read, not to call a system."""
     location: str
     damage: list[str]
 
@@ -241,6 +241,13 @@ class RunWriter(RunReader, Protocol):
     and the disk after `sync`. Order matters: trace, then results, then verdict, so that a crash leaves at most a
     cell without its verdict.
     """
+
+    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Put values into the plan and the cases where secrets are stored as `${NAME}`, to call systems and judges.
+
+        A run that is only looked at keeps its placeholders. Returns those of the variables that the plan names, which
+        are masked from now on in all that is written.
+        """
 
     def append_trace(self, trace: Trace) -> None: ...
 

@@ -23,7 +23,7 @@ from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
 from evalwright.run.judge import is_judge
 from evalwright.run.label_sheet import labels_of
-from evalwright.run.locations import find_run, folder_beside, labels_file
+from evalwright.run.locations import Place, find_run, folder_beside, labels_file
 from evalwright.run.origin import plan_of_run
 from evalwright.scoring.fold import fold
 from evalwright.scoring.re_judged import judged_answers
@@ -33,12 +33,12 @@ __all__ = ["CALIBRATION", "calibrate_run", "keep_calibration", "mark_judges"]
 CALIBRATION = "calibration.json"
 
 
-def calibrate_run(run_dir: Path, file: Path) -> CalibrationReport:
+def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
     """Measure the evaluators of a run by the labels in `file`, which replace earlier labels of the same evaluators.
 
     Raises InputError with every mistake of the file; nothing is changed then.
     """
-    place = find_run(run_dir)
+    place = find_run(run)
     rows, problems = read_labels(file)
     with closing(place.store.open(place.run_id)) as writer:
         plan = plan_of_run(writer)

@@ -24,14 +24,19 @@ from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, Store
 from evalwright.registry import load
 from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.postgres import DSN_VARIABLE
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["Place", "address_of", "find_run", "folder_beside", "labels_file", "run_places", "store_of"]
+__all__ = ["NOTE", "Place", "address_of", "find_run", "folder_beside", "labels_file", "run_places", "store_of"]
 
 NOTE = "store.json"
 _POSTGRES = "postgres:"
+_NAMES = ("schema",)
+"""Keys of stores that name something inside of them."""
+_FROM_ENVIRONMENT = {"postgres": DSN_VARIABLE}
+"""Stores whose address the environment may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,9 @@ class Place:
     store: Store
     run_id: str
     address: Path
+
+    def __str__(self) -> str:
+        return str(self.address)
 
 
 class _Note(msgspec.Struct):
@@ -110,11 +118,19 @@ def _without_literals(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
-def find_run(path: Path | Place, secrets: Mapping[str, str] = {}) -> Place:
+def find_run(
+    path: Path | Place,
+    secrets: Mapping[str, str] = {},
+    *,
+    named: Plugin | None = None,
+    trusted: bool = False,
+) -> Place:
     """The run at a path: a run folder, `FILE.sqlite/RUN_ID`, `FILE.sqlite` for its newest run, a folder with a note
     of a run elsewhere, or `postgres:SCHEMA/RUN_ID`; a Place is one already. Raises InputError.
 
-    `secrets` of its suite are masked in what is written, besides those of the environment.
+    `secrets` of its suite are masked in what is written, besides those of the environment. A run folder may be
+    anyone's: of a run elsewhere its note gives the id and the kind of store, and the address comes from the user, in
+    the environment or as `named`, the store of a suite of theirs; from the note only if that is `trusted`.
     """
     if isinstance(path, Place):
         return path
@@ -122,7 +138,7 @@ def find_run(path: Path | Place, secrets: Mapping[str, str] = {}) -> Place:
     if str(path).startswith(_POSTGRES):
         return _in_postgres(str(path), masker)
     if os.path.isfile(path / NOTE):  # noqa: PTH113 - Path.is_file raises for a name too long
-        return _noted(path.resolve(), secrets)
+        return _noted(path.resolve(), secrets, named, trusted)
     if any(os.path.isfile(place) for place in (path, *path.parents)):  # noqa: PTH113
         from evalwright.stores.sqlite import Sqlite
 
@@ -146,14 +162,43 @@ def _in_postgres(text: str, masker: Masker) -> Place:
     return Place(store, run_id, Path(store.read(run_id).location))
 
 
-def _noted(folder: Path, secrets: Mapping[str, str]) -> Place:
+def _noted(folder: Path, secrets: Mapping[str, str], named: Plugin | None, trusted: bool) -> Place:
     file = folder / NOTE
     try:
         note = msgspec.json.decode(file.read_bytes(), type=_Note)
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(file), f"is no note of a run: {error}")) from error
+    if safe_id(note.run_id) != note.run_id:  # it becomes the name of a folder
+        raise InputError(Problem(str(file), f"is no note of a run: {note.run_id!r} is not the id of one"))
+    kind = note.store.type
+    if named is not None and named.type != kind:
+        raise InputError(Problem(str(file), f"the run is in a store of type {kind!r}, the suite names {named.type!r}"))
+    if named is not None:
+        config = {**_names_in(note), **named.config}
+    elif trusted:
+        config = _trusted_config(folder, note)
+    elif kind in _FROM_ENVIRONMENT and os.environ.get(_FROM_ENVIRONMENT[kind]):
+        config = _names_in(note)
+    else:
+        set_it = f"set {_FROM_ENVIRONMENT[kind]}, " if kind in _FROM_ENVIRONMENT else ""
+        raise InputError(
+            f"{folder}: the run is in a store of type {kind!r}, whose address is not taken from a run folder: "
+            f"name your suite with --suite FILE, {set_it}or pass --trust-run to use what {NOTE} says"
+        )
+    hidden = {key: str(value) for key, value in config.items() if is_credential(key, value)}
+    store = _built(Plugin(kind, config), Masker.of({**hidden, **secrets}, os.environ), folder.parent)
+    return Place(store, note.run_id, folder)
+
+
+def _names_in(note: _Note) -> dict[str, Any]:
+    """What a note may say of a store: names inside it, and no address."""
+    return {key: value for key, value in note.store.config.items() if key in _NAMES and isinstance(value, str)}
+
+
+def _trusted_config(folder: Path, note: _Note) -> dict[str, Any]:
+    """The whole configuration that a note has, with its secrets from the environment or its suite."""
     unresolved: dict[str, str] = {}
-    config = expand(note.store.config, os.environ, unresolved)
+    config: dict[str, Any] = expand(note.store.config, os.environ, unresolved)
     authored = _authored(note)
     for key, value in authored.items():
         if key not in config or unresolved:
@@ -161,9 +206,7 @@ def _noted(folder: Path, secrets: Mapping[str, str]) -> Place:
     if unresolved and not authored:
         names = ", ".join(sorted(unresolved))
         raise InputError(f"{folder}: set the environment variable {names}, or keep {note.config_path} as it was")
-    hidden = {key: str(value) for key, value in config.items() if is_credential(key, value)}
-    store = _built(Plugin(note.store.type, config), Masker.of({**hidden, **secrets}, os.environ), folder.parent)
-    return Place(store, note.run_id, folder)
+    return config
 
 
 def _authored(note: _Note) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Store
 from evalwright.model.summary import RunSummary
+from evalwright.run.locations import Place
 
 __all__ = ["Outcome", "RunOptions"]
 
@@ -52,6 +53,12 @@ class Outcome:
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
     """What the user should know beside the numbers, such as a torn tail that was cut."""
+    place: Place | None = None
+    """Where the run is, for those who read it at once: its path alone need not lead there."""
+
+    @property
+    def address(self) -> Path | Place:
+        return self.place or self.run_dir
 
     @property
     def exit_code(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Problem, did_you_mean
+from evalwright.files.masker import variable_of
 from evalwright.model.cell import OfCase
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
@@ -80,28 +82,50 @@ class _ResultMark(msgspec.Struct, gc=False):
 
 
 class Runnable(NamedTuple):
-    """A run that can go on, and what only the files of its suite hold."""
+    """A run that can go on: with what it stored, or where that lacks secrets, with what its suite says."""
 
-    plan: Plan
-    secrets: Mapping[str, str] = {}
-    environment: Mapping[str, str] = {}
+    suite: Suite | None = None
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        return {} if self.suite is None else self.suite.secrets
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return {} if self.suite is None else self.suite.environment
+
+    def plan_of(self, stored: Plan) -> Plan:
+        """The stored plan with the secrets that the suite's file holds literally."""
+        if self.suite is None:
+            return stored
+        authored = {variant.name: variant.config for variant in self.suite.variants}
+        variants = [
+            msgspec.structs.replace(v, config={**authored.get(v.name, {}), "target": v.config.get("target")})
+            if "target" in v.config
+            else msgspec.structs.replace(v, config=authored.get(v.name, v.config))
+            for v in stored.variants
+        ]
+        return msgspec.structs.replace(stored, variants=variants, mirrors=self.suite.mirrors)
 
 
 def runnable(reader: RunReader) -> Runnable:
-    """The plan of a run that is to go on, with secrets from the files of its suite if the environment lacks them.
+    """How a run is to go on: with secrets from the files of its suite if the environment lacks them.
 
     Raises InputError when there is no plan, or when a secret is not at hand.
     """
+    from evalwright.run.plan import config_hash
+
     plan = reader.plan
     if plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be re-evaluated, not resumed")
     owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]
-    lacking = [(owner, name) for owner, config in owners for name in reader.unresolved if _stands_in(name, config)]
+    missing = [name for name in reader.unresolved if variable_of(name) not in os.environ]
+    lacking = [(owner, name) for owner, config in owners for name in missing if _stands_in(name, config)]
     if not lacking:
-        return Runnable(plan)
-    authored = _as_authored(plan)
-    if authored is not None:
-        return authored
+        return Runnable()
+    suite = _suite_of_origin(plan)
+    if suite is not None and config_hash(suite) == plan.config_hash:
+        return Runnable(suite)
     owner, name = lacking[0]
     raise InputError(
         f"the configuration of {owner!r} needs the secret {name}, which is never stored: "
@@ -111,24 +135,6 @@ def runnable(reader: RunReader) -> Runnable:
 
 def _stands_in(name: str, config: Mapping[str, Any]) -> bool:
     return f"${{{name}}}" in msgspec.json.encode(config).decode()
-
-
-def _as_authored(plan: Plan) -> Runnable | None:
-    """The plan with the secrets that its suite file holds literally, if that file is still the same."""
-    from evalwright.run.plan import config_hash
-
-    suite = _suite_of_origin(plan)
-    if suite is None or config_hash(suite) != plan.config_hash:
-        return None
-    authored = {variant.name: variant.config for variant in suite.variants}
-    variants = [
-        msgspec.structs.replace(v, config={**authored.get(v.name, {}), "target": v.config.get("target")})
-        if "target" in v.config
-        else msgspec.structs.replace(v, config=authored.get(v.name, v.config))
-        for v in plan.variants
-    ]
-    plan = msgspec.structs.replace(plan, variants=variants, mirrors=suite.mirrors)
-    return Runnable(plan, suite.secrets, suite.environment)
 
 
 def case_finder(run: RunWriter, plan: Plan) -> CaseOf:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from evalwright.errors import counted
 from evalwright.files.masker import Masker
@@ -25,14 +25,13 @@ from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.steps import mirroring_of
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
-from evalwright.session import Session, environment, owns_process
+from evalwright.session import Session, environment, hide, owns_process
 from evalwright.session.signals import Signals
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.history import History
     from evalwright.run.loop import Job, Watch
-    from evalwright.run.origin import Runnable
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = [
@@ -123,12 +122,14 @@ def re_evaluate(
     from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
     from evalwright.run.re_evaluate import judge_again, processors
 
-    place = find_run(run, suite.secrets if suite else {})
+    secrets = suite.secrets if suite else {}
+    place = find_run(run, secrets)
     with _signals() as signals, closing(place.store.open(place.run_id)) as writer:
+        secrets = secrets | _revealed(writer, secrets)
         stored = plan_of_run(writer)
         plan = with_evaluators(stored, add, suite)
         state = RunState(warnings=plan.warnings)
-        masker = Masker.of(suite.secrets if suite else {}, os.environ)
+        masker = Masker.of(secrets, os.environ)
         here = Session(models=models_of(plan, models, masker), environment=suite.environment if suite else None)
         with here, watch(state) if watch else nullcontext():
             must_have_keys(plan, writer, models, judging=add or "")
@@ -146,14 +147,14 @@ def re_evaluate(
             )
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
-        return _outcome(place.address, writer, plan, tally, False, f"re-evaluated {counted(state.done, 'trace')}")
+        return _outcome(place, writer, plan, tally, False, f"re-evaluated {counted(state.done, 'trace')}")
 
 
-def open_run(run_dir: Path) -> tuple[RunReader, Plan]:
+def open_run(run: Path | Place) -> tuple[RunReader, Plan]:
     """A stored run for reading, and its plan; folders written by upstream evalh too."""
     from evalwright.run.origin import plan_of_run
 
-    place = find_run(run_dir)
+    place = find_run(run)
     reader = place.store.read(place.run_id)
     return reader, plan_of_run(reader)
 
@@ -187,11 +188,23 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan), signals=signals)
             # a store that was passed in cannot be found by a path: there is nothing to leave a note of
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
-            yield job, lambda over: _outcome(address, writer, plan, job.tally, over, mirrors=job.mirrors)
+            place = Place(store, plan.run_id, address)
+            yield job, lambda over: _outcome(place, writer, plan, job.tally, over, mirrors=job.mirrors)
+
+
+class _Opened(NamedTuple):
+    """A stored run that is to go on."""
+
+    place: Place
+    writer: RunWriter
+    plan: Plan
+    secrets: Mapping[str, str]
+    environment: Mapping[str, str]
+    history: History
 
 
 @contextmanager
-def _opened_for_work(run: Path | Place, signals: Signals) -> Iterator[tuple[Path, RunWriter, Runnable, History]]:
+def _opened_for_work(run: Path | Place, signals: Signals) -> Iterator[_Opened]:
     from evalwright.run.cells import Grid
     from evalwright.run.history import history_of
     from evalwright.run.origin import runnable
@@ -201,9 +214,20 @@ def _opened_for_work(run: Path | Place, signals: Signals) -> Iterator[tuple[Path
         found = runnable(reader)
     place = find_run(run, found.secrets)
     with closing(place.store.open(place.run_id)) as writer:
+        secrets = {**_revealed(writer, found.secrets), **found.secrets}
+        assert writer.plan is not None, "it was there a moment ago"
+        plan = found.plan_of(writer.plan)
         with signals.raising(KeyboardInterrupt):
-            history = history_of(writer, Grid(found.plan))
-        yield place.address, writer, found, history
+            history = history_of(writer, Grid(plan))
+        yield _Opened(place, writer, plan, secrets, found.environment, history)
+
+
+def _revealed(writer: RunWriter, secrets: Mapping[str, str]) -> dict[str, str]:
+    """Give a stored run the secrets that it names; they and those of its suite are masked on the screen, too."""
+    reveal = getattr(writer, "reveal", None)  # older stores of other packages fill them in by themselves
+    revealed: dict[str, str] = {} if reveal is None else reveal({**os.environ, **secrets})
+    hide({**secrets, **revealed})
+    return revealed
 
 
 def _signals() -> Signals:
@@ -225,16 +249,19 @@ def _rest_of(
     from evalwright.run.loop import Job
     from evalwright.run.missing_keys import must_have_keys
 
-    with _signals() as signals, _opened_for_work(run, signals) as (address, writer, found, history):
-        plan, again = found.plan, again_of(history)
+    with (
+        _signals() as signals,
+        _opened_for_work(run, signals) as (place, writer, plan, secrets, variables, history),
+    ):
+        again = again_of(history)
         total = len(history.traced)
         finished = sum(map(history.finished, range(total)))
         if finished == total and not again:
             why = "every cell is finished" if again_of is _none_again else "no cell to run again"
-            yield None, lambda over: _outcome(address, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
+            yield None, lambda over: _outcome(place, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
             return
-        masker = Masker.of(found.secrets, os.environ)
-        with Session(models=models_of(plan, models, masker), environment=found.environment):
+        masker = Masker.of(secrets, os.environ)
+        with Session(models=models_of(plan, models, masker), environment=variables):
             must_have_keys(plan, writer, models)
             mirrors = mirroring_of(plan)
             job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again, signals)
@@ -243,7 +270,7 @@ def _rest_of(
                 note = f"{len(again)} finished cells were run again"
             yield (
                 job,
-                lambda over: _outcome(address, writer, plan, fold(writer, plan), over, note, mirrors=mirrors),
+                lambda over: _outcome(place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors),
             )
 
 
@@ -257,7 +284,7 @@ def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunSta
 
 
 def _outcome(
-    address: Path,
+    place: Place,
     writer: RunWriter,
     plan: Plan,
     tally: Tally,
@@ -276,7 +303,7 @@ def _outcome(
     writer.save_summary(summary)
     for export in plan.exports:
         load("exports", export.type)(export.config).write(writer, plan, summary)
-    return Outcome(address, plan, summary, interrupted, [*notes, *writer.damage])
+    return Outcome(place.address, plan, summary, interrupted, [*notes, *writer.damage], place)
 
 
 def models_of(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Callable[[], Models]:

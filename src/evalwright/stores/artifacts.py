@@ -77,6 +77,8 @@ def read_artifact(
     for place in places:
         folder = folder_of(artifacts, place)
         with suppress(OSError, ValueError, RecursionError):
+            if not (folder / _RECORD).resolve().is_relative_to(artifacts.resolve()):
+                continue  # a link that leads out of a run, which may be anyone's
             record = msgspec.json.decode((folder / _RECORD).read_bytes(), type=FilesystemArtifact)
             if (record.trial, record.attempt) == (trial, attempt):
                 return Artifact(record, folder)

@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.masker import Masker, expand
+from evalwright.files.masker import Masker, expand, variables_in
 from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
 
 __all__ = [
+    "named_in_plan",
     "newer_version",
     "plan_from_json",
     "plan_to_json",
@@ -26,6 +27,14 @@ def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {})
     """The plan as stored: secrets as `${NAME}`, including those that were never resolved."""
     plain = masker.placeholders(msgspec.to_builtins(plan), unresolved)
     return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
+
+
+def named_in_plan(data: bytes | None, variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of the variables that a stored plan names; none where there is no plan that can be read."""
+    try:
+        return {} if data is None else variables_in(msgspec.json.decode(data), variables)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple[Plan, dict[str, str]]:

@@ -83,6 +83,10 @@ class MemoryRun:
     def summary(self) -> RunSummary | None:
         return self._summary
 
+    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Nothing is hidden: records in memory are no copies on a disk."""
+        return {}
+
     def append_trace(self, trace: Trace) -> None:
         self._check_open()
         self._traces.append(self._encoder.line(trace))

@@ -95,7 +95,7 @@ def _ran(file: Path, trusted: bool) -> _Ran:
         yield
 
     outcome = run_suite(suite, RunOptions(out=Path(get_config().root) / "runs"), watch)
-    reader, _ = open_run(outcome.run_dir)
+    reader, _ = open_run(outcome.address)
     with closing(reader):
         traces = {trace.case_id: trace for trace in reader.traces(Trace)}
         verdicts = {verdict.case_id: verdict for verdict in reader.verdicts(CaseVerdict)}

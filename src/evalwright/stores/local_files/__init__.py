@@ -71,6 +71,7 @@ class LocalFiles(Masked):
         folder = Path(path).resolve()
         if not is_run(folder):
             raise _not_a_run(path, folder)
+        _check_links(folder)
         return cls(folder.parent, masker), folder.name
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
@@ -139,12 +140,22 @@ class LocalFiles(Masked):
         folder = self.folder / run_id
         if Path(run_id).name != run_id or run_id in ("", ".", "..") or not is_run(folder):
             raise _not_a_run(folder, folder)
+        _check_links(folder)
         return folder
 
 
 def is_run(folder: Path) -> bool:
     """Whether a folder holds a run: it has traces and results. The other files may be missing, as in runs of evalh."""
     return (folder / TRACES).is_file() and (folder / RESULTS).is_file()
+
+
+def _check_links(folder: Path) -> None:
+    """Raise InputError for a link that leads out of a run folder, which may be anyone's: it could show any file."""
+    inside = os.path.realpath(folder)
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink() and not os.path.realpath(entry.path).startswith(inside + os.sep):
+                raise InputError(f"{entry.path} is a link that leads out of the run folder")
 
 
 def _not_a_run(path: Path, folder: Path) -> InputError:

@@ -22,6 +22,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
 from evalwright.stores.documents import (
+    named_in_plan,
     newer_version,
     plan_from_json,
     plan_to_json,
@@ -53,15 +54,19 @@ ARTIFACTS = "artifacts"
 _BUFFER = 1 << 20
 
 
-def _stored_plan(path: Path, environ: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
-    """The plan with its secrets from `environ`, and the placeholders of those that `environ` lacks."""
+def _stored_plan(path: Path, variables: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
+    """The plan with its secrets from `variables`, and the placeholders of those that they lack."""
+    data = _read(path)
+    return (None, {}) if data is None else plan_from_json(str(path), data, variables)
+
+
+def _read(path: Path) -> bytes | None:
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except FileNotFoundError:
-        return None, {}
+        return None
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
-    return plan_from_json(str(path), data, environ)
 
 
 class LocalReader:
@@ -69,15 +74,16 @@ class LocalReader:
 
     plan: Plan | None
 
-    def __init__(self, folder: Path, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, folder: Path, variables: Mapping[str, str] = {}) -> None:
+        """`variables` go where secrets are stored as `${NAME}`: none for looking, as the run may be anyone's."""
         self.folder = folder
         self.location: str = str(folder)
         self.artifacts: Path = folder / ARTIFACTS
-        self._environ = environ
+        self._variables = variables
         self.damage: list[str] = []
         self._cases_file = str(folder / CASES)
         self._cases: _CaseIndex | None = None
-        self.plan, self._placeholders = _stored_plan(folder / PLAN, environ)
+        self.plan, self._placeholders = _stored_plan(folder / PLAN, variables)
         self.unresolved: list[str] = sorted(self._placeholders)
 
     def cases(self, start: int = 0) -> Iterator[Case]:
@@ -92,14 +98,14 @@ class LocalReader:
             if start:
                 file.seek(self._case_index().start_of(start))
             for number, line in enumerate(file, start):
-                yield decoded_case(file.name, line, number + 1, self._environ)
+                yield decoded_case(file.name, line, number + 1, self._variables)
 
     def case(self, index: int) -> Case:
         """The case at a position of the dataset. Raises IndexError, and InputError if it is damaged."""
         line = self._case_index().line(index)
         if line is None:
             raise IndexError(f"{self.location} has no case at position {index}")
-        return decoded_case(self._cases_file, line, index + 1, self._environ)
+        return decoded_case(self._cases_file, line, index + 1, self._variables)
 
     def _case_index(self) -> _CaseIndex:
         if self._cases is None:
@@ -231,15 +237,14 @@ class LocalWriter(LocalReader):
     plan: Plan | None
 
     def __init__(
-        self, folder: Path, lock: RunLock, masker: Masker, environ: Mapping[str, str] = os.environ, *, new: bool = False
+        self, folder: Path, lock: RunLock, masker: Masker, variables: Mapping[str, str] = {}, *, new: bool = False
     ) -> None:
         """Opening a run that is not `new` completes what a crash interrupted: it moves committed results and removes
-        torn last lines."""
+        torn last lines. The cases of a new one are read back with its secrets."""
         self._lock = lock
         self._files: list[AppendFile] = []
         try:
-            # what is masked here can be read back here, also a secret that only a file of the suite holds
-            super().__init__(folder, {**environ, **masker.secrets})
+            super().__init__(folder, masker.secrets if new else variables)
             if self.plan is not None:
                 masker = masker.keeping(reserved_words(self.plan))
             self._masker = masker
@@ -250,6 +255,16 @@ class LocalWriter(LocalReader):
         except BaseException:  # the lock is held by now, and must be given back whatever happens
             self.close()
             raise
+
+    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """See `RunWriter.reveal`."""
+        named = named_in_plan(_read(self.folder / PLAN), variables)
+        self._masker = self._masker.hiding(named)
+        self._encoder = LineEncoder(self._masker)
+        self._variables = {**variables, **self._masker.secrets}
+        self.plan, self._placeholders = _stored_plan(self.folder / PLAN, self._variables)
+        self.unresolved = sorted(self._placeholders)
+        return named
 
     def _clear_up(self) -> None:
         finish_commit(self.folder)  # before the files are opened: it puts others in their place

@@ -56,7 +56,7 @@ class Postgres(Masked):
             except BaseException:
                 connection.close()
                 raise
-        return self._writer(plan.run_id, connection)
+        return self._writer(plan.run_id, connection, new=True)
 
     def _create(self, connection: Connection, plan: Plan, spool: BinaryIO, documents: Mapping[str, bytes]) -> None:
         with connection.transaction():
@@ -97,13 +97,13 @@ class Postgres(Masked):
                 raise
         return self._writer(run_id, connection)
 
-    def _writer(self, run_id: str, connection: Connection) -> TableWriter:
+    def _writer(self, run_id: str, connection: Connection, *, new: bool = False) -> TableWriter:
         try:
             tables = PostgresRun(self._database, run_id, self._runs, connection)
         except BaseException:
             connection.close()
             raise
-        return TableWriter(tables, self._masker)
+        return TableWriter(tables, self._masker, new=new)
 
     def read(self, run_id: str) -> TableReader:
         """The run for reading; needs no lock. Raises InputError if there is no such run."""

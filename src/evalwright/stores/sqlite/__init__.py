@@ -74,7 +74,7 @@ class Sqlite(Masked):
                 sync_folder(self.path.parent)
             except OSError as error:
                 raise storage_error("create a run in", self.path, error) from error
-        return self._writer(plan.run_id, lock)
+        return self._writer(plan.run_id, lock, new=True)
 
     def _created(
         self,
@@ -111,13 +111,13 @@ class Sqlite(Masked):
         file = self.path.with_name(f".{self.path.name}.{safe_id(run_id)}.lock")
         return RunLock(file, self.path / run_id, remove=True)
 
-    def _writer(self, run_id: str, lock: RunLock) -> TableWriter:
+    def _writer(self, run_id: str, lock: RunLock, *, new: bool = False) -> TableWriter:
         try:
             tables = SqliteRun(self.path, run_id, self._stored(run_id), lock)
         except BaseException:
             lock.release()
             raise
-        return TableWriter(tables, self._masker)
+        return TableWriter(tables, self._masker, new=new)
 
     def open(self, run_id: str) -> TableWriter:
         """The run for writing; see `Store.open`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import write_artifact
-from evalwright.stores.documents import newer_version, plan_from_json, plan_to_json, summary_to_plain
+from evalwright.stores.documents import named_in_plan, newer_version, plan_from_json, plan_to_json, summary_to_plain
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
 from evalwright.stores.tables.judgements import TableJudgements
 from evalwright.stores.tables.rows import Batch, Row, RowEncoder
@@ -83,15 +82,16 @@ class RunTables(Protocol):
 class TableReader:
     """A stored run, read only; may be used while another process writes."""
 
-    def __init__(self, tables: RunTables, environ: Mapping[str, str] = os.environ) -> None:
-        self._tables, self._environ = tables, environ
+    def __init__(self, tables: RunTables, variables: Mapping[str, str] = {}) -> None:
+        """`variables` go where secrets are stored as `${NAME}`: none for looking, as the run may be anyone's."""
+        self._tables, self._variables = tables, variables
         self.location: str = tables.location
         self.artifacts: Path = tables.artifacts
         self.damage: list[str] = []
         self.plan: Plan | None = None
         self._placeholders: dict[str, str] = {}
         if (stored := tables.plan()) is not None:
-            self.plan, self._placeholders = plan_from_json(self.location, stored, environ)
+            self.plan, self._placeholders = plan_from_json(self.location, stored, variables)
         self.unresolved: list[str] = sorted(self._placeholders)
 
     def cases(self, start: int = 0) -> Iterator[Case]:
@@ -107,7 +107,7 @@ class TableReader:
         return self._case(index, line)
 
     def _case(self, index: int, line: bytes) -> Case:
-        return decoded_case(f"{self.location} cases", line, index + 1, self._environ)
+        return decoded_case(f"{self.location} cases", line, index + 1, self._variables)
 
     def parts(self, count: int) -> list[Part]:
         return self._tables.parts(count)
@@ -160,10 +160,10 @@ class TableWriter(TableReader):
 
     plan: Plan | None
 
-    def __init__(self, tables: RunTables, masker: Masker, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, tables: RunTables, masker: Masker, *, new: bool = False) -> None:
+        """The cases of a new run are read back with its secrets."""
         try:
-            # what is masked here can be read back here, also a secret that only a file of the suite holds
-            super().__init__(tables, {**environ, **masker.secrets})
+            super().__init__(tables, masker.secrets if new else {})
         except BaseException:
             tables.close()
             raise
@@ -178,6 +178,18 @@ class TableWriter(TableReader):
         self._flushed = 0.0
         self._failure: StorageError | None = None
         self._closed = False
+
+    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """See `RunWriter.reveal`."""
+        stored = self._tables.plan()
+        named = named_in_plan(stored, variables)
+        self._masker = self._masker.hiding(named)
+        self._encoder = RowEncoder(self._masker)
+        self._variables = {**variables, **self._masker.secrets}
+        if stored is not None:
+            self.plan, self._placeholders = plan_from_json(self.location, stored, self._variables)
+        self.unresolved = sorted(self._placeholders)
+        return named
 
     def append_trace(self, trace: Trace) -> None:
         rows = self._encoder.rows([trace])
