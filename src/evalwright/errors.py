@@ -88,11 +88,21 @@ class StorageError(EvalwrightError):
 
 
 class TargetError(EvalwrightError):
-    """A target could not answer; `type` and the message become the trace's error."""
+    """A target could not answer; `type` and the message become the trace's error.
 
-    def __init__(self, message: str, type: str = "adapter_error") -> None:
+    `status` is that of an HTTP response, and `retry_after` the seconds that it asked to wait.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        type: str = "adapter_error",
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
-        self.type = type
+        self.type, self.status, self.retry_after = type, status, retry_after
 
 
 class EvaluatorError(EvalwrightError):

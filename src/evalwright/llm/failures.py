@@ -8,7 +8,7 @@ from typing import Any
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.model.chat import Purpose
 
-__all__ = ["CallFailed", "error_for", "failure_of"]
+__all__ = ["CallFailed", "error_for", "failure_of", "retry_after"]
 
 _TEXT = 500
 """Characters of a server's message that are kept: some servers send pages of HTML."""
@@ -89,8 +89,11 @@ def _is_quota(error: Exception, text: str) -> bool:
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Seconds that the server asks to wait, from a number or a date (RFC 9110, section 10.2.3)."""
-    headers: Any = getattr(getattr(error, "response", None), "headers", None) or {}
+    return retry_after(getattr(getattr(error, "response", None), "headers", None) or {})
+
+
+def retry_after(headers: Any) -> float | None:
+    """Seconds that a server asks to wait, from a number or a date (RFC 9110, section 10.2.3)."""
     value = headers.get("retry-after")
     if not value:
         return None

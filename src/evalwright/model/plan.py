@@ -107,6 +107,8 @@ class RetryRule(msgspec.Struct, frozen=True):
     max_attempts: int = 1
     on: list[str] = []
     backoff_seconds: float = 0.0
+    once: bool = False
+    """The suite asks for one attempt: also a service that says when to call again is called once."""
 
 
 class RunSettings(msgspec.Struct, frozen=True):

@@ -38,6 +38,10 @@ class TraceError(msgspec.Struct, frozen=True, gc=False):
     type: str
     message: str
     stack: str | None = None
+    status: int | msgspec.UnsetType = msgspec.UNSET
+    """The HTTP status with which a service refused to answer."""
+    retry_after_seconds: float | msgspec.UnsetType = msgspec.UNSET
+    """How long it asked to wait before the next call."""
 
 
 class ToolCall(msgspec.Struct, gc=False):

@@ -12,6 +12,7 @@ from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
+from evalwright.run.addresses import BUSY_ATTEMPTS, asked_pause
 from evalwright.run.cells import Cell
 from evalwright.run.records import timed_out
 from evalwright.targets.answers import says_nothing
@@ -116,5 +117,13 @@ def failure_in(answer: Answer | TraceError) -> TraceError | None:
 
 
 def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
-    """Whether to try again after `tries` tries: listed types only, by default those that pass by themselves."""
+    """Whether to try again after `tries` tries: listed types only, by default those that pass by themselves.
+
+    A service that says when to call again is called again; one that refuses the call itself (HTTP 4xx) never.
+    """
+    if asked_pause(error) is not None:
+        wanted = 1 if rule.once else rule.max_attempts if rule.max_attempts > 1 else BUSY_ATTEMPTS
+        return tries < wanted
+    if isinstance(error.status, int) and 400 <= error.status < 500 and error.status != 429:
+        return False
     return tries < rule.max_attempts and (error.type in (rule.on or _RETRIABLE) or "*" in rule.on)

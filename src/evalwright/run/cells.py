@@ -13,7 +13,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["Cell", "Grid", "RunState"]
+__all__ = ["Cell", "Grid", "RunState", "groups_of"]
 
 
 class Cell(NamedTuple):
@@ -113,3 +113,18 @@ class RunState:
             return None
         trial = f" · trial {cell.trial}" if cell.trial else ""
         return f"{cell.case.key} · {cell.variant.name}{trial}", time.monotonic() - since
+
+
+def groups_of(plan: Plan) -> Iterator[tuple[list[Variant], int]]:
+    """Variants whose cells share a limit of calls at once, and that limit."""
+    run = plan.run
+    for pool, width in run.pools.items():
+        if pooled := [v for v in plan.variants if v.pool == pool]:
+            yield pooled, width
+    others = [v for v in plan.variants if v.pool not in run.pools]
+    if run.per_variant_concurrency is None and all(v.concurrency is None for v in others):
+        if others:
+            yield others, run.max_concurrency
+        return
+    for variant in others:
+        yield [variant], variant.concurrency or run.per_variant_concurrency or run.max_concurrency

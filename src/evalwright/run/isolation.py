@@ -24,6 +24,7 @@ from evalwright.processes import ties
 from evalwright.session import environment
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import build_target
+from evalwright.targets.failures import target_error
 
 __all__ = ["Isolated", "Request"]
 
@@ -44,8 +45,9 @@ class Isolated:
     """Runs a variant's target in worker processes; a worker that dies or is late is replaced."""
 
     def __init__(self, variant: Variant, import_paths: Sequence[str]) -> None:
-        build_target(variant, import_paths)  # a mistake in the configuration shows before anything runs
+        checked = build_target(variant, import_paths)  # a mistake in the configuration shows before anything runs
         self._hello = msgspec.json.encode({"variant": variant, "import_paths": list(import_paths)})
+        self.address: str | None = getattr(checked, "address", None)
         self._idle: list[_Worker] = []
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -61,7 +63,7 @@ class Isolated:
             raise
         self._idle.append(worker)
         if isinstance(reply, TraceError):
-            raise TargetError(reply.message, reply.type)
+            raise target_error(reply)
         return reply
 
     async def close(self) -> None:

@@ -22,6 +22,7 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
+from evalwright.run.addresses import LONGEST_PAUSE, Address, addresses_of, asked_pause
 from evalwright.run.call import GRACE, Call, failure_in, retriable
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
@@ -38,8 +39,8 @@ __all__ = ["Pipeline"]
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_PAUSE = 60.0
-"""Seconds: doubled from try to try, a pause would soon outlast the run."""
+_LONGEST_CALL = 600.0
+"""Seconds after which a cell is not called again, however often its service asks for time."""
 _LOOK = 0.25
 """Seconds between looks, in a pause before another try, at whether the run is to stop."""
 
@@ -65,6 +66,7 @@ class Pipeline:
         self._clock, self._state, self._tally = clock, state, tally
         self._workspaces = workspaces_of(plan, writer, threads)
         self._pricing, self._enriching, self._mirrors = pricing_of(plan), enriching_of(plan), mirrors
+        self._plan, self._addresses = plan, dict[str, Address]()
         self._spent = state.cost_usd
 
     async def open(self) -> None:
@@ -74,6 +76,7 @@ class Pipeline:
         for variant in self._variants:
             if opening := getattr(self._targets[variant.name], "open", None):
                 await _opened(variant, opening)
+        self._addresses = addresses_of(self._plan, self._targets)
 
     async def close(self) -> None:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""
@@ -113,26 +116,40 @@ class Pipeline:
 
     async def _call(self, call: Call, cell: Cell) -> Answer | TraceError | None:
         """The last try's outcome; None when the run stops before a try that is still due."""
-        target, workspaces, rule = self._targets[cell.variant.name], self._workspaces, self._retry
+        rule, address, begun = self._retry, self._addresses.get(cell.variant.name), time.monotonic()
         call.retried = []
         while True:
-            answer = await (call.ask(target, cell) if workspaces is None else workspaces.ask(call, target, cell))
+            if address is None:
+                answer = await self._ask(call, cell)
+            else:
+                async with address.gate as wave:
+                    if not await self._pause(address.left):
+                        return None
+                    answer = await self._ask(call, cell)
+                    address.heard(failure_in(answer), wave)
             error = failure_in(answer)
             if error is None or call.abandoned:
                 return answer
             tries = len(call.retried) + 1
-            if not retriable(rule, error, tries):
+            pause = min(rule.backoff_seconds * 2 ** min(tries - 1, 30), LONGEST_PAUSE)
+            pause = max(pause, asked_pause(error) or 0.0)
+            late = asked_pause(error) is not None and time.monotonic() - begun + pause > _LONGEST_CALL
+            if late or not retriable(rule, error, tries):
                 return answer
             call.retried.append(error)
-            await self._pause(rule.backoff_seconds * 2 ** min(tries - 1, 30))
-            if self._state.stopping:
+            until = time.monotonic() + pause
+            if not await self._pause(lambda until=until: until - time.monotonic()):  # type: ignore[misc]
                 return None
 
-    async def _pause(self, seconds: float) -> None:
-        """Wait before another try, at most a minute, and no longer once the run is to stop."""
-        until = time.monotonic() + min(seconds, _LONGEST_PAUSE)
-        while not self._state.stopping and (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, _LOOK))
+    def _ask(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
+        target, workspaces = self._targets[cell.variant.name], self._workspaces
+        return call.ask(target, cell) if workspaces is None else workspaces.ask(call, target, cell)
+
+    async def _pause(self, left: Callable[[], float]) -> bool:
+        """Wait as long as there are seconds `left`, which may become more; False once the run is to stop."""
+        while not self._state.stopping and (seconds := left()) > 0:
+            await asyncio.sleep(min(seconds, _LOOK))
+        return not self._state.stopping
 
     def trace(
         self, cell: Cell, answer: Answer | TraceError, start: float, end: float, retried: Sequence[TraceError] = ()

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
 from evalwright.errors import StorageError
-from evalwright.model.plan import Plan, Variant
+from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.trace import TraceError
 from evalwright.run.call import GRACE, Call, deadline_in
-from evalwright.run.cells import Cell, Grid, RunState
+from evalwright.run.cells import Cell, Grid, RunState, groups_of
 from evalwright.run.limits import Watchdog
 from evalwright.run.pipeline import Pipeline
 from evalwright.targets.threads import Threads
@@ -111,22 +111,9 @@ class Runner:
         start = 0
         if history is not None and not again:
             start = next((n for n, attempt in enumerate(history.traced) if not attempt), 0) // self._grid.per_case
-        for variants, width in self._groups():
+        for variants, width in groups_of(self._plan):
             cells = self._grid.cells(self._writer, variants, attempt_of, start)
             yield cells, min(width, self._grid.total)
-
-    def _groups(self) -> Iterator[tuple[list[Variant], int]]:
-        run = self._plan.run
-        for pool, width in run.pools.items():
-            if pooled := [v for v in self._plan.variants if v.pool == pool]:
-                yield pooled, width
-        others = [v for v in self._plan.variants if v.pool not in run.pools]
-        if run.per_variant_concurrency is None and all(v.concurrency is None for v in others):
-            if others:
-                yield others, run.max_concurrency
-            return
-        for variant in others:
-            yield [variant], variant.concurrency or run.per_variant_concurrency or run.max_concurrency
 
     def _start_worker(self, cells: Iterator[Cell]) -> None:
         call = Call(cells)

@@ -8,11 +8,13 @@ import traceback
 from functools import cache
 from pathlib import Path
 
+from msgspec import UNSET
+
 from evalwright.errors import TargetError
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import TraceError
 
-__all__ = ["stack_of", "target_failure", "text_of", "user_place"]
+__all__ = ["stack_of", "target_error", "target_failure", "text_of", "user_place"]
 
 _MESSAGE_LIMIT, _STACK_LIMIT = 4_000, 8_000
 
@@ -23,9 +25,25 @@ def target_failure(error: BaseException, place: str = "") -> TraceError:
     `place` is where in the user's code it was raised, if that is to be part of the message.
     """
     if isinstance(error, TargetError):
-        return TraceError(type=error.type, message=text_of(error))
+        return TraceError(
+            type=error.type,
+            message=text_of(error),
+            status=UNSET if error.status is None else error.status,
+            retry_after_seconds=UNSET if error.retry_after is None else error.retry_after,
+        )
     message = f"{type(error).__name__}: {text_of(error)}".rstrip(": ") + (f" in {place}" if place else "")
     return TraceError(type="adapter_error", message=message, stack=stack_of(error))
+
+
+def target_error(record: TraceError) -> TargetError:
+    """The exception that `target_failure` makes such a record of."""
+    status, pause = record.status, record.retry_after_seconds
+    return TargetError(
+        record.message,
+        record.type,
+        status=None if status is UNSET else status,
+        retry_after=None if pause is UNSET else pause,
+    )
 
 
 def text_of(error: BaseException) -> str:

@@ -84,6 +84,11 @@ class Served:
         self._inner: Target = inner
         self._service: Service = service
 
+    @property
+    def address(self) -> str | None:
+        """That of the service, if it is called through one that has."""
+        return getattr(self._inner, "address", None)
+
     def _built(self, port: int) -> Target:
         config = with_port(self._config.inner_config, port)
         try:

@@ -59,10 +59,15 @@ class _Settings(msgspec.Struct):
 class _Broken(Exception):
     """Raised when the conversation cannot go on."""
 
-    def __init__(self, by: Party, error_type: str, message: str, stack: str | None = None) -> None:
+    def __init__(
+        self, by: Party, error_type: str, message: str, stack: str | None = None, cause: TargetError | None = None
+    ) -> None:
         super().__init__(message)
         text = clean_text(message[:_LONGEST_MESSAGE], "message", [])
         self.by, self.error = by, TraceError(error_type, text, stack and clean_text(stack, "stack", []))
+        if cause is not None and cause.status is not None:
+            # Without the time to wait: a whole conversation is not begun again without being asked to.
+            self.error = msgspec.structs.replace(self.error, status=cause.status)
 
 
 class UserSimulator:
@@ -103,6 +108,11 @@ class UserSimulator:
         for part in (self._inner, self._stop):
             if (asks := target_traits(part).asks) is not None:
                 yield from asks(case)
+
+    @property
+    def address(self) -> str | None:
+        """That of the inner system, if it has one."""
+        return getattr(self._inner, "address", None)
 
     async def open(self) -> None:
         if (opening := getattr(self._inner, "open", None)) is not None:
@@ -152,7 +162,7 @@ class UserSimulator:
         try:
             answer = await self._inner.run(msgspec.structs.replace(case, input=given, extra=extra), trial)
         except TargetError as error:
-            raise _Broken(_by(error.type), error.type, f"turn {talk.turns + 1}: {error}") from error
+            raise _Broken(_by(error.type), error.type, f"turn {talk.turns + 1}: {error}", cause=error) from error
         except Exception as error:
             why, stack = f"turn {talk.turns + 1}: {type(error).__name__}: {error}", "".join(format_exception(error))
             raise _Broken("agent", "adapter_error", why, stack[-_LONGEST_STACK:]) from error

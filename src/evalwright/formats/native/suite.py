@@ -329,12 +329,12 @@ def _extractor(section: EvaluatorSection) -> Plugin | None:
 
 
 def _settings(file: EvalFile) -> RunSettings:
-    run = file.run
+    run, given = file.run, file.run.retry.model_fields_set
     return RunSettings(
         max_concurrency=run.max_concurrency,
         per_variant_concurrency=run.per_variant_concurrency,
         trials=run.trials,
-        retry=RetryRule(**run.retry.model_dump()),
+        retry=RetryRule(**run.retry.model_dump(), once="max_attempts" in given and run.retry.max_attempts == 1),
         baseline_variant=run.baseline_variant,
         evaluator_timeout_seconds=run.evaluator_timeout_seconds,
         cost_limit_usd=run.cost_limit_usd,

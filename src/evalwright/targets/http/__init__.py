@@ -13,6 +13,7 @@ import httpx
 
 from evalwright.errors import InputError, Problem, TargetError, counted
 from evalwright.files.masker import Masker, looks_secret
+from evalwright.llm.failures import retry_after
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
@@ -38,7 +39,7 @@ _IDLE_SECONDS = 2.0
 class Http:
     """`endpoint`, called once per cell with JSON; `response_mapping` or `provider` says where its answer is.
 
-    Redirects are not followed, calls are not retried here, cookies are not kept from cell to cell, and proxies and
+    Redirects are not followed, calls are retried by the runner, cookies are not kept from cell to cell, and proxies and
     `.netrc` of the environment are not used. A response may have `max_response_bytes` (10 MiB), counted after
     decompression. The runner limits the time of the whole call.
     """
@@ -73,6 +74,11 @@ class Http:
         self._malformed = self._mapping.problems + [p.problem for p in self._event_paths.values() if p.problem]
         self._client: httpx.AsyncClient | None = None
 
+    @property
+    def address(self) -> str:
+        """The service that is called: while it asks for time, all cells that call it wait."""
+        return f"{self._url.scheme}://{self._url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
+
     async def open(self) -> None:
         """Make the client. It opens connections as needed and reuses them, so there are never more than calls."""
         self._client = httpx.AsyncClient(
@@ -96,7 +102,7 @@ class Http:
                 await response.aclose()
         except TargetError as error:
             message = self._masker.mask_text(f"{self._method} {place_of(self._url)}: {error}")
-            raise TargetError(message, error.type) from None
+            raise TargetError(message, error.type, status=error.status, retry_after=error.retry_after) from None
 
     async def close(self) -> None:
         if self._client is not None:
@@ -178,7 +184,8 @@ async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
                     break
     excerpt = shortened(masker.mask_text(received.decode(errors="replace")))
     message = f"HTTP {status}: {excerpt}" if excerpt else f"HTTP {status} with an empty body"
-    return TargetError(message, "http_5xx" if status >= 500 else "adapter_error")
+    kind = "http_5xx" if status >= 500 else "adapter_error"
+    return TargetError(message, kind, status=status, retry_after=retry_after(response.headers))
 
 
 def _location(response: httpx.Response) -> str:

@@ -1,0 +1,64 @@
+"""Services that several cells call: what one of them answers to one cell, such as "too many calls", holds for all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from evalwright.llm.retries import Gate
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import Target
+from evalwright.model.trace import TraceError
+from evalwright.run.cells import groups_of
+
+__all__ = ["BUSY_ATTEMPTS", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
+
+BUSY_ATTEMPTS = 5
+"""Calls of one cell while the service asks to be called later, unless the suite says how many."""
+LONGEST_PAUSE = 60.0
+"""Seconds: doubled from try to try, a pause would soon outlast the run, and a service may ask for a year."""
+_BUSY = (429, 503)
+
+
+class Address:
+    """One service. While it asks for time no cell calls it; after a 429, half as many call it at once."""
+
+    def __init__(self, width: int) -> None:
+        self.gate = Gate(width)
+        self._until = 0.0
+
+    def pause(self, seconds: float) -> None:
+        """Call it again in so many seconds, and not before."""
+        self._until = max(self._until, time.monotonic() + seconds)
+
+    def left(self) -> float:
+        """Seconds until it may be called; 0 or less if it may be called now."""
+        return self._until - time.monotonic()
+
+    def heard(self, error: TraceError | None, wave: int) -> None:
+        """Take note of the outcome of a call that passed the gate in this wave."""
+        if error is None:
+            self.gate.widen()
+        elif error.status == 429:
+            self.gate.narrow(wave)
+        if error is not None and (seconds := asked_pause(error)) is not None:
+            self.pause(seconds)
+
+
+def asked_pause(error: TraceError) -> float | None:
+    """Seconds that a service which has too much to do asks to wait, at most a minute; None if it does not say."""
+    seconds = error.retry_after_seconds
+    return min(seconds, LONGEST_PAUSE) if isinstance(seconds, float) and error.status in _BUSY else None
+
+
+def addresses_of(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Address]:
+    """The address of each variant whose target calls one, by the variant's name. Targets are open by now."""
+    named = {name: address for name, target in targets.items() if (address := getattr(target, "address", None))}
+    if not named:
+        return {}
+    widths = dict.fromkeys(named.values(), 0)
+    for variants, width in groups_of(plan):
+        for address in {named[variant.name] for variant in variants if variant.name in named}:
+            widths[address] += width
+    shared = {address: Address(width) for address, width in widths.items()}
+    return {name: shared[address] for name, address in named.items()}

@@ -1,0 +1,175 @@
+"""Services with too much to do are called again when they say so; what they refuse is not asked again."""
+
+import asyncio
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from time import monotonic
+
+import pytest
+
+from evalwright.model.plan import EvaluatorSpec, Plan, RetryRule, RunSettings, Variant
+from evalwright.model.trace import Trace, TraceError
+from evalwright.registry import load
+from evalwright.run.addresses import Address, addresses_of, asked_pause
+from evalwright.run.call import retriable
+from evalwright.run.start import open_run, run_suite
+from run.suites import suite
+
+SAYS_FINE = [EvaluatorSpec("fine", "contains_text", {"all_of": ["fine"]})]
+
+
+def error(status: int, seconds: float | None = None) -> TraceError:
+    kind = "http_5xx" if status >= 500 else "adapter_error"
+    found = TraceError(kind, "no", status=status)
+    return found if seconds is None else TraceError(kind, "no", status=status, retry_after_seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("rule", "failure", "tries"),
+    [
+        (RetryRule(), error(429, 1.0), 5),
+        (RetryRule(), error(503, 0.0), 5),
+        (RetryRule(max_attempts=3), error(503, 1.0), 3),
+        (RetryRule(max_attempts=1, once=True), error(503, 1.0), 1),
+        (RetryRule(), error(429), 1),
+        (RetryRule(), error(500, 1.0), 1),
+        (RetryRule(max_attempts=4), error(500), 4),
+        (RetryRule(max_attempts=4, on=["adapter_error"]), error(429), 4),
+        (RetryRule(max_attempts=4, on=["*"]), error(400), 1),
+        (RetryRule(max_attempts=4, on=["adapter_error"]), error(401, 1.0), 1),
+        (RetryRule(max_attempts=4, on=["adapter_error"]), TraceError("adapter_error", "of no service"), 4),
+    ],
+)
+def test_how_often_a_cell_is_called(rule, failure, tries):
+    assert [retriable(rule, failure, n) for n in range(1, 8)] == [n < tries for n in range(1, 8)]
+
+
+@pytest.mark.parametrize(
+    ("failure", "seconds"),
+    [
+        (error(429, 2.5), 2.5),
+        (error(503, 99_999_999_999.0), 60.0),
+        (error(503, float("inf")), 60.0),
+        (error(500, 2.0), None),
+        (error(429), None),
+        (TraceError("timeout", "late"), None),
+    ],
+)
+def test_a_pause_is_what_the_service_asks_for_up_to_a_minute(failure, seconds):
+    assert asked_pause(failure) == seconds
+
+
+def test_after_a_429_half_as_many_call_at_once_and_all_of_them_wait():
+    async def most_at_once(address: Address) -> int:
+        inside = most = 0
+
+        async def call():
+            nonlocal inside, most
+            async with address.gate:
+                inside += 1
+                most = max(most, inside)
+                await asyncio.sleep(0)
+                inside -= 1
+
+        await asyncio.gather(*(call() for _ in range(20)))
+        return most
+
+    async def main():
+        address = Address(8)
+        assert await most_at_once(address) == 8
+        address.heard(error(503, 5.0), 0)
+        assert await most_at_once(address) == 8
+        assert 4 < address.left() <= 5
+        address.heard(error(429), 0)
+        address.heard(error(429), 0)
+        assert await most_at_once(address) == 4
+
+    asyncio.run(main())
+
+
+def test_systems_of_one_address_share_it():
+    def system(name: str, url: str, **limits: int) -> Variant:
+        return Variant(name, "http", {"endpoint": url, "provider": "simple"}, **limits)
+
+    variants = [
+        system("a", "https://user:secret@one.example/x"),
+        system("b", "https://one.example/y?key=secret"),
+        system("c", "https://one.example:8443/y"),
+        Variant("d", "python_function", {"target": "builtins:print"}),
+    ]
+    now = datetime.now(UTC)
+    plan = Plan("id", "n", "evalh", now, "", "", 1, variants, [], run=RunSettings(max_concurrency=8))
+    targets = {v.name: load("targets", v.adapter)(v) for v in variants}
+    assert targets["a"].address == "https://one.example"
+    found = addresses_of(plan, targets)
+    assert found.keys() == {"a", "b", "c"}
+    assert found["a"] is found["b"] is not found["c"]
+
+
+@contextmanager
+def service(answers):
+    """Gives the n-th request the n-th answer, `(status, headers)`, and after the last one 200."""
+    times = []
+
+    class Service(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            times.append(monotonic())
+            status, headers = answers[len(times) - 1] if len(times) <= len(answers) else (200, {})
+            body = b'{"output": "fine"}'
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *arguments):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Service) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/x", times
+        finally:
+            server.shutdown()
+
+
+def ran(folder, url, cases=1, **settings):
+    variant = Variant("main", "http", {"endpoint": url, "provider": "simple"})
+    outcome = run_suite(suite(folder, [{}] * cases, variants=[variant], evaluators=SAYS_FINE, **settings))
+    reader, _ = open_run(outcome.run_dir)
+    return outcome, list(reader.traces(Trace))
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_busy_service_is_called_again_after_the_time_that_it_asks_for(tmp_path, status):
+    with service([(status, {"Retry-After": "0.3"})]) as (url, times):
+        outcome, [trace] = ran(tmp_path, url)
+    assert (outcome.exit_code, len(times)) == (0, 2)
+    assert times[1] - times[0] >= 0.3
+    assert trace.metrics.custom["retries"] == 1
+    assert str(status) in trace.extra["retried"][0]["message"]
+
+
+def test_every_cell_waits_while_the_service_asks_for_time(tmp_path):
+    with service([(429, {"Retry-After": "0.4"})]) as (url, times):
+        outcome, _ = ran(tmp_path, url, cases=3, max_concurrency=1)
+    assert (outcome.exit_code, len(times)) == (0, 4)
+    assert min(times[1:]) - times[0] >= 0.4
+
+
+@pytest.mark.parametrize("on", [["adapter_error"], ["*"]])
+def test_what_the_service_refuses_is_asked_once_whatever_the_suite_lists(tmp_path, on):
+    with service([(401, {"Retry-After": "0"})] * 5) as (url, times):
+        outcome, [trace] = ran(tmp_path, url, retry=RetryRule(max_attempts=3, on=on))
+    assert (outcome.exit_code, len(times)) == (3, 1)
+    assert trace.error.status == 401
+
+
+@pytest.mark.parametrize("value", ["-5", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"])
+def test_times_in_the_past_and_what_is_no_time_hold_nothing_up(tmp_path, value):
+    with service([(503, {"Retry-After": value})] * 9) as (url, times):
+        outcome, _ = ran(tmp_path, url)
+    assert (outcome.exit_code, len(times)) == (3, 1 if value == "soon" else 5)
