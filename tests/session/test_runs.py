@@ -80,8 +80,10 @@ def at_once(*calls):
 
 def test_four_runs_at_once_keep_their_budgets_prints_and_exits_apart(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shop, "together", threading.Barrier(4))
-    limited = RunOptions(models=ModelChoices(budget_usd=1.0))
-    asked = [(f"run {n}", limited if n % 2 else RunOptions()) for n in range(4)]
+    # without the cache, in which one run would find a reply to the same question of another
+    limited = RunOptions(models=ModelChoices(budget_usd=1.0, no_cache=True))
+    free = RunOptions(models=ModelChoices(no_cache=True))
+    asked = [(f"run {n}", limited if n % 2 else free) for n in range(4)]
     outcomes = at_once(
         *(
             lambda n=n, said=said, options=options: run_suite(suite(tmp_path / str(n), [said, "exit"]), options)

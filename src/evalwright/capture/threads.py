@@ -2,6 +2,10 @@
 
 While something listens, a new thread, and a task that is submitted to a pool, carry along what `take` returns. The
 threads of a pool carry nothing themselves, because they serve many tasks.
+
+The two methods of the standard library are replaced for the whole process, and stay replaced: no other place sees a
+thread start, and to put them back would take away what a tracer has put on top of ours in the meantime. No run sees
+the replacement: whom a thread belongs to is asked at each start by a context variable.
 """
 
 from __future__ import annotations

@@ -45,7 +45,11 @@ class Http:
     """
 
     config_keys: tuple[str, ...] = HTTP_KEYS
-    unread = staticmethod(unread_entries)
+
+    @staticmethod
+    def unread(config: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
+        """Entries of mappings that have no effect, by key and message."""
+        return unread_entries(config)
 
     def __init__(self, variant: Variant) -> None:
         config = variant.config

@@ -19,7 +19,7 @@ class JsonPath:
 
     def __init__(self, key: str, path: str) -> None:
         self._key = key
-        self.written = f"{key} {path}"
+        self.written: str = f"{key} {path}"
         """The key and the path, for messages."""
         parsed = _parsed(path)
         self.problem: str | None = (

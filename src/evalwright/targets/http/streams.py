@@ -159,7 +159,7 @@ class StreamedAnswer:
     def __init__(self) -> None:
         self.chunks: int = 0
         self.error: str | None = None
-        self.spoke = False
+        self.spoke: bool = False
         """Whether any event had a text, be it an empty one."""
         self._tokens: list[str] = []
         self._calls: list[dict[str, Any]] = []
