@@ -225,7 +225,14 @@ def _clicked(option: Option) -> click.Option:
     is_flag = option.type == "flag"
     metavar = None if is_flag or not option.metavar else option.metavar
     type_ = None if is_flag else _type(option)
-    return click.Option([*option.flags, option.keyword], type=type_, is_flag=is_flag, metavar=metavar, help=option.help)
+    return click.Option(
+        [*option.flags, option.keyword],
+        type=type_,
+        is_flag=is_flag,
+        multiple=option.multiple,
+        metavar=metavar,
+        help=option.help,
+    )
 
 
 def _type(option: Option) -> click.ParamType[Any]:

@@ -6,9 +6,9 @@ import base64
 import binascii
 from pathlib import Path
 
-__all__ = ["check_image", "image_url", "inline_image", "is_image"]
+__all__ = ["LARGEST_IMAGE", "check_image", "image_url", "inline_image", "is_image"]
 
-MOST_BYTES = 20 * 2**20
+LARGEST_IMAGE = 20 * 2**20
 """Bytes of one image; a provider that accepts less says so itself."""
 _HEAD = 12
 """Bytes that tell the formats apart: WebP has its name in bytes 8 to 11."""
@@ -30,10 +30,9 @@ def check_image(path: Path) -> None:
         _check(file.read(_HEAD), path.stat().st_size)
 
 
-def image_url(path: Path) -> str:
-    """The image in a file as a data URL. Raises ValueError if it is not an image or too large, and OSError."""
-    with path.open("rb") as file:
-        return _url(file.read(MOST_BYTES + 1))
+def image_url(content: bytes) -> str:
+    """The image in the bytes of a file as a data URL. Raises ValueError if they are not an image, or too many."""
+    return _url(content)
 
 
 def inline_image(text: str) -> str | None:
@@ -60,8 +59,8 @@ def _url(content: bytes) -> str:
 def _check(head: bytes, size: int) -> None:
     if _media_type(head) is None:
         raise ValueError("not a PNG, JPEG, GIF or WebP image")
-    if size > MOST_BYTES:
-        raise ValueError(f"the image is larger than {MOST_BYTES // 2**20} MiB")
+    if size > LARGEST_IMAGE:
+        raise ValueError(f"the image is larger than {LARGEST_IMAGE // 2**20} MiB")
 
 
 def _media_type(content: bytes) -> str | None:

@@ -52,7 +52,7 @@ def load_suite(
 def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
     """Those that were given. Whether one of `_FOR_ALL` is read with the suite is the format's."""
     known = {option.keyword for option in found.options}
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    given = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
     foreign = [name for name in given if name not in known and name not in _FOR_ALL]
     if foreign:
         named = ", ".join("--" + name.replace("_", "-") for name in foreign)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["EvaluatorEntry", "Format", "Judging", "Option", "Ref", "Repository", "entry"]
+__all__ = ["ALLOW_OUTSIDE", "EvaluatorEntry", "Format", "Judging", "Option", "Ref", "Repository", "entry"]
 
 Ref = str | Callable[..., Any]
 """`"module:attribute"`, resolved by `registry.resolve` when it is first used; or the thing itself."""
@@ -33,10 +33,22 @@ class Option(NamedTuple):
     """Without the format's name: the command line puts it under a heading."""
     writes: bool = False
     """It names a file or folder that is written, so that several suites cannot share it."""
+    multiple: bool = False
+    """It may be repeated; the argument is a tuple of all values."""
 
     @property
     def keyword(self) -> str:
         return self.flags[0].lstrip("-").replace("-", "_")
+
+
+ALLOW_OUTSIDE = Option(
+    ("--allow-outside",),
+    "path",
+    metavar="DIR",
+    help="Allow files below DIR, outside of the suite's repository (repeatable).",
+    multiple=True,
+)
+"""For formats whose suites or cases name files; what they name must lie within the suite's `files.boundary`."""
 
 
 class Judging(NamedTuple):

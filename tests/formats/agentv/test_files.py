@@ -377,8 +377,8 @@ def with_block(**block):
         ("data:image/png;base64,eA==", "not a PNG, JPEG, GIF or WebP image"),
         ("data:image/png,x", "the data URL does not contain base64"),
         ("a" * 5000 + ".png", "there is no file 'aaa"),
-        ("../outside.png", "lies outside of the repository"),
-        ("link.png", "lies outside of the repository"),
+        ("../outside.png", "lies outside of the suite's repository"),
+        ("link.png", "outside of the suite's repository"),
         ("large.png", "the image is larger than 20 MiB"),
     ],
 )

@@ -4,7 +4,7 @@ The rules are those of the standard AgentEvals 1.0 and, where it is silent, of A
 differs.
 """
 
-from evalwright.model.format import Format, Judging, Option, entry
+from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
 
@@ -27,6 +27,7 @@ FORMAT = Format(
         Option(("--threshold",), "float", minimum=0, maximum=1, metavar="F", help="Minimum score to pass."),
         Option(("--output", "-o"), "path", metavar="FILE", help="Also write the original's result file.", writes=True),
         Option(("--output-format",), "choice", ("jsonl", "json", "junit", "html"), help="The format of --output."),
+        ALLOW_OUTSIDE,
     ),
     targets={"agentv": "evalwright.formats.agentv.target:AgentvTarget"},
     evaluators={

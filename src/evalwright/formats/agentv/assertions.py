@@ -6,9 +6,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
+from evalwright.files.boundary import OutsideError
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.rubrics import rubric_items
@@ -199,14 +201,27 @@ class Evaluators:
 
     def _prompt(self, written: str, place: str, tell: Notes) -> str:
         """A prompt, or the file that it names."""
-        path = self._files.find(written)
-        text = written if path is None else path.read_text("utf-8", errors="replace")
+        path, text = self._found(written, place, tell)
+        if text is None:
+            return ""
         if path is None and _PATH.fullmatch(written):
             tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, self._files.tried(written)))})")
         elif not _ANSWER.search(text):
             report = tell.warn if path is None else tell
             report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
         return text
+
+    def _found(self, written: str, place: str, tell: Notes) -> tuple[Path | None, str | None]:
+        """The file that a text names, if it names one, and the file's text or else the text itself.
+
+        No text for a file outside of the boundary, which is told.
+        """
+        try:
+            path = self._files.find(written)
+            return path, written if path is None else self._files.text(path)
+        except OutsideError as error:
+            tell(place, str(error))
+            return None, None
 
     def _rubric(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
         items = rubric_items(raw.get("rubrics", raw.get("criteria")), place, name, tell)
@@ -222,8 +237,9 @@ class Evaluators:
         config: dict[str, Any] = {"evaluators": read, "folder": self._folder}
         if isinstance(aggregator, dict):
             prompt = aggregator.get("prompt")
-            path = self._files.find(prompt) if isinstance(prompt, str) and "\n" not in prompt else None
-            read_prompt = {} if path is None else {"prompt": path.read_text("utf-8", errors="replace")}
+            read_prompt = {}
+            if isinstance(prompt, str) and "\n" not in prompt:
+                read_prompt["prompt"] = self._found(prompt, f"{place}.aggregator.prompt", tell)[1]
             judges = {"judges": self._judges} if aggregator.get("type") == "llm_judge" else {}
             config["aggregator"] = {**aggregator, **read_prompt, **judges}
         return {"name": name, "type": "composite", "config": config}

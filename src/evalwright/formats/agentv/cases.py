@@ -160,7 +160,7 @@ class Cases:
             "reference_answer": reference_of(expected),
             "input_files": [str(path) for path in named],
             "guideline_files": [str(path) for path in guidelines],
-            "guidelines": guidelines_of(guidelines),
+            "guidelines": guidelines_of(guidelines, files),
         }
 
     def _overrides(self, execution: dict[str, Any], tell: Notes) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import TargetError
-from evalwright.files.images import image_url
+from evalwright.files.boundary import Boundary
+from evalwright.files.images import LARGEST_IMAGE, image_url
 
 __all__ = ["Asked", "Said", "read_said", "said_of"]
 
@@ -32,6 +33,8 @@ class Asked(NamedTuple):
     files: Sequence[str] = ()
     guidelines: str = ""
     settings: Mapping[str, Any] = {}
+    boundary: Boundary | None = None
+    """Where the files must lie; needed for images."""
 
     async def with_images(self) -> list[dict[str, Any]]:
         """The messages with their images in them. Raises TargetError for one that is no longer there."""
@@ -43,9 +46,10 @@ class Asked(NamedTuple):
         return [await self._image(part["file"]) if part["type"] == "image" else part for part in content]
 
     async def _image(self, number: int) -> dict[str, Any]:
-        path = self.files[number]
+        path, boundary = self.files[number], self.boundary
+        assert boundary is not None
         try:
-            url = await asyncio.to_thread(image_url, Path(path))
+            url = image_url(await asyncio.to_thread(boundary.read, Path(path), LARGEST_IMAGE + 1))
         except (OSError, ValueError) as error:
             raise TargetError(f"the image {path}: {error}", "bad_image") from None
         return {"type": "image_url", "image_url": {"url": url}}

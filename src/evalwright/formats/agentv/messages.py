@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright.files.boundary import Boundary
 from evalwright.files.images import check_image, inline_image, is_image
 from evalwright.formats.agentv.config import Config, config_file, read_project_config
 from evalwright.formats.agentv.notes import Notes
@@ -32,9 +33,12 @@ _SHOWN = 200
 
 
 class Files:
-    """Finds files that messages and prompts name: beside the eval file, in its parents up to the repository's root."""
+    """Finds files that messages and prompts name: beside the eval file, in its parents up to the repository's root.
 
-    def __init__(self, folder: Path) -> None:
+    All of them must lie within the boundary of the eval file's folder.
+    """
+
+    def __init__(self, folder: Path, allowed: Sequence[Path] = ()) -> None:
         parents, here = [folder, *folder.parents], Path.cwd()
         outermost = here if here in parents else folder
         root = next((parent for parent in parents if (parent / ".git").exists()), outermost)
@@ -43,6 +47,7 @@ class Files:
         self.config: Config = Config() if path is None else read_project_config(path)
         self.root = root
         """The repository's."""
+        self._boundary = Boundary(folder, allowed)
 
     def is_guideline(self, path: Path) -> bool:
         """Whether the repository's configuration says so."""
@@ -58,15 +63,23 @@ class Files:
         return patterns.fullmatch(path.relative_to(self.root).as_posix()) is not None
 
     def find(self, name: str) -> Path | None:
-        """The first file of that name; leading slashes are dropped for the search roots."""
+        """The first file of that name; leading slashes are dropped for the search roots.
+
+        Raises OutsideError for one outside of the boundary.
+        """
         absolute = [Path(name)] if Path(name).is_absolute() else []
-        return next((path for path in [*absolute, *self.tried(name)] if _is_file(path)), None)
+        found = next((path for path in [*absolute, *self.tried(name)] if _is_file(path)), None)
+        return None if found is None else self._boundary.check(found)
+
+    def text(self, path: Path) -> str:
+        """The text of a file that was found, with `\n` for line ends. Raises OutsideError, OSError."""
+        return self._boundary.read(path).decode("utf-8", "replace").replace("\r\n", "\n")
 
     def image(self, block: Mapping[str, Any]) -> Path | str | None:
         """The image that a content block shows: a file, or an address; None when it shows none.
 
-        Raises ValueError for a file that is not there or, being an image, lies outside of the search roots with all
-        links followed, or is none that models can see.
+        Raises ValueError for a file that is not there or lies outside of the boundary, and for an image that models
+        cannot see.
         """
         kind, value = block.get("type"), _value(block)
         if kind not in ("file", "image"):
@@ -78,8 +91,6 @@ class Files:
             raise ValueError(f"there is no file {value[:_SHOWN]!r} (tried: {', '.join(map(str, self.tried(value)))})")
         if kind == "file" and not is_image(path):
             return None
-        if not any(path.resolve().is_relative_to(root.resolve()) for root in self.roots):
-            raise ValueError(f"the image {value!r} lies outside of the repository and of the working directory")
         check_image(path)
         return path
 
@@ -138,7 +149,7 @@ def expected_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[d
     elif not (raw and isinstance(raw[0], dict) and "role" in raw[0]):
         return [{"role": "assistant", "content": raw}]
     checked = [_message(message, f"{place}[{i}]", files, tell) for i, message in enumerate(raw)]
-    return [_with_files(message, files) for message in checked]
+    return checked if tell.errors else [_with_files(message, files) for message in checked]
 
 
 def _with_files(message: dict[str, Any], files: Files) -> dict[str, Any]:
@@ -153,8 +164,7 @@ def _with_text(block: dict[str, Any], files: Files) -> dict[str, Any]:
     path = files.find(_value(block)) if block.get("type") == "file" else None
     if path is None or is_image(path):
         return block
-    text = path.read_text("utf-8", errors="replace").replace("\r\n", "\n")
-    return {"type": "file", "path": _value(block), "text": text, "resolvedPath": str(path)}
+    return {"type": "file", "path": _value(block), "text": files.text(path), "resolvedPath": str(path)}
 
 
 def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
@@ -287,26 +297,25 @@ def _part(block: dict[str, Any], files: Files, *, embed: bool) -> Iterator[str]:
     if block.get("type") == "file":
         path = files.find(value)
         if path is None or not files.is_guideline(path):
-            yield _file(value, path, embed)
+            yield _file(value, path, files, embed)
     elif block.get("type") == "image":
         yield "<image>" if _address(value) else f'<image path="{value.lstrip("/")}">'
     elif text := _text(block).strip():
         yield text
 
 
-def guidelines_of(paths: Iterable[Path]) -> str:
+def guidelines_of(paths: Iterable[Path], files: Files) -> str:
     """The content of files that are guidelines, apart from the prompt."""
-    return "\n\n".join(_file(path.name, path, True) for path in paths)
+    return "\n\n".join(_file(path.name, path, files, True) for path in paths)
 
 
-def _file(name: str, path: Path | None, embed: bool) -> str:
+def _file(name: str, path: Path | None, files: Files, embed: bool) -> str:
     shown = name.lstrip("/")
     if path is None or not embed:
         return f'<file: path="{shown}">'
     if is_image(path):
         return f'<image path="{shown}">'
-    text = path.read_text("utf-8", errors="replace").replace("\r\n", "\n").strip()
-    return f'<file path="{shown}">\n{text}\n</file>'
+    return f'<file path="{shown}">\n{files.text(path).strip()}\n</file>'
 
 
 def reference_of(messages: Sequence[dict[str, Any]]) -> str:

@@ -46,12 +46,13 @@ class _Options(NamedTuple):
     threshold: float | None = None
     output: Path | None = None
     output_format: str | None = None
+    allow_outside: tuple[Path, ...] = ()
 
 
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
     """The suite in an EVAL.yaml, or in JSON Lines with a sidecar. Raises InputError."""
     given = _Options(**options)
-    files = Files(path.resolve().parent)
+    files = Files(path.resolve().parent, given.allow_outside)
     values = read_dotenv(files.roots)
     known_here = {**values, **environment()}
     resolving = {**known_here, **variables}
@@ -78,6 +79,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         "try_seconds": file.timeout_seconds or limit,
         **({} if given.max_retries is None else {"retries": given.max_retries}),
         **({"missing": missing} if missing else {}),
+        **({"allow_outside": [str(one.absolute()) for one in given.allow_outside]} if given.allow_outside else {}),
     }
     variant = _variant(config, {} if known is None else known.all(), cases, limit)
     if to_run:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.agentv.batches import Batch
 from evalwright.formats.agentv.commands import Command
 from evalwright.formats.agentv.exchange import Asked, Said
@@ -25,6 +27,8 @@ _RETRIES = 2
 class AgentvTarget:
     """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds`, `retries`, `files`.
 
+    What a case names must lie within the boundary of the folder, or in `allow_outside`.
+
     `files` are those of all cases, for targets that are run once for all. `retries` after time-outs are by default the
     target's own `max_retries`, which with models are those of a call.
     """
@@ -36,6 +40,7 @@ class AgentvTarget:
         self._timeout: float = config.get("try_seconds", 120.0)
         self._retries: int | None = config.get("retries")
         self._targets: dict[str, dict[str, Any]] = config["targets"]
+        self._boundary = Boundary(Path(config.get("folder", ".")), config.get("allow_outside", ()))
         self._providers: dict[str, Provider] = {}
         for name, target in self._targets.items():
             try:
@@ -62,6 +67,7 @@ class AgentvTarget:
     async def run(self, case: Case, trial: int) -> Answer:
         if (wrong := case.extra.get("load_error")) is not None:
             raise TargetError(wrong, "load_error")
+        self._check_files(case)
         name = case.extra.get("target") or self._default
         batch = self._batches.get(name)
         if batch is not None and (said := await batch.said(case.id, trial)) is not None:
@@ -77,7 +83,7 @@ class AgentvTarget:
         for attempt in range(self._retries_of(name) + 1):
             try:
                 async with asyncio.timeout(limit):
-                    return _answer(await provider.ask(_asked(case, attempt), "system"))
+                    return _answer(await provider.ask(_asked(case, attempt, self._boundary), "system"))
             except TimeoutError:
                 error = TargetError(f"timed out after {limit:g}s", "timeout")
             except TargetError as raised:
@@ -86,12 +92,20 @@ class AgentvTarget:
                 break
         raise error
 
+    def _check_files(self, case: Case) -> None:
+        """Commands get the paths alone, so that a link turned elsewhere since the suite was read must show here."""
+        for file in (*case.extra.get("input_files", ()), *case.extra.get("guideline_files", ())):
+            try:
+                self._boundary.check(Path(file))
+            except OutsideError as error:
+                raise TargetError(str(error), "outside") from None
+
     def _retries_of(self, name: str) -> int:
         own: int | None = None if isinstance(self._providers[name], Model) else self._targets[name].get("max_retries")
         return next(number for number in (self._retries, own, _RETRIES) if number is not None)
 
 
-def _asked(case: Case, attempt: int) -> Asked:
+def _asked(case: Case, attempt: int, boundary: Boundary) -> Asked:
     extra = case.extra
     return Asked(
         extra.get("prompt", ""),
@@ -102,6 +116,7 @@ def _asked(case: Case, attempt: int) -> Asked:
         attempt,
         extra.get("input_files", ()),
         extra.get("guidelines", ""),
+        boundary=boundary,
     )
 
 

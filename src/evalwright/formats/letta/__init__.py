@@ -3,7 +3,7 @@
 The rules are those of letta-evals 0.9.0; docs/letta.md lists what differs.
 """
 
-from evalwright.model.format import Format, Judging, Option, entry
+from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
 
@@ -95,6 +95,7 @@ FORMAT = Format(
         Option(("--api-key",), metavar="KEY", help=_IGNORED),
         Option(("--base-url",), metavar="URL", help=_IGNORED),
         Option(("--project-id",), metavar="ID", help=_IGNORED),
+        ALLOW_OUTSIDE,
     ),
     judging=Judging(on_errored_trace="evaluate"),
     targets={"letta_agent": "evalwright.formats.letta.target:LettaAgent"},

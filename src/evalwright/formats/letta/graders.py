@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.gates import pass_thresholds
+from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.registry import PREMADE, names
 
@@ -41,13 +41,13 @@ class Graders:
 
     def __init__(
         self,
-        folder: Path,
+        files: NamedFiles,
         newer: bool,
         options: Mapping[str, Any],
         tell: Callable[[Place, str], None],
         note: Callable[[Place, str], None],
     ) -> None:
-        self._folder, self._newer, self._options, self._tell, self._note = folder, newer, options, tell, note
+        self._files, self._newer, self._options, self._tell, self._note = files, newer, options, tell, note
 
     def specs(self, graders: Mapping[str, Any], gate: Mapping[str, Any] | None) -> list[EvaluatorSpec]:
         found = []
@@ -86,8 +86,7 @@ class Graders:
         if not isinstance(function, str) or not function:
             self._tell(place, "function: expected the name of a function, or file.py:name")
         elif ":" in function:
-            path, _, name = function.rpartition(":")
-            return "python_grader", {"function": f"{self._folder / path}:{name}"}
+            return "python_grader", {"function": self._files.function(function, place)}
         elif function in TOOL_GRADERS:
             return TOOL_GRADERS[function], {}
         elif function in PREMADE:
@@ -140,11 +139,7 @@ class Graders:
             found = "both" if text else "neither"
             self._tell((*place, "prompt"), f"expected one of 'prompt' and 'prompt_path', found {found}")
         elif named:
-            path = self._folder / str(named)
-            try:
-                return path.read_text("utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                self._tell((*place, "prompt_path"), f"{named!r} cannot be read: {error}")
+            return self._files.text(str(named), (*place, "prompt_path"))
         elif isinstance(text, str):
             return text
         else:
@@ -157,8 +152,8 @@ class Graders:
             self._tell((*place, "extractor_config"), f"expected a mapping, found {type(config).__name__}")
             return None
         if isinstance(name, str) and ":" in name:
-            path, _, function = name.rpartition(":")
-            return Plugin("python_extractor", {"function": f"{self._folder / path}:{function}", "config": config})
+            function = self._files.function(name, (*place, "extractor"))
+            return Plugin("python_extractor", {"function": function, "config": config})
         known = [known for known in names("extractors") if known != "python_extractor"]
         if name not in known:
             self._tell(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import decoded, lines_of
 from evalwright.files.key_paths import Place
@@ -91,8 +92,9 @@ class _Mistakes:
 class Samples:
     """The samples of one file as cases; reads the file again each time."""
 
-    def __init__(self, path: Path, folder: Path, selection: Selection) -> None:
+    def __init__(self, path: Path, folder: Path, selection: Selection, boundary: Boundary | None = None) -> None:
         self._path, self._folder, self._selection = path, folder, selection
+        self._boundary = boundary or Boundary(folder)
         self._shown = str(seen_from_here(path))
         suffix = path.suffix.lower()
         if suffix not in (".jsonl", ".csv"):
@@ -200,13 +202,21 @@ class Samples:
         if text is not None and named is not None:
             tell("rubric", "both 'rubric' and 'rubric_path' are given, expected one of them")
         elif named is not None:
-            for folder in (self._folder, self._path.parent):
-                if isinstance(named, str) and (folder / named).is_file():
-                    return (folder / named).read_text("utf-8")
-            tell("rubric_path", f"there is no file {named!r}")
+            return self._rubric_at(named, tell)
         elif text is not None and not isinstance(text, str):
             tell("rubric", f"expected text, found {_kind(text)}")
         return text if isinstance(text, str) else None
+
+    def _rubric_at(self, named: Any, tell: Tell) -> str | None:
+        for folder in (self._folder, self._path.parent):
+            if isinstance(named, str) and (folder / named).is_file():
+                try:
+                    return self._boundary.read(folder / named).decode()
+                except (OutsideError, OSError, UnicodeDecodeError) as error:
+                    tell("rubric_path", str(error))
+                    return None
+        tell("rubric_path", f"there is no file {named!r}")
+        return None
 
     def _jsonl_rows(self) -> Iterator[_Row]:
         for number, (line, content) in enumerate(lines_of(self._path)):

@@ -20,6 +20,7 @@ from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate
+from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite
@@ -55,9 +56,10 @@ class _Reading:
         self._path, self._document, self._options = path, document, options
         self._environment = {**os.environ, **variables}
         self._folder = path.resolve().parent
-        self._files: list[Path] = []
+        self._used: list[Path] = []
         self._findings = Findings(path, document)
         self.tell, self.take, self._warn = self._findings.tell, self._findings.take, self._findings.warn
+        self._files = NamedFiles(self._folder, options.get("allow_outside", ()), self.tell)
         raw = document.value
         if not isinstance(raw, dict):
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
@@ -70,7 +72,7 @@ class _Reading:
         name = self._text("name")
         graders = self._graders()
         gate = self._gate(list(graders))
-        evaluators = Graders(self._folder, raw.get("reward") is not None, self._options, self.tell, self.note).specs(
+        evaluators = Graders(self._files, raw.get("reward") is not None, self._options, self.tell, self.note).specs(
             graders, gate
         )
         if gate is not None and "function" in gate:
@@ -78,7 +80,7 @@ class _Reading:
             gate = {key: value for key, value in gate.items() if key != "function"}
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
         runs = self._options.get("trials") or runs
-        target = TargetSection(self._folder, raw, self._options, self._environment, self.tell)
+        target = TargetSection(self._files, raw, self._options, self._environment, self.tell)
         variants = target.variants(to_run, self.take)
         if target.cached and runs > 1:
             self.tell(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
@@ -105,7 +107,7 @@ class _Reading:
             document=document,
             secrets=literal_secrets(raw),
             warnings=self._findings.warnings,
-            files=self._files,
+            files=self._used,
         )
 
     def note(self, place: Place, message: str) -> None:
@@ -183,8 +185,8 @@ class _Reading:
                 )
             return {"kind": "reward", "metric_key": key}
         if kind == "custom" and isinstance(reward.get("function"), str):
-            path, _, name = reward["function"].rpartition(":")
-            return {"kind": "reward", "metric_key": REWARD, "function": f"{self._folder / path}:{name}"}
+            function = self._files.function(reward["function"], ("reward", "function"))
+            return {"kind": "reward", "metric_key": REWARD, "function": function}
         self.tell(("reward",), "reward: expected {kind: metric, metric_key} or {kind: custom, function: file.py:name}")
         return None
 
@@ -196,7 +198,7 @@ class _Reading:
             tags = []
         if not named:
             return ()
-        path = self._folder / named
+        path = self._files.path(named, ("dataset",))
         if not path.is_file():
             self.tell(("dataset",), f"there is no dataset file {named!r}")
             return ()
@@ -213,8 +215,8 @@ class _Reading:
             self._warn,
         )
         try:
-            self._files.append(path)
-            return Samples(path, self._folder, selection)
+            self._used.append(path)
+            return Samples(path, self._folder, selection, self._files.boundary)
         except InputError as error:
             self._findings.add(error)
             return ()

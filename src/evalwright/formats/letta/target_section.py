@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import import_folders
+from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.plan import Variant
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ class TargetSection:
 
     def __init__(
         self,
-        folder: Path,
+        files: NamedFiles,
         suite: Mapping[str, Any],
         options: Mapping[str, Any],
         environment: Mapping[str, str],
         tell: Callable[[Place, str], None],
     ) -> None:
-        self._folder, self._suite, self._tell = folder, suite, tell
+        self._files, self._folder, self._suite, self._tell = files, files.folder, suite, tell
         raw = suite.get("target")
         if not isinstance(raw, dict):
             tell(("target",), "target: it is missing" if raw is None else f"target: expected a mapping, found {raw!r}")
@@ -128,7 +129,7 @@ class TargetSection:
 
     def _check_file(self) -> None:
         named = str(self._raw.get("agent_file") or "")
-        if named.endswith(".af") and not (self._folder / named).is_file():
+        if named.endswith(".af") and not self._files.path(named, ("target", "agent_file")).is_file():
             self._tell(("target", "agent_file"), f"agent_file: there is no file {named!r}")
 
     def _models(self) -> list[str | None]:
@@ -152,9 +153,9 @@ class TargetSection:
             "backend": self._backend,
             "cached": self.cached,
             "agent_id": raw.get("agent_id"),
-            "agent_script": self._script(raw.get("agent_script")),
+            "agent_script": self._script(raw.get("agent_script"), ("target", "agent_script")),
             "model": model,
-            "setup_script": self._script(self._suite.get("setup_script")),
+            "setup_script": self._script(self._suite.get("setup_script"), ("setup_script",)),
             "setup_once": position == 0,
             "cleanup": self._suite.get("cleanup"),
         }
@@ -165,11 +166,8 @@ class TargetSection:
             timeout_seconds=self._seconds("timeout"),
         )
 
-    def _script(self, place: Any) -> str | None:
-        if not isinstance(place, str):
-            return None
-        path, _, name = place.rpartition(":")
-        return f"{self._folder / path}:{name}"
+    def _script(self, named: Any, place: Place) -> str | None:
+        return self._files.function(named, place) if isinstance(named, str) else None
 
     def _whole(self, key: str, default: int) -> int:
         value = self._raw.get(key, default)

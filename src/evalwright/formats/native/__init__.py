@@ -3,7 +3,7 @@
 It is the format of evalh (eval-harness 2.0) with additions, which docs/eval-yaml.md marks as *ours*.
 """
 
-from evalwright.model.format import Format
+from evalwright.model.format import ALLOW_OUTSIDE, Format
 
 __all__ = ["FORMAT"]
 
@@ -16,6 +16,7 @@ FORMAT = Format(
     keys=(frozenset({"eval"}), frozenset({"dataset", "systems"})),
     original="evalh",
     load="evalwright.formats.native.suite:load",
+    options=(ALLOW_OUTSIDE,),
     names_in="evalwright.formats.native.conversion:names_in",
     unread="evalwright.formats.native.conversion:unread",
     write="evalwright.formats.native.writer:write_native",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from pydantic_core import to_jsonable_python
 from evalwright import registry
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
+from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.paths import also_here, import_folders, named_in
 from evalwright.formats.native.checks import ill_named
@@ -35,10 +36,17 @@ _FOLDERS = {"copy_from", "repo_path"}
 """Keys of workspaces that name a folder of the suite's."""
 
 
-def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, original: bool = False) -> Suite:
+def load(
+    path: Path,
+    variables: Mapping[str, str],
+    *,
+    to_run: bool = True,
+    original: bool = False,
+    allow_outside: Sequence[Path] = (),
+) -> Suite:
     """The suite in an `eval.yaml`; `original`, as evalh judges it. Raises InputError with every problem."""
     document = yaml.load(path)
-    suite = _Reading(path, document, {**os.environ, **variables}).suite(to_run)
+    suite = _Reading(path, document, {**os.environ, **variables}, allow_outside).suite(to_run)
     return _as_in_evalh(suite, document) if original else suite
 
 
@@ -67,8 +75,14 @@ def _rewards(totals: str) -> bool:
 class _Reading:
     """One reading of one file, gathering its problems."""
 
-    def __init__(self, path: Path, document: yaml.Document, environment: Mapping[str, str] | None) -> None:
-        self._path, self._document = path, document
+    def __init__(
+        self,
+        path: Path,
+        document: yaml.Document,
+        environment: Mapping[str, str] | None,
+        allow_outside: Sequence[Path] = (),
+    ) -> None:
+        self._path, self._document, self._allowed = path, document, allow_outside
         self._headline = f"Invalid config {path}"
         self._findings = Findings(path, document)
         self._complain, self._take = self._findings.tell, self._findings.take
@@ -290,6 +304,8 @@ class _Reading:
                 return ()
             line = self._document.line(("dataset", "path"))
             return _Missing(Problem(str(self._path), message, line, "dataset.path"))
+        if to_run:
+            self._must_be_inside(path)
         name = file.eval.name if "eval" in file.model_fields_set else ""
         config = dataset.model_dump()
         if dataset.own_evaluators:
@@ -300,6 +316,14 @@ class _Reading:
                 self._expansion.learn_from(lines)
         cases: Iterable[EvalCase | Case] = registry.load("datasets", dataset.type)(path, name, config)
         return cases
+
+    def _must_be_inside(self, path: Path) -> None:
+        """Report a dataset outside of the suite's boundary; it may start from the working directory, too."""
+        boundary = Boundary(self._path.resolve().parent, [*self._allowed, Path.cwd()])
+        try:
+            boundary.check(path)
+        except OutsideError as error:
+            self._complain(("dataset", "path"), str(error))
 
 
 class _Missing:

@@ -3,7 +3,7 @@
 The rules are those of pixie-qa 0.4 to 0.8; docs/pixie.md lists what differs.
 """
 
-from evalwright.model.format import Format, Judging, Option, entry
+from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
 
@@ -22,7 +22,10 @@ FORMAT = Format(
     suffixes=(".json",),
     keys=(frozenset({"runnable", "entries"}), frozenset({"runnable", "items"})),
     load="evalwright.formats.pixie.suite:load",
-    options=(Option(("--trust-pickled-types",), "flag", help="Restore objects of the project's own classes."),),
+    options=(
+        Option(("--trust-pickled-types",), "flag", help="Restore objects of the project's own classes."),
+        ALLOW_OUTSIDE,
+    ),
     reads_folders=True,
     judging=Judging(on_errored_trace="evaluate"),
     targets={"pixie_app": "evalwright.formats.pixie.target:PixieApp"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -14,6 +14,7 @@ import msgspec
 
 from evalwright import registry
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.pixie.evaluator import TYPE
 from evalwright.model.case import ForeignCase
 from evalwright.model.plan import Variant
@@ -45,9 +46,10 @@ class Dataset:
     """Where a value is an object of a class, which is a plain mapping unless the file is trusted."""
 
 
-def read_dataset(path: Path, *, to_run: bool = True) -> Dataset:
+def read_dataset(path: Path, *, to_run: bool = True, allowed: Sequence[Path] = ()) -> Dataset:
     """The dataset in a file; with `to_run` its runnable and evaluators are imported. Raises InputError.
 
+    The files that it names must lie in its repository, the project, the working directory or an `allowed` folder.
     Older files may lack a runnable, which they cannot be run without.
     """
     try:
@@ -61,7 +63,7 @@ def read_dataset(path: Path, *, to_run: bool = True) -> Dataset:
         raise InputError(Problem(str(path), "nested too deeply")) from error
     if not isinstance(raw, dict):
         raise InputError(Problem(str(path), f"top level: expected an object, found {_kind(raw)}"))
-    return _Reading(path, raw, to_run).dataset()
+    return _Reading(path, raw, to_run, allowed).dataset()
 
 
 def _kind(value: Any) -> str:
@@ -70,13 +72,14 @@ def _kind(value: Any) -> str:
 
 
 class _Reading:
-    def __init__(self, path: Path, raw: dict[str, Any], to_run: bool) -> None:
+    def __init__(self, path: Path, raw: dict[str, Any], to_run: bool, allowed: Sequence[Path]) -> None:
         self._path, self._raw, self._to_run = path, raw, to_run
         self._problems: list[Problem] = []
         self._unassigned = "items" in raw and not raw.keys() & {"entries", "runnable"}
         """Whether these are items that belong to no application yet, as DatasetStore keeps them."""
         parents = [one.parent for one in path.resolve().parents if one.name == "pixie_qa"]
         self._folders = [str(Path.cwd()), str(path.resolve().parent), *map(str, parents)]
+        self._boundary = Boundary(path.resolve().parent, [*allowed, *self._folders])
 
     def dataset(self) -> Dataset:
         raw = self._raw
@@ -157,11 +160,21 @@ class _Reading:
             self._tell("runnable", f"'runnable' must be a non-empty string filepath:name, found {given!r}")
             return None
         place = given.strip()
-        if self._to_run:
+        if self._is_inside(place, "runnable", "") and self._to_run:
             config = {"runnables": {"": place}, "folders": self._folders}
             build = partial(registry.load("targets", "pixie_app"), Variant("app", "pixie_app", config))
             self._take("runnable", "", build)
         return place
+
+    def _is_inside(self, place: str, key: str, where: str) -> bool:
+        """Whether `file.py:name` leads to no file outside of the boundary, which is told."""
+        named = [Path(folder) / place.rpartition(":")[0] for folder in self._folders]
+        found = next((path for path in named if path.is_file()), None)
+        try:
+            return found is None or bool(self._boundary.check(found))
+        except OutsideError as error:
+            self._tell(key, f"{where}{error}")
+            return False
 
     def _take(self, key: str, where: str, build: Any) -> None:
         try:
@@ -294,8 +307,10 @@ class _Reading:
     def _check(self, names: list[str], key: str, where: str) -> None:
         from evalwright.evaluators.build import build_evaluator
 
-        for name in dict.fromkeys(names) if self._to_run else ():
+        for name in dict.fromkeys(names):
             kind = self._kind(name)
+            if not self._is_inside(name, key, f"{where}{key}: ") or not self._to_run:
+                continue
             self._take(key, f"{where}{key}: ", partial(build_evaluator, kind["type"], kind["config"]))
 
     def _kind(self, name: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,14 @@ _CONCURRENT = 4
 _TIMEOUT = 600.0
 
 
-def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust_pickled_types: bool = False) -> Suite:
+def load(
+    path: Path,
+    variables: Mapping[str, str],
+    *,
+    to_run: bool = True,
+    trust_pickled_types: bool = False,
+    allow_outside: Sequence[Path] = (),
+) -> Suite:
     """The suite of one dataset, or of every dataset in a folder. Raises InputError with every problem."""
     values = read_dotenv(nearest_dotenv(Path.cwd())) if to_run else {}
     learn(values)  # before the application is imported
@@ -33,7 +40,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, trust
     problems: list[Problem] = []
     for file in files:
         try:
-            datasets.append(read_dataset(file, to_run=to_run))
+            datasets.append(read_dataset(file, to_run=to_run, allowed=allow_outside))
         except InputError as error:
             problems += error.problems
     if problems:

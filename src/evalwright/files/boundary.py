@@ -1,0 +1,65 @@
+"""Where the files must lie that a suite and its cases name: what data says must not read the user's other files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["ALLOWED", "Boundary", "OutsideError"]
+
+ALLOWED = "--allow-outside"
+"""The option that names further folders."""
+_LONGEST = 300
+"""Characters of a path in a message."""
+
+
+class OutsideError(ValueError):
+    """A path that leads out of the boundary."""
+
+
+class Boundary:
+    """The repository that a folder is in (the nearest `.git` at or above it), or else the folder, and those allowed."""
+
+    def __init__(self, folder: Path, allowed: Iterable[Path | str] = ()) -> None:
+        here = folder.resolve()
+        repository = (one for one in (here, *here.parents) if os.path.lexists(one / ".git"))
+        root = next(repository, None)
+        self._what = "folder" if root is None else "repository"
+        self.root: Path = root or here
+        self._folders = [self.root, *(Path(one).expanduser().resolve() for one in allowed)]
+
+    def check(self, path: Path) -> Path:
+        """The path itself. Raises OutsideError if it leads outside once all links are followed."""
+        try:
+            self._check(path, path.resolve())
+        except (OSError, RuntimeError) as error:  # a name too long for any file, links that go round in circles
+            raise OutsideError(f"{str(path)[:_LONGEST]!r} cannot be resolved: {error}") from None
+        return path
+
+    def read(self, path: Path, most: int = -1) -> bytes:
+        """The content of a file, at most so many bytes of it. Raises OutsideError, OSError.
+
+        The file that was opened is what is checked: a link may be turned elsewhere between a check and the opening.
+        """
+        with self.check(path).open("rb") as file:
+            self._check(path, _opened(file.fileno(), path))
+            return file.read(most)
+
+    def _check(self, path: Path, real: Path) -> None:
+        if any(real.is_relative_to(folder) for folder in self._folders):
+            return
+        leads = "lies" if os.path.abspath(path) == str(real) else f"leads to {str(real)[:_LONGEST]!r},"  # noqa: PTH100
+        said = f"{str(path)[:_LONGEST]!r} {leads} outside of the suite's {self._what} {str(self.root)!r}"
+        raise OutsideError(f"{said} ({ALLOWED} {str(real.parent)[:_LONGEST]} allows it)")
+
+
+def _opened(descriptor: int, path: Path) -> Path:
+    """Where the file lies that a descriptor is of."""
+    try:
+        return Path(f"/proc/self/fd/{descriptor}").readlink()
+    except OSError:  # no Linux
+        real = path.resolve()
+        if os.path.samestat(os.fstat(descriptor), os.lstat(real)):
+            return real
+        raise OutsideError(f"{str(path)[:_LONGEST]!r} changed while it was opened") from None

@@ -1,0 +1,42 @@
+"""The files that a suite names: found from its folder, and refused outside of its boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.files.key_paths import Place
+
+__all__ = ["NamedFiles"]
+
+
+class NamedFiles:
+    """Files by the names at places of a suite; `tell` reports the mistakes."""
+
+    def __init__(self, folder: Path, allowed: Iterable[Path], tell: Callable[[Place, str], None]) -> None:
+        self.folder, self.boundary, self._tell = folder, Boundary(folder, allowed), tell
+
+    def path(self, named: str, place: Place) -> Path:
+        """The path of a file, whether it exists or not; told if it lies outside."""
+        path = self.folder / named
+        try:
+            return self.boundary.check(path)
+        except OutsideError as error:
+            self._tell(place, f"{place[-1]}: {error}")
+            return path
+
+    def text(self, named: str, place: Place) -> str | None:
+        """The text of a file; None, and told, if it lies outside or cannot be read."""
+        try:
+            return self.boundary.read(self.folder / named).decode()
+        except OutsideError as error:
+            self._tell(place, f"{place[-1]}: {error}")
+        except (OSError, UnicodeDecodeError) as error:
+            self._tell(place, f"{named!r} cannot be read: {error}")
+        return None
+
+    def function(self, named: str, place: Place) -> str:
+        """`file.py:name` with the file's path from here."""
+        path, _, name = named.rpartition(":")
+        return f"{self.path(path, place)}:{name}"
