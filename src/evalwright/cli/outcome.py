@@ -95,6 +95,8 @@ def _store_option(outcome: Outcome) -> str:
 
 def _next(outcome: Outcome, run: str) -> str:
     """The command that most likely comes next."""
+    if outcome.unreadable:  # to resume would call the system again for these
+        return f"evalwright inspect {run}"
     if outcome.interrupted or outcome.summary.cells_missing:
         return f"evalwright resume {run}"
     commands = {0: f"evalwright inspect {run}", 3: f"evalwright retry {run}"}

@@ -37,7 +37,8 @@ def command(
 ) -> int:
     """Re-evaluate the stored traces of RUN. The system is not called; earlier results are replaced.
 
-    The exit code is 0 if every trace was evaluated, whatever the verdicts.
+    The exit code is 0 if every trace was evaluated, whatever the verdicts, and 3 if some trace cannot be read: its cell
+    keeps its results.
     """
     from evalwright.cli.outcome import present, watch_of
     from evalwright.run.start import re_evaluate
@@ -49,4 +50,4 @@ def command(
         suite = load_suite(suite_file, to_run=False)
     outcome = re_evaluate(run, add=add, suite=suite, concurrency=concurrency, watch=watch_of(quiet), models=models)
     present(outcome, as_json=as_json, quiet=quiet)
-    return 0
+    return 3 if outcome.unreadable else 0

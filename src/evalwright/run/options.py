@@ -60,6 +60,9 @@ class Outcome:
     def address(self) -> Path | Place:
         return self.place or self.run_dir
 
+    unreadable: int = 0
+    """Cells whose traces cannot be read, so that they could not be re-evaluated."""
+
     @property
     def exit_code(self) -> int:
         """0 passed, 1 did not pass, 3 some cells have no verdict, 130 interrupted.

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,8 @@ from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Watchdog
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
+from evalwright.run.unreadable import keep_judgements, lost_traces
+from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, session
 from evalwright.session.signals import Signals
@@ -38,12 +40,13 @@ from evalwright.session.signals import Signals
 if TYPE_CHECKING:
     from evalwright.run.steps.workspace import StoredArtifacts
 
-__all__ = ["CaseOf", "judge_again", "next_message", "processors"]
+__all__ = ["CaseOf", "Judged", "judge_again", "next_message", "processors"]
 
 CaseOf = Callable[[Trace], Case]
 """The case that a trace belongs to. Raises InputError when it is gone."""
 
 _REPORT_EVERY = 500
+_MOST_SHOWN = 5
 _NO_CASE = Case("", None)
 """Given to evaluators that never look at the case."""
 
@@ -51,6 +54,14 @@ _NO_CASE = Case("", None)
 def processors() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Judged(NamedTuple):
+    """What came of a new judgement."""
+
+    tally: Tally
+    kept: int
+    """Cells whose traces cannot be read, and which keep what was judged of them before."""
 
 
 class _Job(msgspec.Struct):
@@ -76,12 +87,12 @@ def judge_again(
     only: str | None = None,
     concurrency: int | None = None,
     signals: Signals | None = None,
-) -> Tally:
+) -> Judged:
     """Replace all judgements of a run by new ones; with `only`, those of one evaluator, keeping the others.
 
     Evaluators that ask models are judged here, as many cells at once as `concurrency` (by default the run's).
-    The old set stays until the new one is complete. Raises InputError for a trace whose case is gone, and
-    KeyboardInterrupt for Ctrl-C or SIGTERM.
+    The old set stays until the new one is complete. Raises InputError for a trace whose case is gone and where no
+    trace can be read, and KeyboardInterrupt for Ctrl-C, SIGTERM or SIGHUP.
     """
     signals = signals or Signals(owns_process=False)
     with signals.raising(KeyboardInterrupt):
@@ -94,6 +105,7 @@ def judge_again(
         with signals.raising():
             shares = [judgements.share(i) for i in range(len(parts))]
             tally = _in_processes(job, parts, shares, state, signals)
+            kept = _kept(job, state.done, judgements.share(len(parts)))
         judgements.commit()
     except Interrupted:
         judgements.abandon()
@@ -101,7 +113,19 @@ def judge_again(
     except BaseException:  # whatever ends it, the old judgements are the ones that count
         judgements.abandon()
         raise
-    return tally
+    return Judged(tally, kept)
+
+
+def _kept(job: _Job, judged: int, share: JudgementShare) -> int:
+    """The cells that keep their old judgements. Raises InputError if there are no others."""
+    with closing(share):
+        if not lost_traces(job.writer, judged):
+            return 0
+        kept = keep_judgements(job.writer, job.newest, share)
+    if not judged:
+        damage = [*job.writer.damage] or ["there are none"]
+        raise InputError(f"no trace of {job.writer.location} can be read: {'; '.join(damage[:_MOST_SHOWN])}")
+    return kept
 
 
 def _in_processes(
@@ -118,14 +142,15 @@ def _in_processes(
         with signals.held():  # Python swallows what is raised in that which is called at a fork
             for part, share in zip(parts[:-1], shares[:-1], strict=True):
                 receiver, sender = context.Pipe(duplex=False)
-                child = context.Process(target=_child, args=(job, part, share, sender), daemon=True)
+                args = (os.getpid(), job, part, share, sender)
+                child = context.Process(target=_child, args=args, daemon=True)
                 child.start()
                 sender.close()
                 children.append((child, receiver))
         with closing(shares[-1]):
             _judge_part(job, parts[-1], shares[-1], tally, state.advance)
         for _, receiver in children:
-            tally.merge(_received(receiver, state))
+            tally.merge(_received(receiver, job, state))
     finally:
         for child, _ in children:
             child.kill()
@@ -134,24 +159,30 @@ def _in_processes(
     return tally
 
 
-def _child(job: _Job, part: Part, share: JudgementShare, sender: Connection) -> None:
+def _child(parent: int, job: _Job, part: Part, share: JudgementShare, sender: Connection) -> None:
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     tally = job.new_tally()
     try:
         with Session(owns_process=True), closing(share):  # of this process: exits are refused by process
             _judge_part(job, part, share, tally, sender.send)
+        sender.send(job.writer.damage)
         sender.send(tally)
     except EvalwrightError as error:
         sender.send(error.args[0] if isinstance(error, InputError) else error)
     sender.close()
 
 
-def _received(receiver: Connection, state: RunState) -> Tally:
+def _received(receiver: Connection, job: _Job, state: RunState) -> Tally:
     while not isinstance(message := next_message(receiver), Tally):
         if isinstance(message, str):
             raise InputError(message)
-        state.advance(message)
+        if isinstance(message, list):
+            job.writer.damage += [note for note in message if note not in job.writer.damage]
+        else:
+            state.advance(message)
     return message
 
 

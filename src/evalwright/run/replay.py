@@ -168,7 +168,8 @@ def _child(
 ) -> None:
     end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     gc.set_threshold(50_000)  # records make no cycles
     watchdog = Watchdog()
     share = _Share(plan, writer, targets, watchdog)

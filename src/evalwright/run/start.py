@@ -133,7 +133,7 @@ def re_evaluate(
         here = Session(models=models_of(plan, models, masker), environment=suite.environment if suite else None)
         with here, watch(state) if watch else nullcontext():
             must_have_keys(plan, writer, models, judging=add or "")
-            tally = judge_again(
+            judged = judge_again(
                 plan,
                 writer,
                 case_finder(writer, stored),
@@ -147,7 +147,11 @@ def re_evaluate(
             )
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
-        return _outcome(place, writer, plan, tally, False, f"re-evaluated {counted(state.done, 'trace')}")
+        notes = [f"re-evaluated {counted(state.done, 'trace')}"]
+        if judged.kept:
+            notes.append(f"{counted(judged.kept, 'cell')} without a trace that can be read: earlier results are kept")
+        outcome = _outcome(place, writer, plan, judged.tally, False, *notes)
+        return replace(outcome, unreadable=judged.kept)
 
 
 def open_run(run: Path | Place) -> tuple[RunReader, Plan]:

@@ -1,0 +1,68 @@
+"""What was judged of cells whose traces cannot be read any more: it is kept when all others are judged again."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+
+import msgspec
+
+from evalwright.model.protocols import JudgementShare, RunWriter
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.newest import Newest
+
+__all__ = ["keep_judgements", "lost_traces"]
+
+
+class _Row(msgspec.Struct, gc=False):
+    pass
+
+
+def lost_traces(writer: RunWriter, judged: int) -> bool:
+    """Whether there may be judgements of cells beside those that were judged."""
+    return any(note.startswith("traces") for note in writer.damage) or sum(1 for _ in writer.verdicts(_Row)) > judged
+
+
+def keep_judgements(writer: RunWriter, newest: Newest, share: JudgementShare) -> int:
+    """Copy the results and verdicts of cells whose newest trace cannot be read; the number of cells.
+
+    Eight bytes are held for each trace.
+    """
+    read = _Attempts()
+    for trace in writer.traces(Trace):
+        if not newest.superseded((trace.case_key, trace.variant_name, trace.trial), trace.attempt, trace.started_at):
+            read.add(trace)
+    read.sort()
+    for result in writer.results(EvaluationResult):
+        if not read.has_this_or_later(result):
+            share.append_results([result])
+    kept = set()
+    for verdict in writer.verdicts(CaseVerdict):
+        if not read.has_this_or_later(verdict):
+            share.append_verdict(verdict)
+            kept.add((verdict.case_key, verdict.variant_name, verdict.trial))
+    return len(kept)
+
+
+class _Attempts:
+    """The attempts at cells that were judged, by their hashes."""
+
+    def __init__(self) -> None:
+        self._hashes = array("q")
+        self._most = 0
+
+    def add(self, trace: Trace) -> None:
+        self._hashes.append(hash((trace.case_key, trace.variant_name, trace.trial, trace.attempt)))
+        self._most = max(self._most, trace.attempt)
+
+    def sort(self) -> None:
+        self._hashes = array("q", sorted(self._hashes))
+
+    def has_this_or_later(self, record: EvaluationResult | CaseVerdict) -> bool:
+        cell = (record.case_key, record.variant_name, record.trial)
+        return any(hash((*cell, attempt)) in self for attempt in range(record.attempt, self._most + 1))
+
+    def __contains__(self, number: int) -> bool:
+        place = bisect_left(self._hashes, number)
+        return place < len(self._hashes) and self._hashes[place] == number

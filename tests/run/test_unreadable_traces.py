@@ -1,0 +1,84 @@
+"""Traces that cannot be read any more: a new judgement names them and keeps what was judged of their cells."""
+
+import msgspec
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.locations import Place
+from evalwright.run.options import RunOptions
+from evalwright.run.start import re_evaluate, run_suite
+from run.suites import SAYS_DONE, SAYS_LAST, suite
+from stores.stores import KINDS, Kept
+
+HARMLESS = {
+    "of a wrong type": lambda line: line.replace('"latency_ms":', '"latency_ms":"q","w":'),
+    "torn": lambda line: line[: len(line) // 2],
+    "no JSON": lambda _: "garbage",
+}
+
+
+@pytest.fixture(params=[pytest.param(k, marks=pytest.mark.xdist_group(k)) for k in KINDS if k != "postgres"])
+def kept(request, tmp_path):
+    return Kept(request.param, tmp_path)
+
+
+@pytest.fixture
+def run(kept, tmp_path):
+    """A stored run of four cells, two of which passed."""
+    made = suite(tmp_path, ["done", "no", "done", "no"], evaluators=[SAYS_DONE, SAYS_LAST], max_concurrency=1)
+    outcome = run_suite(made, RunOptions(store=kept.store()))
+    return Place(kept.store(), outcome.plan.run_id, outcome.run_dir)
+
+
+def records(run, kind):
+    reader = run.store.read(run.run_id)
+    read = {Trace: reader.traces, EvaluationResult: reader.results, CaseVerdict: reader.verdicts}[kind]
+    return [msgspec.to_builtins(row) for row in read(kind)]
+
+
+def damage(kept, run, position, how):
+    [line] = [msgspec.json.encode(row).decode() for row in records(run, Trace)][position : position + 1]
+    kept.replace(run.run_id, "traces", position, how(line))
+
+
+def of(rows, case):
+    return [row for row in rows if row["case_id"] == case]
+
+
+@pytest.mark.parametrize("how", HARMLESS.values(), ids=HARMLESS.keys())
+@pytest.mark.parametrize("given", [{}, {"processes": 2}, {"add": "says_done"}], ids=str)
+def test_the_cell_keeps_its_results_and_is_said(kept, run, how, given):
+    results, verdicts = records(run, EvaluationResult), records(run, CaseVerdict)
+    damage(kept, run, 1, how)
+    outcome = re_evaluate(run, **given)
+    assert outcome.unreadable == 1
+    assert any("traces" in note and "2" in note for note in outcome.notes)
+    assert "1 cell without a trace that can be read: earlier results are kept" in outcome.notes
+    assert of(records(run, EvaluationResult), "c1") == of(results, "c1")
+    assert of(records(run, CaseVerdict), "c1") == of(verdicts, "c1")
+    assert sorted(row["case_id"] for row in records(run, CaseVerdict)) == ["c0", "c1", "c2", "c3"]
+    assert len(records(run, EvaluationResult)) == 8
+
+
+def test_where_no_trace_can_be_read_nothing_is_replaced(kept, run):
+    results = records(run, EvaluationResult)
+    for position in range(4):
+        kept.replace(run.run_id, "traces", position, "garbage")
+    with pytest.raises(InputError, match=r"no trace of .* can be read"):
+        re_evaluate(run)
+    assert records(run, EvaluationResult) == results
+
+
+def test_results_of_traces_that_are_gone_are_kept(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["done", "no"], max_concurrency=1))
+    traces = outcome.run_dir / "traces.jsonl"
+    traces.write_bytes(traces.read_bytes().splitlines(keepends=True)[0])
+    before = (outcome.run_dir / "results.jsonl").read_bytes().splitlines()
+    assert re_evaluate(outcome.run_dir).unreadable == 1
+    assert (outcome.run_dir / "results.jsonl").read_bytes().splitlines()[1] == before[1]
+    traces.write_bytes(b"")
+    with pytest.raises(InputError, match="there are none"):
+        re_evaluate(outcome.run_dir)
+    assert len((outcome.run_dir / "results.jsonl").read_bytes().splitlines()) == 2
