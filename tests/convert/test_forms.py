@@ -76,7 +76,7 @@ def test_no_file_is_written_over(project):
 def test_what_json_lacks_is_refused_and_nothing_is_written(project):
     odd = EVAL + "  - {id: odd, criteria: x, input: x, metadata: {day: !!timestamp 2026-01-01}}\n"
     (project / "EVAL.yaml").write_text(odd)
-    with pytest.raises(InputError, match=r"case odd  metadata\.day  JSON has no date"):
+    with pytest.raises(InputError, match=r"case odd  metadata\.day  JSON cannot express date"):
         convert(project / "EVAL.yaml")
     assert not (project / "EVAL.cases.jsonl").exists()
 

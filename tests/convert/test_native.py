@@ -312,7 +312,7 @@ def test_a_suite_of_another_kind_is_refused_whole(texts, dialect):
 def test_each_loss_names_the_case_the_key_and_why(texts):
     done = convert(texts, "agentv", allow_loss=True)
     lost = {(loss.file, loss.key): loss.message for loss in done.losses}
-    assert lost["case a", "evaluators.says"] == "agentv has no evaluator like 'contains_text'"
+    assert lost["case a", "evaluators.says"] == "AgentV has no evaluator like 'contains_text'"
     assert lost["case a", "expected.facts.x"] == "1 becomes nothing"
     assert ("case a", "tags") not in {key[:2] for key in lost}
 
@@ -347,7 +347,7 @@ def test_credentials_in_the_original_are_noted_and_not_shown(project):
 def test_cases_that_were_not_chosen_are_noted(project):
     source = made(project, "letta")
     source.write_text(LETTA + "max_samples: 1\n")
-    assert convert(source, "native").notes == ["only the cases that max_samples choose are written"]
+    assert convert(source, "native").notes == ["only the cases selected by max_samples are written"]
 
 
 def test_a_default_that_the_format_has_no_words_for_is_a_loss(project):

@@ -66,9 +66,7 @@ def convert(
             return done
         raise InputError(Problem(str(source), f"is already in {own.title} format"))
     if not original.suite.variants and not any(True for _ in original.suite.cases):
-        raise InputError(
-            Problem(str(source), "has no cases and nothing that is evaluated: there is nothing to convert")
-        )
+        raise InputError(Problem(str(source), "has no cases and no evaluators: there is nothing to convert"))
     return _written(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss)
 
 

@@ -44,12 +44,12 @@ class Original(NamedTuple):
         document = self.suite.document
         notes += credential_notes(self.suite)
         unread: Iterable[Problem] = getattr(self.suite.cases, "problems", ())
-        notes += [f"only the mistake is written of what cannot be read: {problem.message}" for problem in unread]
+        notes += [f"of what cannot be read, only the problem is written: {problem.message}" for problem in unread]
         dataset = document.get("dataset")
         part = dataset if isinstance(dataset, dict) else document
         keys = ("filter", "sample", "sample_tags", "max_samples")
         chosen = [key for key in keys if part.get(key)]
-        return notes + ([f"only the cases that {' and '.join(chosen)} choose are written"] if chosen else [])
+        return notes + ([f"only the cases selected by {' and '.join(chosen)} are written"] if chosen else [])
 
     def losses(self) -> list[Problem]:
         """What no reading of the suite shows."""

@@ -161,7 +161,7 @@ def test_evaluators_of_one_name_and_their_unknown_keys_are_warnings(project):
     check = {"name": "l", "type": "latency", "threshold": 1}
     found = warnings(project, execution={"evaluators": [{**check, "treshold": 2}, check]})
     assert 'did you mean "threshold"' in found["execution.evaluators[0].treshold"]
-    assert "2 evaluators have the name 'l'" in found["execution.evaluators"]
+    assert "2 evaluators are named 'l'" in found["execution.evaluators"]
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ class Evaluators:
                 tell(f"{place}[{i}]", f"expected a mapping, found {type(item).__name__}")
         for name, count in Counter(spec["name"] for spec in specs).items():
             if count > 1:
-                tell.warn(place, f"{count} evaluators have the name {name!r}; all of them judge")
+                tell.warn(place, f"{count} evaluators are named {name!r}; all of them are used")
         return specs
 
     def of_rubrics(self, raw: Any, place: str, tell: Notes) -> Spec | None:

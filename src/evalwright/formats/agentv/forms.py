@@ -170,7 +170,7 @@ def _jsonable(value: Any, place: str, key: str, tell: Tell) -> Any:
         return [_jsonable(item, place, f"{key}[{i}]", tell) for i, item in enumerate(value)]
     if _plain(value):
         return value
-    tell(Problem(place, f"JSON has no {type(value).__name__}: {str(value)[:60]!r} becomes text", key=key))
+    tell(Problem(place, f"JSON cannot express {type(value).__name__}: {str(value)[:60]!r} becomes text", key=key))
     return str(value)
 
 

@@ -188,7 +188,7 @@ def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
 
 def _warn_of_marker(text: str, place: str, tell: Notes) -> None:
     if found := _MARKER.search(text):
-        tell.warn(place, f"content: {found[0]!r} looks like the mark of a role: systems may take it for a message")
+        tell.warn(place, f"content: {found[0]!r} looks like a role marker: systems may read it as a message of its own")
 
 
 def _check_block(block: Any, place: str, files: Files, tell: Notes) -> None:

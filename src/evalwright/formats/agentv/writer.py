@@ -101,7 +101,7 @@ class _Writing:
     def _outcome(self, case: Case) -> str:
         """A substitute for the criterion that every case of the format needs."""
         self.losses.append(
-            Problem(f"case {case.id}", "agentv needs a criterion and there is none", key="expected_outcome")
+            Problem(f"case {case.id}", "AgentV needs a criterion, and the case has none", key="expected_outcome")
         )
         return case.description or case.note or case.id
 
@@ -109,7 +109,7 @@ class _Writing:
         kind = self._of_kind(spec, place)
         if kind is None:
             self.losses.append(
-                Problem(place, f"agentv has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
+                Problem(place, f"AgentV has no evaluator like {spec.type!r}", key=f"evaluators.{spec.name}")
             )
             return None
         found = {"name": spec.name, **kind}

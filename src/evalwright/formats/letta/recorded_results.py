@@ -67,10 +67,10 @@ def _recordings(path: Path) -> Iterator[Recording]:
     runs = sorted({part for file in files for part in file.relative_to(path).parts if _RUN.match(part)})
     if len(runs) > 1:
         named = ", ".join(name.removesuffix(".jsonl") for name in runs)
-        raise InputError(Problem(shown, f"holds several runs, expected one of them: {named}"))
+        raise InputError(Problem(shown, f"contains several runs, expected one of them: {named}"))
     if not files:
         raise InputError(
-            Problem(shown, "holds no recorded results: expected results.jsonl, or suite.json with *.jsonl")
+            Problem(shown, "contains no recorded results: expected results.jsonl, or suite.json with *.jsonl")
         )
     return (recording for file in files for recording in _in_file(file, path))
 
@@ -182,7 +182,7 @@ def _ours(folder: Path) -> Iterator[Recording]:
 def _traced(trace: dict[str, Any]) -> Recording:
     extra, error = _mapping(trace.get("extra")), _mapping(trace.get("error"))
     if trace.get("trial"):
-        raise InputError("the recorded run holds several runs of each sample, expected one")
+        raise InputError("the recorded run contains several runs of each sample, expected one")
     return {
         "sample_id": _id(trace.get("case_id")),
         "input": trace.get("input"),

@@ -119,7 +119,7 @@ def _grader(spec: EvaluatorSpec, places: Places, losses: list[Problem]) -> dict[
         config = {key: value for key, value in spec.config.items() if key not in ("max_attempts", "braces")}
         unread = config.pop("unknown_names", None)
         if unread is not None:
-            losses.append(Problem("suite", "is the option --strict-rubric there", key=f"evaluators.{spec.name}"))
+            losses.append(Problem("suite", "becomes the option --strict-rubric", key=f"evaluators.{spec.name}"))
         grader = {"kind": "model_judge", **config, "max_retries": spec.config.get("max_attempts", 6) - 1}
     else:
         losses.append(Problem("suite", f"Letta has no grader like {spec.type!r}", key=f"evaluators.{spec.name}"))

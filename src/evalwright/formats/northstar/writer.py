@@ -42,7 +42,7 @@ def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
     recorded = msgspec.json.decode(bytes(case.recorded), type=Trace | None)
     conversation = recorded.extra.get(RECORDING) if recorded is not None else None
     if recorded is None or not isinstance(conversation, dict):
-        losses.append(Problem(f"case {case.id}", "has no recorded conversation of NorthStar", key="recorded"))
+        losses.append(Problem(f"case {case.id}", "has no recorded NorthStar conversation", key="recorded"))
         return None
     expected = msgspec.to_builtins(case.expected.conversation) if case.expected.conversation else None
     found: dict[str, Any] = {"id": case.id, "messages": conversation["messages"]}

@@ -220,7 +220,7 @@ class _Reading:
         try:
             msgspec.json.encode(entry)
         except (UnicodeEncodeError, RecursionError, OverflowError) as error:
-            self._tell(base, f"{where}{base}: holds what cannot be kept: {error}")
+            self._tell(base, f"{where}{base}: contains what cannot be stored: {error}")
             return None
         before = len(self._problems)
         arguments, given = self._older(entry) if older else self._given(entry, base, where)
