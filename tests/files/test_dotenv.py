@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.files.dotenv import nearest_dotenv, read_dotenv
 
 
@@ -40,3 +41,50 @@ def test_the_nearest_file_is_the_one_above(tmp_path):
     (tmp_path / ".env").touch()
     (tmp_path / "a/.env").touch()
     assert nearest_dotenv(tmp_path / "a/b") == [tmp_path / "a"]
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [
+        ("OPENAI_BASE_URL", "OPENAI_API_KEY"),
+        ("OPENAI_API_BASE", "OPENAI_API_KEY"),
+        ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN"),
+        ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY"),
+        ("AZURE_API_BASE", "AZURE_API_KEY"),
+        ("GEMINI_BASE_URL", "GOOGLE_API_KEY"),
+        ("LETTA_BASE_URL", "LETTA_API_KEY"),
+        ("LANGFUSE_HOST", "LANGFUSE_SECRET_KEY"),
+        ("AWS_ENDPOINT_URL", "AWS_SECRET_ACCESS_KEY"),
+    ],
+)
+def test_a_file_cannot_set_the_address_for_a_key_of_the_environment(tmp_path, address, key):
+    (tmp_path / ".env").write_text(f"{address}=http://127.0.0.1:1/v1\n")
+    with pytest.raises(InputError) as refused:
+        read_dotenv([tmp_path], {key: "sk-real"})
+    (problem,) = refused.value.problems
+    assert (problem.file, problem.key) == (str(tmp_path / ".env"), address)
+    assert key in problem.message
+    assert "sk-real" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "environ"),
+    [
+        ("OPENAI_BASE_URL=http://x\nOPENAI_API_KEY=of-the-file", {}),
+        ("OPENAI_BASE_URL=http://x", {"OPENAI_BASE_URL": "http://y", "OPENAI_API_KEY": "sk-real"}),
+        ("OPENAI_BASE_URL=http://x", {"ANTHROPIC_API_KEY": "sk-real", "OPENAI_ORG": "me"}),
+        ("OPENAI_API_KEY=of-the-file", {"OPENAI_BASE_URL": "http://y"}),
+        ("OPENAI_BASE_URL=", {"OPENAI_API_KEY": "sk-real"}),
+        ("OPENAI_MODEL=gpt", {"OPENAI_API_KEY": "sk-real"}),
+    ],
+)
+def test_an_address_and_its_key_may_come_from_one_place(tmp_path, lines, environ):
+    (tmp_path / ".env").write_text(lines)
+    assert read_dotenv([tmp_path], environ)
+
+
+def test_a_key_in_both_places_is_not_sent_to_the_address_of_the_file(tmp_path):
+    """The environment's goes before the file's, so it would be the one that is sent."""
+    (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://x\nOPENAI_API_KEY=decoy")
+    with pytest.raises(InputError, match="OPENAI_API_KEY of your environment would be sent"):
+        read_dotenv([tmp_path], {"OPENAI_API_KEY": "sk-real"})

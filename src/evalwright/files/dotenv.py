@@ -3,18 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["nearest_dotenv", "read_dotenv"]
+__all__ = ["is_address", "nearest_dotenv", "read_dotenv"]
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
+_ADDRESS = re.compile(r"(.+?)_(?:API_)?(?:BASE_URL|BASE_URI|BASE|ENDPOINT|ENDPOINT_URL|URL|URI|HOST|SERVER)")
+"""A variable with the address of a service, and what the variables of that service begin with."""
+_KEY = re.compile(r".*(KEY|TOKEN|SECRET|PASSWORD|PASSWD|AUTH|CREDENTIALS?)")
+_SAME = {"GEMINI": ("GOOGLE",), "GOOGLE_GEMINI": ("GEMINI", "GOOGLE"), "AZURE_OPENAI": ("AZURE",)}
+"""Services whose keys are in variables of other names, too."""
 
 
-def read_dotenv(folders: Sequence[Path]) -> dict[str, str]:
-    """The variables of the `.env` files in folders, the first of which wins. Raises InputError if one is unreadable."""
+def read_dotenv(folders: Sequence[Path], environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of the `.env` files in folders, the first of which wins. Raises InputError if one is unreadable.
+
+    With `environ`, that of the process, also if a key in there would go to an address that only a file has: such a
+    file comes with a suite, and whoever runs that need not have written it.
+    """
+    found = _read(folders)
+    if environ is not None and (problems := list(_diverted(found, environ, folders))):
+        raise InputError(problems)
+    return found
+
+
+def is_address(name: str) -> bool:
+    """Whether a variable, or a key of a configuration, of this name holds the address of a service."""
+    return _ADDRESS.fullmatch(f"X_{name.upper()}") is not None
+
+
+def _diverted(found: Mapping[str, str], environ: Mapping[str, str], folders: Sequence[Path]) -> Iterator[Problem]:
+    keys = [name for name, value in environ.items() if value and found.get(name) != value and _KEY.fullmatch(name)]
+    for name, address in found.items():
+        match = _ADDRESS.fullmatch(name)
+        if not match or not address or environ.get(name):
+            continue
+        of_service = tuple(f"{one}_" for one in (match[1], *_SAME.get(match[1], ())))
+        diverted = sorted(key for key in keys if key.startswith(of_service))
+        if diverted:
+            file = next(folder / ".env" for folder in folders if name in _read([folder]))
+            message = (
+                f"{', '.join(diverted)} of your environment would be sent to the address that only this file sets: "
+                f"set {name} in the environment, too, or unset {', '.join(diverted)} there and set both here"
+            )
+            yield Problem(str(file), message, key=name)
+
+
+def _read(folders: Sequence[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in reversed(folders):
         path = folder / ".env"

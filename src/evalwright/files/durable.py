@@ -28,22 +28,34 @@ import msgspec
 
 from evalwright.errors import StorageError
 
-__all__ = ["AppendFile", "repair_tail", "replace_file", "storage_error", "sync_folder"]
+__all__ = [
+    "PRIVATE",
+    "PRIVATE_FOLDER",
+    "AppendFile",
+    "private_file",
+    "repair_tail",
+    "replace_file",
+    "storage_error",
+    "sync_folder",
+]
 
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
+"""Modes of what may hold answers or keys: only its owner reads it, whatever the umask is."""
+_SHARED = 0o666
 _BLOCK = 1 << 16
 
 
 class AppendFile:
     """One file that only grows, open for the life of a run. Used by one thread; `sync` may come from another one."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mode: int = _SHARED) -> None:
         self.path = path
         self._failure: StorageError | None = None
         self._unsynced = False
         self._closing = threading.Lock()
         self._descriptor: int | None = None
         try:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
             self._length = os.fstat(self._descriptor).st_size
         except OSError as error:
             raise storage_error("open", path, error) from error
@@ -162,12 +174,23 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def replace_file(path: Path, data: bytes) -> None:
+def private_file(path: Path) -> None:
+    """Make sure that there is a file which only its owner may read, and its folder, if that is new. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+    try:
+        with suppress(OSError):  # it may be somebody else's
+            os.fchmod(descriptor, PRIVATE)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, data: bytes, mode: int = _SHARED) -> None:
     """Replace a file's content at once and durably: readers see the old or the new one. Raises StorageError."""
     # In the same folder, as a rename is atomic inside one file system only; the random part keeps two writers apart.
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
-        with temporary.open("xb") as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

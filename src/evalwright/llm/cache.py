@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from evalwright.errors import InputError
+from evalwright.files.durable import private_file
 from evalwright.model.chat import ChatReply
 
 __all__ = ["Cache", "default_path"]
@@ -32,7 +33,7 @@ class Cache:
     def __init__(self, path: Path, mask: Callable[[str], str] = str) -> None:
         self.path, self._mask = path, mask
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_file(path)  # its journals get the mode of the file
             self._database = sqlite3.connect(path, timeout=10, isolation_level=None)
             self._database.execute("PRAGMA journal_mode = WAL")  # runs in other processes may use it at the same time
             self._database.execute("PRAGMA synchronous = NORMAL")  # a reply lost in a power cut is bought again

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.durable import private_file
 from evalwright.files.jsonl import lines_of
 from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
@@ -25,7 +26,7 @@ class CallRecorder:
     def __init__(self, path: Path, mask: Callable[[str], str]) -> None:
         self._mask = mask
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_file(path)
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from error

@@ -52,10 +52,15 @@ class StoreMirror:
         self._store(None)  # only to check the configuration, before the run starts
         self._writer: RunWriter | None = None
         self._synced = 0.0
+        self._secrets: dict[str, str] = {}
+
+    def hide(self, secrets: Mapping[str, str]) -> None:
+        """Mask these, too: what a suite took from variables is not to be told from the plan."""
+        self._secrets |= secrets
 
     def start(self, plan: Plan) -> None:
         """Start a copy of the run, or continue the one that exists."""
-        store = self._store(Masker.of(dict(_credentials(plan)), os.environ))
+        store = self._store(Masker.of({**dict(_credentials(plan)), **self._secrets}, os.environ))
         if plan.run_id in store.run_ids() and _same(store.read(plan.run_id).plan, plan):
             self._writer = store.open(plan.run_id)
             return

@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright.decisions.calibration import calibrate
 from evalwright.errors import InputError, Problem
-from evalwright.files.durable import replace_file
+from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.jsonl import lines_of
 from evalwright.importers.labels import read_labels
 from evalwright.model.calibration import CalibrationReport, JudgeCalibration, Label
@@ -49,7 +49,7 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
         named = {label.evaluator for label in labels}
         kept = [label for label in _stored_labels(writer) if label.evaluator not in named]
         folder_beside(writer).mkdir(parents=True, exist_ok=True)
-        replace_file(labels_file(writer), msgspec.json.Encoder().encode_lines([*kept, *labels]))
+        replace_file(labels_file(writer), msgspec.json.Encoder().encode_lines([*kept, *labels]), PRIVATE)
         summary = writer.summary() or fold(writer, plan).summary(plan, datetime.now(UTC))
         report = keep_calibration(writer, plan, summary)
         assert report is not None, "labels were just stored"
@@ -62,7 +62,7 @@ def keep_calibration(writer: RunWriter, plan: Plan, summary: RunSummary) -> Cali
     report = mark_judges(writer, plan, summary)
     if report is not None:
         document = msgspec.json.format(msgspec.json.encode(report), indent=2)
-        replace_file(folder_beside(writer) / CALIBRATION, document + b"\n")
+        replace_file(folder_beside(writer) / CALIBRATION, document + b"\n", PRIVATE)
     return report
 
 

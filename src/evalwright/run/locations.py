@@ -17,7 +17,7 @@ import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Problem
 from evalwright.files.credentials import is_credential
-from evalwright.files.durable import replace_file, storage_error
+from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, replace_file, storage_error
 from evalwright.files.masker import Masker, expand
 from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan, Plugin
@@ -84,7 +84,7 @@ def address_of(run: RunReader, plan: Plan, masker: Masker) -> Path:
     note = msgspec.to_builtins(_Note(plan.run_id, plan.store, plan.config_path, plan.dialect))
     note["store"]["config"] = dict(_without_literals(masker.placeholders(plan.store.config)))
     folder = _new_folder(_runs_folder(plan.store), safe_id(plan.run_id))
-    replace_file(folder / NOTE, msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n")
+    replace_file(folder / NOTE, msgspec.json.format(msgspec.json.encode(note), indent=2) + b"\n", PRIVATE)
     return folder
 
 
@@ -102,7 +102,7 @@ def _new_folder(runs: Path, name: str) -> Path:
     """A new folder of that name; with a number where another store's run has it."""
     for free in numbered(name):
         try:
-            (runs / free).mkdir(parents=True)
+            (runs / free).mkdir(PRIVATE_FOLDER, parents=True)
         except FileExistsError:
             continue
         except OSError as error:

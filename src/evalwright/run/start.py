@@ -189,7 +189,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             closing(store.create(plan, signals.each(cases), documents(suite, masker))) as writer,
         ):
             state = _state(plan, None, frozenset())
-            job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan), signals=signals)
+            job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan, masker), signals=signals)
             # a store that was passed in cannot be found by a path: there is nothing to leave a note of
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             place = Place(store, plan.run_id, address)
@@ -267,7 +267,7 @@ def _rest_of(
         masker = Masker.of(secrets, os.environ)
         with Session(models=models_of(plan, models, masker), environment=variables):
             must_have_keys(plan, writer, models)
-            mirrors = mirroring_of(plan)
+            mirrors = mirroring_of(plan, masker)
             job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again, signals)
             note = f"{finished} of {total} cells were finished already"
             if again_of is not _none_again:

@@ -18,7 +18,18 @@ from evalwright.session.process import ExitRefused, Process
 if TYPE_CHECKING:
     from evalwright.model.chat import Models
 
-__all__ = ["ExitRefused", "Session", "environment", "hidden", "hide", "import_from", "learn", "owns_process", "session"]
+__all__ = [
+    "ExitRefused",
+    "Session",
+    "environment",
+    "hidden",
+    "hide",
+    "import_from",
+    "learn",
+    "owns_process",
+    "process_environment",
+    "session",
+]
 
 
 class Session:
@@ -158,6 +169,11 @@ def owns_process() -> bool:
     """Whether the process is ours, as it is for the command line."""
     found = _innermost()
     return found is not None and found.owns_process
+
+
+def process_environment() -> Mapping[str, str]:
+    """The variables of the process, without what sessions have put there of their suites' `.env` files."""
+    return _process.environment()
 
 
 def learn(variables: Mapping[str, str]) -> bool:

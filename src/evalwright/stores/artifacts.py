@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from evalwright.errors import StorageError
-from evalwright.files.durable import replace_file, storage_error
+from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, replace_file, storage_error
 from evalwright.model.artifact import Artifact, FilesystemArtifact
 
 __all__ = ["artifact_path", "folder_of", "read_artifact", "safe_name", "write_artifact"]
@@ -57,10 +57,11 @@ def write_artifact(artifacts: Path, artifacts_path: str, line: bytes) -> None:
     """
     folder = folder_of(artifacts, artifacts_path)
     try:
+        artifacts.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error("create", folder, error) from error
-    replace_file(folder / _RECORD, line)
+    replace_file(folder / _RECORD, line, PRIVATE)
 
 
 def read_artifact(

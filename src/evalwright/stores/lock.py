@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from evalwright.errors import RunLockedError
-from evalwright.files.durable import storage_error
+from evalwright.files.durable import PRIVATE, storage_error
 
 __all__ = ["LOCK_NAME", "RunLock"]
 
@@ -63,7 +63,7 @@ class RunLock:
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
 
 
 def _is_at(descriptor: int, path: Path) -> bool:

@@ -34,9 +34,9 @@ def trace(runnable: str, arguments: Path, output: Path) -> int:
     from evalwright.cli.screen import say
     from evalwright.files.dotenv import nearest_dotenv, read_dotenv
     from evalwright.formats.pixie.trace_files import record
-    from evalwright.session import learn
+    from evalwright.session import learn, process_environment
 
-    learn(read_dotenv(nearest_dotenv(Path.cwd())))
+    learn(read_dotenv(nearest_dotenv(Path.cwd()), process_environment()))
     try:
         raised = asyncio.run(record(runnable, _object_in(arguments), output))
     except (OSError, ValueError) as error:

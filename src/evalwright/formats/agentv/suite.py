@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.targets_file import Targets, targets_file
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
-from evalwright.session import environment, learn
+from evalwright.session import environment, learn, process_environment
 
 __all__ = ["TIMEOUT", "load"]
 
@@ -53,8 +53,9 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     """The suite in an EVAL.yaml, or in JSON Lines with a sidecar. Raises InputError."""
     given = _Options(**options)
     files = Files(path.resolve().parent, given.allow_outside)
-    values = read_dotenv(files.roots)
+    values = read_dotenv(files.roots, process_environment())
     known_here = {**values, **environment()}
+    suggested = values.keys() - process_environment().keys() - variables.keys()
     resolving = {**known_here, **variables}
     secrets = secrets_in({name: known_here[name] for name in values})
     place = _schema(path) or _place(path)
@@ -62,7 +63,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         return _beside(path, place, resolving)
     file = read_file(path)
     folder = str(path.resolve().parent)
-    known, missing = _targets(given.targets, files, resolving)
+    known, missing = _targets(given.targets, files, resolving, suggested)
     if known is not None:
         values = {**values, **known.keys}  # where models look for theirs
     learn(values)
@@ -138,14 +139,16 @@ def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
     return Suite(name=kind, dialect=FORMAT.name, source=path, warnings=warnings, **nothing)
 
 
-def _targets(named: Path | None, files: Files, environment: Mapping[str, str]) -> tuple[Targets | None, str]:
+def _targets(
+    named: Path | None, files: Files, environment: Mapping[str, str], suggested: Collection[str]
+) -> tuple[Targets | None, str]:
     """The targets, or the message with which a run is refused: a file may be checked without any."""
     path = targets_file(named, files.roots)
     if path is None and named is not None:
         raise InputError(Problem(str(named), "there is no such file of targets"))
     if path is None:
         return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
-    return Targets(path, environment), ""
+    return Targets(path, environment, suggested), ""
 
 
 def _warnings(targets: Targets | None) -> list[Problem]:

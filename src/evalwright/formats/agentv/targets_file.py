@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,12 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.credentials import credentials
+from evalwright.files.dotenv import is_address
 from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.target_settings import KEYS, checked
+from evalwright.llm.routes import route_of
+from evalwright.model.chat import ChatRequest
 from evalwright.session import hide
 
 __all__ = ["Targets", "targets_file"]
@@ -42,15 +45,15 @@ class Targets:
     unset: dict[str, list[Problem]]
     warnings: list[Problem]
 
-    def __init__(self, path: Path, environment: Mapping[str, str]) -> None:
-        """Raises InputError with every mistake of the file."""
+    def __init__(self, path: Path, environment: Mapping[str, str], suggested: Collection[str] = ()) -> None:
+        """`suggested` are the variables that only a `.env` sets. Raises InputError with every mistake of the file."""
         document = yaml.load(path, "yaml12")
         listed = document.value.get("targets") if isinstance(document.value, dict) else None
         if not isinstance(listed, list):
             found = "nothing" if listed is None else type(listed).__name__
             line = document.line(("targets",))
             raise InputError(Problem(str(path), f"targets: expected a list, found {found}", line, "targets"))
-        read = _Reading(path, document, environment)
+        read = _Reading(path, document, environment, suggested)
         for i, raw in enumerate(listed):
             read.add(i, raw)
         if read.problems:
@@ -99,8 +102,11 @@ def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
 class _Reading:
     """One pass over a file."""
 
-    def __init__(self, path: Path, document: yaml.Document, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: Path, document: yaml.Document, environment: Mapping[str, str], suggested: Collection[str]
+    ) -> None:
         self._path, self._document, self._environment = path, document, environment
+        self._suggested = suggested
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.targets: dict[str, dict[str, Any]] = {}
@@ -119,12 +125,28 @@ class _Reading:
         for key, variable in unset:
             message = f"{key}: the environment variable {variable} of target {name!r} is not set"
             self.unset.setdefault(name, []).append(self._problem(i, key, message))
+        unset += [(key, "") for key in self._diverted(i, name, raw)]
         if isinstance(key := resolved.pop(_KEY, None), str):
             resolved["api_key_env"] = variable = self._variable(name, key)
             self.keys[variable] = key
         if not unset:
             self.targets[name], wrong = checked(resolved)
             self.problems += [self._problem(i, key, message) for key, message in wrong]
+
+    def _diverted(self, i: int, name: str, raw: dict[str, Any]) -> Iterator[str]:
+        """Keys with an address that only a `.env` sets, and to which a key of the environment would be sent."""
+        named = {_snake(str(key)): reference[1] for key, value in raw.items() if (reference := _reference_in(value))}
+        secret = named.get(_KEY)
+        wanted = [secret] if secret else [] if raw.get(_KEY) else _keys_of(str(raw.get("provider")))
+        sent = [one for one in wanted if self._environment.get(one) and one not in self._suggested]
+        for key, variable in named.items():
+            if sent and variable in self._suggested and is_address(key):
+                message = (
+                    f"{key}: {sent[0]} of your environment would be sent to the address that only a .env sets "
+                    f"({variable}); set both there or both in the environment"
+                )
+                self.unset.setdefault(name, []).append(self._problem(i, key, message))
+                yield key
 
     def _hide(self, raw: dict[str, Any]) -> None:
         named = [reference[1] for key, value in raw.items() if key != "name" and (reference := _reference_in(value))]
@@ -189,6 +211,13 @@ def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict
         else:
             found[name] = environment[reference[1]]
     return found, unset
+
+
+def _keys_of(provider: str) -> list[str]:
+    """The variables in which a provider looks for its key."""
+    if provider not in _CREDENTIALS:
+        return []
+    return route_of(ChatRequest(f"{provider}/any", [])).key_variable.split(" or ")
 
 
 def _reference_in(value: Any) -> re.Match[str] | None:

@@ -14,7 +14,7 @@ from evalwright.formats.pixie.datasets import Dataset, read_dataset
 from evalwright.formats.pixie.surface.config import positive_number
 from evalwright.model.plan import PassCriteria, RunSettings, Variant
 from evalwright.model.suite import Suite
-from evalwright.session import environment, learn
+from evalwright.session import environment, learn, process_environment
 
 __all__ = ["datasets_in", "load"]
 
@@ -31,7 +31,7 @@ def load(
     allow_outside: Sequence[Path] = (),
 ) -> Suite:
     """The suite of one dataset, or of every dataset in a folder. Raises InputError with every problem."""
-    values = read_dotenv(nearest_dotenv(Path.cwd())) if to_run else {}
+    values = read_dotenv(nearest_dotenv(Path.cwd()), process_environment()) if to_run else {}
     learn(values)  # before the application is imported
     files = datasets_in(path) if path.is_dir() else [path]
     if not files:

@@ -10,6 +10,7 @@ from evalwright.model.protocols import RunWriter
 from evalwright.model.result import Evaluation
 
 if TYPE_CHECKING:
+    from evalwright.files.masker import Masker
     from evalwright.run.steps.enrich import Enriching
     from evalwright.run.steps.mirror import Mirroring
     from evalwright.run.steps.price import Pricing
@@ -69,10 +70,10 @@ def spoiling_of(plan: Plan) -> Spoiling | None:
     return Spoiling(plan)
 
 
-def mirroring_of(plan: Plan) -> Mirroring | None:
+def mirroring_of(plan: Plan, masker: Masker) -> Mirroring | None:
     """Further outputs, each begun here. Raises InputError for a configuration that cannot be used."""
     if not plan.mirrors:
         return None
     from evalwright.run.steps.mirror import Mirroring
 
-    return Mirroring(plan)
+    return Mirroring(plan, masker)

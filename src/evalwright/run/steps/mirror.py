@@ -6,15 +6,19 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
+import msgspec
+
+from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Mirror
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.registry import load
+from evalwright.stores.local_files.lines import reserved_words
 
 __all__ = ["Mirroring"]
 
@@ -22,24 +26,28 @@ _MOST_WAITING = 2_000
 """Cells that one mirror may lie behind: they are held in memory, whole traces and all."""
 _PATIENCE = 10.0
 """Seconds that a run waits in all for a mirror that lies behind, before cells are left out there."""
+_LONGEST = 500
 _FAREWELL = 30.0
 """Seconds that a mirror has at the end to process what it has been sent."""
 
 _OPS = {"start": "open", "prepare": "save_trace", "trace": "save_trace", "summary": "save_summary"}
 """What evalh, from which `sink_errors` is, calls these steps."""
 
+T = TypeVar("T")
 _Call = tuple[str, tuple[Any, ...]]
 
 
 class Mirroring:
     """The mirrors of a plan, each with a thread of its own that makes one call after the other."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, masker: Masker) -> None:
+        self._masked = _Masked(masker.keeping(reserved_words(plan).union(RunSummary.__struct_fields__)))
         self._errors: dict[tuple[str, str, str], int] = {}
         self._mirrors = [
             _MirrorThread(spec.type, load("mirrors", spec.type)({**spec.config}), self._failed) for spec in plan.mirrors
         ]
         for thread in self._mirrors:
+            thread.hide(masker.secrets)
             thread.now("start", plan)
 
     def prepare(self, trace: Trace) -> None:
@@ -49,6 +57,9 @@ class Mirroring:
 
     async def cell(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
         """One more cell is stored."""
+        if self._masked.masker:
+            trace, verdict = self._masked(trace), self._masked(verdict)
+            results = [self._masked(result) for result in results]
         for thread in self._mirrors:
             if not await thread.has_room():
                 self._failed(thread.name, "trace", "too slow: cells were left out")
@@ -58,7 +69,7 @@ class Mirroring:
     def finish(self, summary: RunSummary) -> None:
         """Send the summary, close the mirrors, and list in the summary what went wrong."""
         for thread in self._mirrors:
-            thread.tell("summary", summary)
+            thread.tell("summary", self._masked(summary))
             thread.tell("close")
         until = time.monotonic() + _FAREWELL
         for thread in self._mirrors:
@@ -70,8 +81,21 @@ class Mirroring:
         ]
 
     def _failed(self, sink: str, op: str, error: str) -> None:
-        key = (sink, op, error)
+        key = (sink, op, self._masked.masker.mask_text(error)[:_LONGEST])
         self._errors[key] = self._errors.get(key, 0) + 1
+
+
+class _Masked:
+    """Records as the store has them, without secrets: mirrors send them to others."""
+
+    def __init__(self, masker: Masker) -> None:
+        self.masker = masker
+
+    def __call__(self, record: T) -> T:
+        line = msgspec.json.encode(record)
+        return (
+            msgspec.json.decode(self.masker.mask_bytes(line), type=type(record)) if self.masker.finds(line) else record
+        )
 
 
 class _MirrorThread:
@@ -83,6 +107,11 @@ class _MirrorThread:
         self._patience = _PATIENCE
         self._thread = threading.Thread(target=self._work, name=f"mirror {name}", daemon=True)
         self._thread.start()
+
+    def hide(self, secrets: Mapping[str, str]) -> None:
+        """Let a mirror that writes the plan itself know what it must mask."""
+        if (hide := getattr(self._mirror, "hide", None)) is not None:
+            hide(secrets)
 
     def tell(self, op: str, *values: Any) -> None:
         self._waiting.put((op, values))
@@ -96,7 +125,7 @@ class _MirrorThread:
         try:
             method(*values)
         except Exception as error:
-            self._failed(self.name, op, f"{type(error).__name__}: {error}"[:500])
+            self._failed(self.name, op, f"{type(error).__name__}: {error}")
 
     async def has_room(self) -> bool:
         while self._waiting.qsize() >= _MOST_WAITING:

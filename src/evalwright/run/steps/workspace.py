@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from evalwright.errors import EvalwrightError
-from evalwright.files.durable import storage_error
+from evalwright.files.durable import PRIVATE_FOLDER, storage_error
 from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Artifact, Changes, FilesystemArtifact
 from evalwright.model.plan import Plan, Plugin
@@ -96,6 +96,7 @@ class Workspaces:
     def _collected(self, prepared: Prepared, folder: Path) -> Changes:
         try:
             remove_tree(folder)
+            self._writer.artifacts.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             folder.mkdir(parents=True)
             return prepared.collect(folder, self._writer.mask)
         except OSError as error:

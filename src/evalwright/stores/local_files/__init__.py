@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem, RunLockedError, StorageError
-from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
+from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan
@@ -96,7 +96,7 @@ class LocalFiles(Masked):
                 if alone:
                     _remove_leftovers(self.folder)
                 draft = self.folder / f"{_DRAFT}{os.getpid()}-{os.urandom(4).hex()}"
-                draft.mkdir()
+                draft.mkdir(PRIVATE_FOLDER)
                 return draft, RunLock(draft / LOCK_NAME, draft)
         except OSError as error:
             raise storage_error("create a run in", self.folder, error) from error
@@ -108,7 +108,7 @@ class LocalFiles(Masked):
             if os.path.lexists(folder):  # rename would replace an empty folder without an error
                 continue
             plan.run_id = name  # the plan holds the id, so it is written again for each name that is tried
-            replace_file(draft / PLAN, plan_to_json(plan, self._masker.keeping(reserved_words(plan))))
+            replace_file(draft / PLAN, plan_to_json(plan, self._masker.keeping(reserved_words(plan))), PRIVATE)
             try:
                 draft.rename(folder)
                 sync_folder(self.folder)
@@ -171,7 +171,7 @@ def _not_a_run(path: Path, folder: Path) -> InputError:
 
 def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> int:
     """Stream the cases into a durable file; returns how many there were."""
-    total, pending, file = 0, bytearray(), AppendFile(path)
+    total, pending, file = 0, bytearray(), AppendFile(path, PRIVATE)
     try:
         for case in cases:
             pending += encoder.case(case)
@@ -188,13 +188,13 @@ def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> int
 
 def _write_documents(draft: Path, documents: Mapping[str, bytes], masker: Masker) -> None:
     for name in (TRACES, RESULTS, VERDICTS):
-        AppendFile(draft / name).close()
+        AppendFile(draft / name, PRIVATE).close()
     for name, content in documents.items():
         if Path(name).name != name or (draft / name).exists():
             raise ValueError(f"not a name for a document of a run: {name!r}")
         # Documents are users' files in any encoding: bytes that are not UTF-8 come out as they went in.
         text = masker.mask_text(content.decode("utf-8", "surrogateescape"))
-        replace_file(draft / name, text.encode("utf-8", "surrogateescape"))
+        replace_file(draft / name, text.encode("utf-8", "surrogateescape"), PRIVATE)
 
 
 def _age(folder: Path) -> tuple[datetime, str, int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from evalwright.errors import StorageError
-from evalwright.files.durable import storage_error, sync_folder
+from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, storage_error, sync_folder
 from evalwright.files.masker import Masker
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.stores.local_files.lines import LineEncoder
@@ -37,7 +37,7 @@ class LocalJudgements:
         self._draft = folder / f"{_DRAFT}{os.urandom(4).hex()}"
         self._shares: dict[int, LocalShare] = {}
         try:
-            self._draft.mkdir()
+            self._draft.mkdir(PRIVATE_FOLDER)
         except OSError as error:
             raise storage_error("write", self._draft, error) from error
 
@@ -117,7 +117,7 @@ class LocalShare:
             folder = self._open_folder()
             try:
                 folder.mkdir()
-                self._files = tuple((folder / name).open("xb", buffering=_BUFFER) for name in _FILES)
+                self._files = tuple(_private(folder / name) for name in _FILES)
             except OSError as error:
                 raise storage_error("write", folder, error) from error
             self._encoder = LineEncoder(self._masker)
@@ -125,6 +125,10 @@ class LocalShare:
 
     def _open_folder(self) -> Path:
         return self._draft / f"{self._number}.open"
+
+
+def _private(path: Path) -> BinaryIO:
+    return open(path, "xb", buffering=_BUFFER, opener=lambda name, flags: os.open(name, flags, PRIVATE))
 
 
 def _join(sources: list[Path], target: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.durable import AppendFile, repair_tail, replace_file
+from evalwright.files.durable import PRIVATE, AppendFile, repair_tail, replace_file
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
@@ -279,7 +279,7 @@ class LocalWriter(LocalReader):
             # First: AppendFile takes the length that it finds for the end of the last whole line.
             if path.exists() and (cut := repair_tail(path)):
                 self.damage.append(f"{name}: torn tail of {cut} bytes, cut")
-            self._files.append(AppendFile(path))
+            self._files.append(AppendFile(path, PRIVATE))
         self._traces, self._results, self._verdicts = self._files
 
     def append_trace(self, trace: Trace) -> None:
@@ -314,7 +314,9 @@ class LocalWriter(LocalReader):
             file.sync()
 
     def save_summary(self, summary: RunSummary) -> None:
-        replace_file(self.folder / SUMMARY, summary_to_yaml(self._masker.mask_strings(summary_to_plain(summary))))
+        replace_file(
+            self.folder / SUMMARY, summary_to_yaml(self._masker.mask_strings(summary_to_plain(summary))), PRIVATE
+        )
 
     def mask(self, text: str) -> str:
         return self._masker.mask_text(text)
@@ -324,7 +326,7 @@ class LocalWriter(LocalReader):
 
     def save_plan(self, plan: Plan) -> None:
         masker = self._masker.keeping(reserved_words(plan))
-        replace_file(self.folder / PLAN, plan_to_json(plan, masker, self._placeholders))
+        replace_file(self.folder / PLAN, plan_to_json(plan, masker, self._placeholders), PRIVATE)
         self.plan = plan
 
     def rewrite_judgements(self) -> JudgementWriter:
@@ -337,7 +339,7 @@ class LocalWriter(LocalReader):
         try:
             commit()
         finally:  # also after a failure: the run can go on with whichever set is there
-            self._results, self._verdicts = (AppendFile(self.folder / name) for name in (RESULTS, VERDICTS))
+            self._results, self._verdicts = (AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS))
             self._files[1:] = [self._results, self._verdicts]
 
     def close(self) -> None:

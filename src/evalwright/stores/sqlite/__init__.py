@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.files.durable import storage_error, sync_folder
+from evalwright.files.durable import private_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan
@@ -68,7 +68,8 @@ class Sqlite(Masked):
         spool, plan.cases_total = spooled_cases(cases, LineEncoder(self._masker.keeping(reserved_words(plan))))
         with spool:
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                if not self.path.exists():
+                    private_file(self.path)
                 with writing(self.path), closing(connect(self.path)) as connection:
                     lock = self._created(connection, plan, run_id, spool, documents)
                 sync_folder(self.path.parent)
