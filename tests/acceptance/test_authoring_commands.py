@@ -168,3 +168,36 @@ def test_what_a_program_reads_of_an_empty_suite_has_a_warning(tmp_path: Path) ->
     document = json.loads(project(tmp_path, {}).evalwright("validate", "eval.yaml", "--json").out)
     assert (document["ok"], document["cases"]) == (True, 0)
     assert "cases.jsonl" in document["warnings"][0]["file"]
+
+
+EVIL = "import pathlib\npathlib.Path(__file__).with_name('CANARY').write_text('x')\n"
+
+
+def test_nothing_of_a_suite_is_executed_until_it_is_run(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    for name in ("agent", "httpx", "yaml"):  # two have the name of a library
+        (tmp_path / f"{name}.py").write_text(EVIL + "def run(case, variant): return 'thanks'\n")
+    for words in (["validate"], ["run", "--dry-run"], ["convert", "--to", "native", "--out", "new.yaml"]):
+        made.evalwright(words[0], "eval.yaml", *words[1:])
+        assert not (tmp_path / "CANARY").exists(), words
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "eval.yaml").write_text((tmp_path / "eval.yaml").read_text())
+    assert made.evalwright("validate", ".").code == 0
+    assert not (tmp_path / "CANARY").exists()
+
+
+def test_import_executes_the_code_and_says_what(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "agent.py").write_text(EVIL + "globals()['run'] = 3\n")
+    assert made.evalwright("validate", "eval.yaml").code == 0
+    ended = made.evalwright("validate", "eval.yaml", "--import")
+    assert (ended.code, "agent:run" in ended.err, "imported" in ended.err) == (2, True, True)
+    assert str(tmp_path / "agent.py") in ended.err
+    assert (tmp_path / "CANARY").exists()
+
+
+def test_validate_names_a_function_that_is_missing(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    (tmp_path / "agent.py").write_text("def rum(case): ...\n")
+    ended = made.evalwright("validate", "eval.yaml")
+    assert (ended.code, "agent:run" in ended.err) == (2, True)

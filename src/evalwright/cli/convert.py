@@ -39,8 +39,10 @@ def command(
     from evalwright.cli.screen import say, tell
     from evalwright.convert.conversion import convert
     from evalwright.reports.text import harmless
+    from evalwright.session.imports import nothing_imported
 
-    done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options=of_format)
+    with nothing_imported():
+        done = convert(path, to, out, dialect=dialect, allow_loss=allow_loss, options=of_format)
     tell(f"lost: {loss}" for loss in done.losses)
     tell(f"left out: {key}" for key in done.left_out)
     tell(f"note: {note}" for note in done.notes)

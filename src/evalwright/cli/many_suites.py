@@ -18,6 +18,7 @@ from evalwright.processes import ties
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import any_chosen
 from evalwright.session import Session
+from evalwright.session.imports import nothing_imported
 
 __all__ = ["run_each", "runnable_files"]
 
@@ -32,7 +33,7 @@ def runnable_files(files: Sequence[Path], load: Callable[[Path], Suite], options
     chosen = []
     for file in files:
         try:
-            with Session(stdout="keep"):  # the variables of one suite's `.env` never reach another
+            with nothing_imported(), Session(stdout="keep"):  # the variables of one suite's `.env` never reach another
                 suite = load(file)
                 if suite.variants and any_chosen(suite, options):
                     chosen.append(file)
@@ -47,7 +48,7 @@ def runnable_files(files: Sequence[Path], load: Callable[[Path], Suite], options
 
 def run_each(files: Sequence[Path], context: click.Context) -> int:
     """Run the command of `context` with the same options for each file. The highest exit code; 130 ends all."""
-    words = [sys.executable, "-m", "evalwright", str(context.info_name), *_options(context)]
+    words = [sys.executable, "-P", "-m", "evalwright", str(context.info_name), *_options(context)]
     codes: list[int] = []
     for file in files:
         tell([f"== {file}"])

@@ -97,7 +97,7 @@ def command(
     from evalwright.cli.outcome import present, watch_of
     from evalwright.cli.screen import tell
     from evalwright.formats.discovery import suite_files
-    from evalwright.formats.loading import load_suite
+    from evalwright.formats.loading import OPTIONS_OF_ALL, load_suite
     from evalwright.run.locations import find_run
     from evalwright.run.options import RunOptions
     from evalwright.run.start import retry
@@ -112,9 +112,7 @@ def command(
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
-        known = {
-            "target": options.target, "trials": options.trials, "allow_empty": options.allow_empty, **of_format
-        }  # fmt: skip
+        known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format
         return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=known)
 
     found = suite_files(paths, dialect)
@@ -124,9 +122,9 @@ def command(
             raise click.UsageError(f"{flag} takes one suite")
     if len(found.files) > 1:
         return _each(found.files, partial(load, to_run=False), options)
-    suite = load(found.files[0])
     if dry_run:
-        return _print_forecast(suite, options)
+        return _print_forecast(partial(load, found.files[0]), options)
+    suite = load(found.files[0])
     watch = watch_of(quiet)
     if retried is None:
         outcome = _ran(suite, options, watch)
@@ -155,14 +153,17 @@ def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
         raise
 
 
-def _print_forecast(suite: Suite, options: RunOptions) -> int:
+def _print_forecast(load: Callable[[], Suite], options: RunOptions) -> int:
     from evalwright.cli.screen import say, warn
     from evalwright.errors import counted
     from evalwright.run.forecast import forecast
     from evalwright.run.selection import all_warnings
+    from evalwright.session.imports import nothing_imported
 
-    found = forecast(suite, options)
-    warn(all_warnings(suite))
+    with nothing_imported():
+        suite = load()
+        found = forecast(suite, options)
+        warn(all_warnings(suite))
     cost = "" if found.judge_cost_usd is None else f", about ${found.judge_cost_usd:.2f}"
     calls = f"{counted(found.cells, 'system call')}, {counted(found.judge_calls, 'judge call')}"
     say([f"Dry run: {calls}{cost if found.judge_calls else ''}"])

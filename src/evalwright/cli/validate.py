@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,21 +25,27 @@ __all__ = ["command", "loaded_to_check"]
 @suites_argument()
 @dialect
 @allow_empty
+@click.option("--import", "import_", is_flag=True, help="Import the code that the suites name, and check it, too.")
 @as_json
-def command(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options: Any) -> int:
+def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json: bool, **options: Any) -> int:
     """Read the suites at PATH and every case of their datasets, and list all problems.
+
+    No code of a suite is executed without --import, and no command of it ever.
 
     A PATH is a file, a folder that is searched for suites, or a glob. Warnings, such as unknown keys where they are
     allowed, go to stderr.
     """
     from evalwright.cli.screen import say, tell, warn
     from evalwright.formats.discovery import suite_files
+    from evalwright.session.imports import imported_files, nothing_imported
 
     found = suite_files(paths, dialect)
     tell(f"skipped {path}: format not recognised" for path in found.skipped)
     checked = _Checked()
-    for file in found.files:
-        checked.add(file, dialect, options, keep=as_json)
+    with nullcontext() if import_ else nothing_imported():
+        for file in found.files:
+            checked.add(file, dialect, options, keep=as_json)
+    tell(f"imported {file}" for file in imported_files())
     if as_json:
         say([checked.encoded()])
         return InputError.exit_code if checked.refusals else 0
@@ -103,7 +110,7 @@ class _Checked:
         from evalwright.run.selection import must_not_be_empty
 
         try:
-            must_not_be_empty(suite)
+            must_not_be_empty(suite, to_run=False)
         except InputError as error:
             if refuse:
                 raise

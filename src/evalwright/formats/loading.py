@@ -15,9 +15,9 @@ from evalwright.session import hide
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["fitting", "format_at", "load_suite", "suite_beside"]
+__all__ = ["OPTIONS_OF_ALL", "fitting", "format_at", "load_suite", "suite_beside"]
 
-_FOR_ALL = ("allow_empty", "target", "trials")
+OPTIONS_OF_ALL = ("allow_empty", "target", "trials")
 """Options that every format takes."""
 
 
@@ -45,15 +45,15 @@ def load_suite(
         suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
     hide(suite.secrets)
     if dialect == NATIVE:
-        suite.allows_empty = True  # a rule of the original, for those who name it
+        suite.empty = "run"  # a rule of the original, for those who name it
     return suite
 
 
 def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that were given. Whether one of `_FOR_ALL` is read with the suite is the format's."""
+    """Those that were given. Whether one of `OPTIONS_OF_ALL` is read with the suite is the format's."""
     known = {option.keyword for option in found.options}
     given = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
-    foreign = [name for name in given if name not in known and name not in _FOR_ALL]
+    foreign = [name for name in given if name not in known and name not in OPTIONS_OF_ALL]
     if foreign:
         named = ", ".join("--" + name.replace("_", "-") for name in foreign)
         raise InputError(f"{named}: not an option of the format {found.name}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, SkipValidation
 
@@ -45,8 +45,8 @@ class Suite(BaseModel):
     workspace: Plugin | None = None
     evaluators_by_case: bool = False
     """Cases bring evaluators of their own; `evaluators` is then empty."""
-    allows_empty: bool = False
-    """The original runs a dataset without cases: it is worth a warning only."""
+    empty: Literal["refused", "loaded", "run"] = "refused"
+    """What the original does with a dataset without cases: where it loads one, that is worth a warning only."""
     target_chosen: bool = False
     """The format has applied the choice of `--target` itself."""
     gate: dict[str, Any] | None = None

@@ -33,11 +33,11 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
         must_not_be_empty(suite)
 
 
-def must_not_be_empty(suite: Suite) -> None:
-    """Raise InputError for a suite without cases, unless its format runs that: it then gets a warning."""
+def must_not_be_empty(suite: Suite, *, to_run: bool = True) -> None:
+    """Raise InputError for a suite without cases, unless its original runs (or loads) that: it then gets a warning."""
     found = getattr(suite.cases, "why_empty", None)
     problem = Problem(str(suite.source), "has no cases") if found is None else found()
-    if not suite.allows_empty:
+    if suite.empty == "refused" or (to_run and suite.empty == "loaded"):
         raise InputError(problem, "nothing to run; --allow-empty accepts that")
     if problem not in suite.warnings:
         suite.warnings.append(problem)

@@ -22,9 +22,21 @@ from evalwright.errors import InputError, Problem
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["import_by_name", "make_importable", "module_at", "named_object", "with_objects"]
+__all__ = [
+    "import_by_name",
+    "imported_files",
+    "make_importable",
+    "module_at",
+    "named_object",
+    "nothing_imported",
+    "with_objects",
+]
 
 _passed: ContextVar[Mapping[str, Any]] = ContextVar("evalwright_objects", default=MappingProxyType({}))
+
+_looked_in: ContextVar[list[str] | None] = ContextVar("evalwright_looked_in", default=None)
+"""Folders that were to be made importable, while nothing is imported; None while it is."""
+_PRIVATE = "evalwright_user_"
 
 _lock = threading.Lock()
 _folders: set[str] = set()
@@ -35,11 +47,31 @@ _executing: dict[Path, threading.RLock] = {}
 """A lock for each file: threads that want it at the same time execute it once, and none sees half of it."""
 
 
+@contextmanager
+def nothing_imported() -> Iterator[None]:
+    """Look for users' code and parse it, but execute none: what would be imported is an `NotExecuted`."""
+    token = _looked_in.set([])
+    try:
+        yield
+    finally:
+        _looked_in.reset(token)
+
+
+def imported_files() -> list[str]:
+    """The files of users' code that were executed in this process, sorted."""
+    modules = [sys.modules.get(name) for name in {*_ours, *(one for one in sys.modules if one.startswith(_PRIVATE))}]
+    return sorted({file for module in modules if isinstance(file := getattr(module, "__file__", None), str)})
+
+
 def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
     """Put folders at the front of the import path, the first one first, without repeating any.
 
     `held` are the folders of other runs that go on. Raises InputError if one of their modules hides one of these.
     """
+    looked_in = _looked_in.get()
+    if looked_in is not None:
+        looked_in[:] = dict.fromkeys([*folders, *looked_in])
+        return
     with _lock:
         for name, found, meant in list(_hidden(folders, held)):
             if _folder_of(found) in held:
@@ -57,6 +89,10 @@ def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
 
 def import_by_name(name: str) -> ModuleType:
     """The module of that name on the import path. Raises whatever importing it raises."""
+    if (folders := _looked_in.get()) is not None:
+        from evalwright.session.unread import unread_module
+
+        return unread_module(name, folders)
     with _noted():
         return importlib.import_module(name)
 
@@ -70,7 +106,11 @@ def module_at(path: Path) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
     path = path.resolve()
-    name = f"evalwright_user_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
+    if (folders := _looked_in.get()) is not None:
+        from evalwright.session.unread import UnreadModule
+
+        return UnreadModule(path.name, path, folders)
+    name = f"{_PRIVATE}{hashlib.sha256(str(path).encode()).hexdigest()[:16]}"
     with _executing.setdefault(path, threading.RLock()):
         if name in sys.modules:
             return sys.modules[name]

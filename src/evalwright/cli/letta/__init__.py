@@ -104,9 +104,11 @@ def _validate(suite: Path) -> int:
     """Check SUITE and its dataset without running anything."""
     from evalwright.cli.screen import say, warn
     from evalwright.cli.validate import loaded_to_check
+    from evalwright.session.imports import nothing_imported
 
-    loaded, absent = loaded_to_check(suite, FORMAT.name)
-    samples = sum(1 for _ in loaded.cases)
+    with nothing_imported():
+        loaded, absent = loaded_to_check(suite, FORMAT.name)
+        samples = sum(1 for _ in loaded.cases)
     warn([*absent, *loaded.warnings])
     shown = loaded.document
     graders = shown.get("graders") or {"default": shown.get("grader", {})}

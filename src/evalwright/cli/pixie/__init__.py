@@ -144,6 +144,7 @@ def validate(path: Path | None) -> int:
     """Check the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.screen import say, warn
     from evalwright.formats.pixie.datasets import read_dataset
+    from evalwright.session.imports import nothing_imported
 
     files = _files(path)
     if not files:
@@ -152,7 +153,8 @@ def validate(path: Path | None) -> int:
     errors = wrong = 0
     for file in files:
         try:
-            found = read_dataset(file)
+            with nothing_imported():
+                found = read_dataset(file)
         except InputError as error:
             say(["", f"{file}:", *(f"  - {_line(problem)}" for problem in error.problems)])
             errors, wrong = errors + len(error.problems), wrong + 1

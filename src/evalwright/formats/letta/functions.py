@@ -23,6 +23,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.session import import_from
 from evalwright.session.imports import module_at
+from evalwright.session.unread import NotExecuted
 
 __all__ = ["PythonExtractor", "PythonGrader", "PythonReward", "function_at"]
 
@@ -41,7 +42,7 @@ def function_at(place: str, role: str | None, key: str = "function") -> Callable
         raise _refused(
             key, f"{Path(path).name} has no {name!r}{did_you_mean(name, known)} (it has: {', '.join(known)})"
         )
-    if role is not None and role_of(found) != role:
+    if role is not None and not isinstance(found, NotExecuted) and role_of(found) != role:
         raise _refused(key, f"{Path(path).name}:{name} does not carry the decorator @{role}")
     return found  # type: ignore[no-any-return]
 

@@ -44,7 +44,7 @@ def load(
             "graders": [{"name": spec.name, "type": spec.type, **spec.config} for spec in evaluators],
         },
         metadata={"plan": label},
-        allows_empty=True,
+        empty="run",
         files=[] if graders is None else [graders],
         warnings=cases.oddities() if to_run and not strict else [],
     )

@@ -92,6 +92,7 @@ def _suite(path: Path, datasets: list[Dataset], values: dict[str, str], trusted:
         variants=[Variant("app", "pixie_app", config, timeout_seconds=_TIMEOUT)],
         evaluators=[],
         evaluators_by_case=True,
+        empty="loaded",
         pass_criteria=PassCriteria(errored_evaluators="error"),
         run=RunSettings(max_concurrency=_concurrency(known), evaluator_timeout_seconds=_TIMEOUT),
         environment=values,

@@ -14,6 +14,7 @@ from evalwright.formats.pixie import FORMAT
 from evalwright.registry import PREMADE
 from evalwright.session import import_from
 from evalwright.session.imports import module_at
+from evalwright.session.unread import NotExecuted
 
 __all__ = ["attribute_at", "evaluator_at", "runnable_at"]
 
@@ -42,6 +43,8 @@ def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
     found = attribute_at(place, folders, "evaluator")
     if not callable(found):
         raise InputError(f"Evaluator {place!r} does not resolve to a callable.")
+    if isinstance(found, NotExecuted) and found.always_raises:
+        raise InputError(f"Invalid evaluator {place!r}: making one raises {found.always_raises}")
     if not (inspect.isclass(found) or (inspect.isfunction(found) and _is_factory(found))):
         return found
     try:
