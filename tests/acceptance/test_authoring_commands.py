@@ -80,15 +80,16 @@ def test_other_mistakes_are_told_beside_a_missing_system(tmp_path: Path) -> None
     assert (ended.code, "2 problems in eval.yaml" in ended.err) == (2, True)
 
 
-def test_entries_of_a_response_mapping_that_nothing_reads_are_warned_of_before_a_run_too(tmp_path: Path) -> None:
+def test_entries_of_a_response_mapping_that_nothing_reads_are_refused_before_a_run_too(tmp_path: Path) -> None:
     system = '{name: v, adapter: http, endpoint: "http://127.0.0.1:1/", response_mapping: {final_anser: $.a}}'
     made = project(
         tmp_path, {"a": "thanks"}, EVAL.replace('{name: v, adapter: python_function, target: "agent:run"}', system)
     )
     for command in ("validate", "run"):
-        warning = made.evalwright(command, "eval.yaml").err
-        assert warning.startswith("warning: eval.yaml:5  systems.0.response_mapping.final_anser  ")
-        assert 'did you mean "final_answer"?' in warning
+        ended = made.evalwright(command, "eval.yaml")
+        assert ended.code == 2
+        assert "eval.yaml:5  systems.0.response_mapping.final_anser  " in ended.err
+        assert 'did you mean "final_answer"?' in ended.err
 
 
 def test_a_warning_has_its_line_in_yaml(tmp_path: Path) -> None:
