@@ -10,8 +10,7 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalwright import entry_points
-from evalwright.entry_points import Loader
+from evalwright.entry_points import Loader, input_formats, of_kind, suite_formats
 from evalwright.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -283,10 +282,10 @@ def _plugin_formats() -> tuple[Format, ...]:
 def _plugins(kind: str) -> dict[str, Loader]:
     """What other packages add to a kind, by name."""
     if kind == "formats":
-        return entry_points.suite_formats({option.keyword: option for one in our_formats() for option in one.options})
+        return suite_formats({option.keyword: option for one in our_formats() for option in one.options})
     if kind == "importers":
-        return entry_points.input_formats()
-    return {**_of_plugin_formats(kind), **entry_points.of_kind(kind)}
+        return input_formats()
+    return {**_of_plugin_formats(kind), **of_kind(kind)}
 
 
 def _of_plugin_formats(kind: str) -> dict[str, Loader]:
