@@ -38,7 +38,8 @@ def test_a_promoted_run_is_what_later_ones_are_held_against(drifted):
     assert ended.code == 0
     report = yaml.safe_load((after / "drift.yaml").read_text())
     (delta,) = report["deltas"]
-    assert (delta["regressions"], delta["improvements"], delta["n"]) == (["b", "d"], ["c", "e"], 5)
+    assert (delta["regressions"], delta["improvements"], delta["n"]) == (["b", "d"], ["c", "e"], 1)
+    assert (report["counted"], report["union_delta"], report["decision"]["n"]) == (5, 0.0, 1)
     assert (report["kind"], report["baseline_run_id"]) == ("drift", before.name)
     assert "- regressions: 2" in ended.out
 
@@ -55,7 +56,7 @@ def test_a_cell_with_an_error_did_not_pass_whatever_was_said_of_it(tmp_path):
     cases(made, a="raise", b="fine")
     after = made.run()
     ended = made.evalwright("drift", after, "--baseline", before)
-    assert "- regressions: 1\n" in ended.out
+    assert "- regressions: 1 over all 2 cases, no error rate\n" in ended.out
     assert "- cells with an error: 0.0% → 50.0%\n" in ended.out
 
 

@@ -31,7 +31,7 @@ def test_every_command_takes_what_run_prints(project: Project) -> None:
     place = run(project, "run", "eval.yaml", code=3).splitlines()[-1]
     mine = ("--suite", "eval.yaml")
     assert "3 shown" in run(project, "inspect", place, *mine)
-    assert "Regressions: 0" in run(project, "compare", place, place, *mine)
+    assert "Changed cases, worse: 0" in run(project, "compare", place, place, *mine)
     assert "# Run" in run(project, "report", place, *mine)
     assert run(project, "retry", place, "--quiet", *mine, code=3).strip() == place
     assert "re-evaluated 3 traces" in run(project, "re-evaluate", place, "--trust-run")
@@ -117,6 +117,6 @@ def test_a_mirror_holds_what_the_run_holds(tmp_path: Path) -> None:
     place = run(project, "run", "eval.yaml", "--quiet", code=3).strip()
     run(project, "retry", place, "--quiet", code=3)
     compared = run(project, "compare", place, f"runs.sqlite/{Path(place).name}")
-    assert "Regressions: 0" in compared
+    assert "Changed cases, worse: 0" in compared
     assert "(n=3)" in compared
     assert run(project, "inspect", "runs.sqlite") == run(project, "inspect", place)

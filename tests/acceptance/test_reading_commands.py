@@ -75,29 +75,38 @@ def test_inspect_shows_what_is_readable_and_names_what_is_not(made: Project, tmp
 
 
 def test_compare_names_what_changed(made: Project) -> None:
-    ended = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"))
+    ended = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"), "--allow-changed")
     assert ended.code == 0
-    assert "Regressions: 1\n  ✗ a1 · v\n" in ended.out
-    assert "Improvements: 1\n  ✓ b1 · w\n" in ended.out
+    assert "Changed cases, worse: 1\n  ✗ a1 · v\n" in ended.out
+    assert "Changed cases, better: 1\n  ✓ b1 · w\n" in ended.out
     assert "A only: 2\n    only-a · v\n    only-a · w\n" in ended.out
     assert "B only: 2\n    only-b · v\n    only-b · w\n" in ended.out
 
 
 def test_compare_says_how_sure_it_is(made: Project) -> None:
-    out = made.evalwright("compare", run_of(made, "a"), run_of(made, "b")).out
+    out = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"), "--allow-changed").out
     line = next(line for line in out.splitlines() if line.startswith("  v ") and " pp [" in line)
-    assert "(n=4)" in line
-    assert line.split()[-2:] == ["1.000", "3"]
+    assert "(n=3)" in line
+    assert line.split()[-2:] == ["1.000", "2"]
 
 
 def test_the_change_of_a_rate_is_that_of_the_cases_in_both_runs(made: Project) -> None:
-    document = json.loads(made.evalwright("compare", run_of(made, "a"), run_of(made, "b"), "--json").out)
-    assert document["variants"][0]["delta"]["pass_rate_delta"] == pytest.approx(-1 / 3)
+    ended = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"), "--json", "--allow-changed")
+    document = json.loads(ended.out)["variants"][0]
+    assert document["delta"]["pass_rate_delta"] == pytest.approx(-1 / 2)
+    assert (document["delta"]["n"], document["decision"]["difference"]) == (2, pytest.approx(-1 / 2))
 
 
-def test_compare_fails_on_a_regression_when_asked(made: Project) -> None:
+def test_cases_that_ask_something_else_are_named_and_not_compared(made: Project) -> None:
+    ended = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"), "--json")
+    found = json.loads(ended.out)["variants"][0]
+    assert (found["delta"]["n"], found["delta"]["p_value"]) == (0, None)
+    assert found["decision"]["identity"]["cases_changed"] == ["a1", "b1"]
+
+
+def test_one_case_that_got_worse_by_chance_fails_nothing(made: Project) -> None:
     runs = run_of(made, "a"), run_of(made, "b")
-    assert made.evalwright("compare", *runs, "--fail-on-regression").code == 1
+    assert made.evalwright("compare", *runs, "--fail-on-regression", "--allow-changed").code == 0
 
 
 def test_a_run_compared_with_itself_has_no_regression(made: Project) -> None:
@@ -147,7 +156,8 @@ def test_a_folder_of_upstream_can_be_inspected(made: Project, foreign: Path) -> 
 
 def test_a_folder_of_upstream_can_be_compared(made: Project, foreign: Path) -> None:
     ended = made.evalwright("compare", foreign, run_of(made, "b"))
-    assert "Regressions: 1\n  ✗ a1 · v\n" in ended.out
+    assert "Changed cases, worse: 1\n  ✗ a1 · v\n" in ended.out
+    assert "not checked whether cases or evaluators changed" in ended.out
 
 
 def test_a_folder_of_upstream_can_be_reported(made: Project, foreign: Path) -> None:

@@ -360,7 +360,7 @@ def test_two_runs_are_compared():
     assert (len(one.regressions), len(one.improvements)) == (0, 10)
     assert one.interval[0] > 0
     assert one.p_adjusted < 0.01
-    assert str(comparison).endswith("v: +25.0 pp [+10.3, +38.0], 40 cases, 0 worse, 10 better, p 0.002")
+    assert str(comparison).endswith("v: +25.0 pp [+8.9, +38.7], 40 cases, 0 worse, 10 better, p 0.002")
     assert comparison["v"] is one
     with pytest.raises(KeyError, match="there are: v"):
         comparison["w"]
@@ -438,7 +438,7 @@ def test_a_score_is_decided_on():
     before, after = (evaluate(cases, {"v": system(f)}, evaluators=number) for f in (0.5, 1.0))
     decision = ew.decide(before, after, metric="number")
     assert (decision.verdict, decision.variants[0].method) == ("accepted", "t")
-    with pytest.raises(ew.InputError, match="no evaluator 'nmber'; did you mean \"number\""):
+    with pytest.raises(ew.InputError, match="no metric 'nmber'; did you mean \"number\""):
         ew.decide(before, after, metric="nmber")
 
 

@@ -32,6 +32,7 @@ ALLOWED = {
     "Cache": "replies of models; recorded results of Letta Evals, its own word",
     "Cell": "of the Python API, judged; of the runner, still to be run",
     "Command": "the target, and the provider of AgentV that is called so in its files",
+    "Decision": "of the Python API, about all variants of two runs; about one pair of sides",
     "Evaluator": "of the Python API, a name with a configuration; the protocol behind it",
     "Interrupted": "of a run, by Ctrl-C; of a response, by its server",
     "Judge": "of the Python API, a model that judges; what applies the evaluators of a plan",

@@ -5,7 +5,11 @@ from hypothesis import given
 
 from evalwright.decisions.comparison import RunComparison, compare
 from evalwright.decisions.drift import drift
+from evalwright.decisions.runs import two_runs
+from evalwright.decisions.terms import Terms
+from evalwright.model.digests import case_digest, evaluator_digests
 from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import Metrics, Trace
 from evalwright.scoring.fold import fold
 from evalwright.statistics.proportions import wilson
@@ -62,7 +66,7 @@ def test_cases_of_one_group_are_not_independent() -> None:
             record.group = "talk"
     together = compared(before, after).variants[0]
     assert together.delta.pass_rate_delta == alone.delta.pass_rate_delta == 0.5
-    assert (together.a.rate, together.a.ci95) == (0.5, wilson(3.5, 7))
+    assert (together.a.rate, together.a.ci95) == (0.5, wilson(24 / 14, 24 / 7))
     assert (alone.delta.p_value, together.delta.p_value) == (pytest.approx(0.03125), pytest.approx(0.42162, abs=1e-4))
 
 
@@ -88,7 +92,12 @@ def test_what_was_not_measured_is_no_latency_of_zero() -> None:
     summary = fold(stored(after, PLAN), PLAN).summary(PLAN, MOMENT).variants[0]
     assert (summary.avg_latency_ms, summary.latency_n) == (None, 0)
     assert compared(before, after).variants[0].delta.avg_latency_delta_ms is None
-    found = drift(stored(before, PLAN), PLAN, stored(after, PLAN), PLAN)
+    found = drift(
+        stored(before, PLAN),
+        stored(after, PLAN),
+        "before",
+        two_runs(stored(before, PLAN), PLAN, stored(after, PLAN), PLAN, Terms()),
+    )
     assert (found.report.deltas[0].avg_latency_delta_ms, found.measures) == (None, [])
 
 
@@ -113,9 +122,20 @@ def test_a_comparison_turns_round_with_its_sides(one: list[Record], other: list[
 def test_a_run_does_not_differ_from_itself(records: list[Record]) -> None:
     run = stored(records, plan())
     for found in compare(run, plan(), run, plan()).variants:
-        assert (found.delta.regressions, found.delta.improvements, found.delta.pass_rate_delta) == (
-            [],
-            [],
-            0.0 if found.delta.n else None,
-        )
+        assert (found.delta.regressions, found.delta.improvements) == ([], [])
+        assert found.delta.pass_rate_delta == (0.0 if found.delta.n else None)
         assert (found.a_only, found.b_only) == ([], [])
+
+
+def test_what_is_judged_otherwise_has_another_hash() -> None:
+    specs = [EvaluatorSpec("x", "contains_text", {"all_of": [word]}) for word in ("good", "fine")]
+    assert len({evaluator_digests([spec])["x"] for spec in specs}) == 2
+    heavier = EvaluatorSpec("x", "contains_text", {"all_of": ["good"]}, weight=2.0)
+    assert evaluator_digests([heavier]) == evaluator_digests(specs[:1])
+
+
+def test_a_suite_in_another_folder_asks_the_same() -> None:
+    cases = [Case("a", "/help", extra={"file": f"/{folder}/rubric.md"}) for folder in ("here", "there")]
+    assert len({case_digest(case) for case in cases}) == 1
+    assert case_digest(Case("a", "/start/help")) != case_digest(Case("a", "/stop/help"))
+    assert case_digest(Case("a", "x", group="g")) != case_digest(Case("a", "x"))

@@ -17,6 +17,7 @@ import pytest
 from evalwright.decisions.comparison import EvaluatorComparison, RunComparison, Side, VariantComparison
 from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CalibrationReport, CorrectedRate, JudgeCalibration, Share
+from evalwright.model.decision import ChangedPart, Decision, ErrorCounts, ErrorPart, IdentityPart, SideRate
 from evalwright.model.summary import ComparisonReport, EvaluatorRate, EvaluatorRollup, TrialStatistics, VariantDelta
 from evalwright.reports import columns, decision_columns
 from evalwright.reports.calibration import calibration_lines
@@ -85,6 +86,18 @@ FULL = summary(
     ],
     comparison=ComparisonReport("old", [DELTA]),
 )
+DECISION = Decision(
+    verdict="undecided",
+    variant_a="new",
+    variant_b="new",
+    difference=0.05,
+    ci=(-0.05, 0.15),
+    a=SideRate(0.75, (0.5, 0.9), 24),
+    b=SideRate(0.8, (0.5, 0.9), 23),
+    errors=ErrorPart(ErrorCounts(), ErrorCounts()),
+    changed=ChangedPart(),
+    identity=IdentityPart(),
+)
 RUNS = RunComparison(
     "a",
     "b",
@@ -94,6 +107,7 @@ RUNS = RunComparison(
             Side(0.75, 24, (0.5, 0.9), 812.0, 48, 0.0012, 47),
             Side(0.8, 23, (0.5, 0.9), 640.0, 46, 0.0015, 45),
             DELTA,
+            DECISION,
         )
     ],
     [

@@ -22,7 +22,8 @@ class Difference:
     variant: str
     """The variant; "a → b" where it has another name before."""
     difference: float | None
-    """After minus before (-1 to 1): the mean over cases of the change of their share of passed trials."""
+    """After minus before (-1 to 1): the mean over cases of the change of their share of passed trials. None without
+    cases."""
     interval: tuple[float, float] | None
     """Its 95 % interval; None without cases."""
     p: float | None
@@ -103,8 +104,10 @@ def adjusted(deltas: Sequence[VariantDelta]) -> Iterator[Difference]:
         )
 
 
-def _points(share: float) -> str:
+def _points(share: float | None) -> str:
     """A difference of rates in percentage points, with its sign."""
+    if share is None:
+        return "–"
     return f"{share * 100:+.1f}".replace("-", "−")
 
 

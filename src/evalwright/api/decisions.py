@@ -6,21 +6,22 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.api.pairs import paired_variants
 from evalwright.api.problems import refused
 from evalwright.api.runs import Run, run_of
-from evalwright.errors import InputError, counted, did_you_mean
+from evalwright.errors import InputError, counted
 
 if TYPE_CHECKING:
-    from evalwright.decisions.decide import Finding
-    from evalwright.model.plan import Plan
-    from evalwright.model.protocols import RunReader
+    from evalwright.decisions.runs import TwoRuns
+    from evalwright.model.decision import Decision as Record
 
 __all__ = ["Decision", "VariantDecision", "decide"]
 
-_LISTED = 10
+_Verdict = Literal["accepted", "rejected", "undecided"]
+_VERDICTS: Mapping[str, _Verdict] = {"ship": "accepted", "dont": "rejected", "undecided": "undecided"}
+_ADJUSTED = {"holm": "holm_adjusted", "bh": "benjamini_hochberg_adjusted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class VariantDecision:
     """The test: mcnemar, t, sign_flip or guarded; "" without cases."""
     undecided_by: str
     """"data", or "errors": the verdict would be another one if these were failures, or passes; "" if decided."""
+    numbers: Mapping[str, Any]
+    """All numbers behind it, as `evalwright decide --json` prints them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +128,23 @@ def decide(
     Raises:
         InputError: arguments or runs that cannot be used, or cases or evaluators that changed between the runs.
     """
-    from evalwright.decisions.decide import decide_pairs, measured
+
+    from evalwright.decisions.runs import two_runs
+    from evalwright.decisions.terms import Terms
 
     _check(margin, alpha, correction)
     one, other = run_of(before), run_of(after)
     reader_a, plan_a = one._opened()
     reader_b, plan_b = other._opened()
     with closing(reader_a), closing(reader_b):
-        _must_be_alike(reader_a, plan_a, reader_b, plan_b, metric)
+        runs = two_runs(reader_a, plan_a, reader_b, plan_b, Terms(metric=metric, margin=margin, alpha=alpha))
+        _must_be_alike(runs, metric)
         pairs = paired_variants(one.variants, other.variants, None)
-        sides = [
-            (measured(reader_a, plan_a, old, metric), measured(reader_b, plan_b, new, metric)) for old, new in pairs
-        ]
-    parts = decide_pairs(sides, margin=margin, alpha=alpha, correction=correction)
-    variants = [_variant(pair, part) for pair, part in zip(pairs, parts, strict=True)]
+        found = [runs.decision(old, new) for old, new in pairs]
+    ps = _adjusted([part.p_margin for part in found], correction)
+    variants = [_variant(pair, part, p, alpha) for pair, part, p in zip(pairs, found, ps, strict=True)]
     verdicts = {variant.verdict for variant in variants}
-    verdict: Literal["accepted", "rejected", "undecided"] = "undecided"
+    verdict: _Verdict = "undecided"
     if "rejected" in verdicts:
         verdict = "rejected"
     elif verdicts == {"accepted"}:
@@ -148,18 +152,35 @@ def decide(
     return Decision(verdict == "accepted", verdict, metric, margin, alpha, correction, tuple(variants))
 
 
-def _variant(names: tuple[str, str], part: Finding) -> VariantDecision:
-    found = part.found
+def _adjusted(ps: Sequence[float | None], correction: str) -> list[float | None]:
+    """Adjusted for the number of variants; what has no p keeps none."""
+    from evalwright.statistics.corrections import adjust_p_values
+
+    known = [p for p in ps if p is not None]
+    if correction != "none":
+        known = [float(p) for p in adjust_p_values(known)[_ADJUSTED[correction]]]
+    rest = iter(known)
+    return [None if p is None else next(rest) for p in ps]
+
+
+def _variant(names: tuple[str, str], part: Record, p: float | None, alpha: float) -> VariantDecision:
+    from msgspec import to_builtins
+
+    verdict, by = _VERDICTS[part.verdict], part.reasons[0] if part.reasons else ""
+    if p is None or p > alpha:
+        verdict, by = "undecided", by or "data"
+    errors = part.errors
     return VariantDecision(
         names[1] if names[0] == names[1] else f"{names[0]} → {names[1]}",
-        part.verdict,
-        None if found is None else found.difference,
-        None if found is None else found.ci,
-        part.p,
-        0 if found is None else found.n,
-        part.errors,
-        "" if found is None else found.method or "",
-        part.undecided_by,
+        verdict,
+        part.difference,
+        part.ci,
+        p,
+        part.n,
+        (errors.a.target + errors.a.evaluator, errors.b.target + errors.b.evaluator),
+        part.method or "",
+        by,
+        to_builtins(part),
     )
 
 
@@ -175,32 +196,18 @@ def _check(margin: float, alpha: float, correction: str) -> None:
         raise InputError(problems)
 
 
-def _must_be_alike(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Plan, metric: str) -> None:
+def _must_be_alike(runs: TwoRuns, metric: str) -> None:
     """Raise InputError where a case of both runs asks or expects something else, or an evaluator is another one."""
-    known: Mapping[str, str] = {case.key: _asked(case) for case in reader_a.cases()}
-    changed = [case.key for case in reader_b.cases() if known.get(case.key, _asked(case)) != _asked(case)]
-    specs = {spec.name: (spec.type, spec.config, spec.threshold) for spec in plan_a.evaluators}
-    others = {spec.name: (spec.type, spec.config, spec.threshold) for spec in plan_b.evaluators}
-    problems = []
+    from evalwright.decisions.identity import some_names
+
+    changed, problems = runs.identity.cases, []
     if changed:
-        listed = ", ".join(changed[:_LISTED]) + (
-            f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else ""
-        )
-        problems.append(refused("after", f"{counted(len(changed), 'case')} changed between the runs: {listed}"))
+        found = f"{counted(len(changed), 'case')} changed between the runs: {some_names(changed)}"
+        problems.append(refused("after", found))
     problems += [
         refused("after", f"the evaluator {name!r} changed between the runs")
-        for name in specs.keys() | others.keys()
-        if metric in ("pass_rate", name) and specs.get(name) != others.get(name)
+        for name in [*runs.identity.evaluators, *runs.identity.alone]
+        if metric in ("pass_rate", name)
     ]
-    if metric != "pass_rate" and metric not in specs:
-        near = did_you_mean(metric, [*specs, "pass_rate"])
-        message = f"no evaluator {metric!r}{near} (there are: pass_rate, {', '.join(sorted(specs))})"
-        problems.append(refused("metric", message))
     if problems:
         raise InputError(problems)
-
-
-def _asked(case: object) -> str:
-    import msgspec
-
-    return msgspec.json.encode([getattr(case, "input", None), getattr(case, "expected", None)]).decode()

@@ -58,23 +58,22 @@ def _deltas(
     variant: str | Mapping[str, str] | None,
     by: str | None,
 ) -> Iterator[VariantDelta]:
-    from evalwright.scoring.deltas import delta
-    from evalwright.scoring.fold import fold
+    from evalwright.decisions.comparison import delta_of
+    from evalwright.decisions.runs import two_runs
+    from evalwright.decisions.terms import Terms
 
-    a, b = (fold(reader, plan, by_case=True).variants for reader, plan in ((reader_a, plan_a), (reader_b, plan_b)))
-    pairs = paired_variants([n for n, c in a.items() if any(c.cells.values())], list(b), variant)
-    groups = {} if by is None else {case.key: case.metadata.get(by) for case in reader_b.cases()}
+    runs = two_runs(reader_a, plan_a, reader_b, plan_b, Terms(keep_changed=True))
+    pairs = paired_variants(list(runs.a), list(runs.b), variant)
+    values = {} if by is None else {case.key: case.metadata.get(by) for case in reader_b.cases()}
+    chosen = {value for value in values.values() if value is not None}
     for name, other in pairs:
-        before, after = a[name], b[other]
         label = other if name == other else f"{name} → {other}"
-        trials, later, grouped = before.trials(), after.trials(), before.grouped | after.grouped
-        latency = before.latency.change(after.latency)
         if by is None:
-            yield delta(label, trials, later, grouped, latency)
+            yield delta_of(label, runs.decision(name, other), runs.latency_change(name, other))
             continue
-        for value in sorted({groups.get(case) for case in trials if groups.get(case) is not None}, key=str):
-            chosen = {case: counts for case, counts in trials.items() if groups.get(case) == value}
-            yield delta(f"{label}, {by}={value}", chosen, later, grouped, None)
+        for value in sorted(chosen, key=str):
+            cases = {case for case, of in values.items() if of == value}
+            yield delta_of(f"{label}, {by}={value}", runs.decision(name, other, only=cases), None)
 
 
 def paired_variants(

@@ -22,7 +22,19 @@ _Scores = tuple[dict[str, float], int]
 @run_argument("b")
 @store_options
 @as_json
-@click.option("--fail-on-regression", is_flag=True, help="Exit with 1 if a case regressed.")
+@click.option(
+    "--fail-on-regression",
+    is_flag=True,
+    help="Exit with 1 if B is worse beyond noise, with 3 if errors leave that open.",
+)
+@click.option(
+    "--margin",
+    metavar="M",
+    help="The loss that would not matter: 2pp or 0.02 (default: 2pp for the verdict, 0 for --fail-on-regression).",
+)
+@click.option("--alpha", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
+@click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
+@click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
 @click.option(
     "--format", "--dialect", "dialect", metavar="NAME", help="Read A and B as result files of this format, not as runs."
 )
@@ -34,37 +46,52 @@ _Scores = tuple[dict[str, float], int]
     metavar="F",
     help="For result files: smallest change of a score that counts.",
 )
-def command(a: Path, b: Path, as_json: bool, fail_on_regression: bool, dialect: str | None, threshold: float) -> int:
+def command(
+    a: Path,
+    b: Path,
+    as_json: bool,
+    fail_on_regression: bool,
+    margin: str | None,
+    alpha: float,
+    group: str | None,
+    allow_changed: bool,
+    dialect: str | None,
+    threshold: float,
+) -> int:
     """Compare run B with run A, case by case; every change is B − A.
 
-    p comes from the exact McNemar test on the cases with a verdict in both runs. Result files (JSON Lines) of formats
-    that have them are compared by their scores; the exit code is then 1 if the mean score dropped.
+    Only cases with a verdict in both runs count. Cases that changed between the runs are left out and named; evaluators
+    that changed are refused. Result files (JSON Lines) of formats that have them are compared by their scores; the exit
+    code is then 1 if the mean score dropped.
     """
     if (read_scores := _results_reader(dialect, a, b)) is not None:
         return _score_files(read_scores(a), read_scores(b), threshold, as_json)
-    from contextlib import closing
-
     import msgspec
 
+    from evalwright.cli.pairs import opened_pair
     from evalwright.cli.screen import say
-    from evalwright.decisions.comparison import compare
+    from evalwright.decisions.comparison import comparison_of, regressed
+    from evalwright.decisions.terms import Terms, margin_of
     from evalwright.reports.comparison import comparison_of_runs
-    from evalwright.reports.text import harmless, paint_for
-    from evalwright.run.start import open_run
+    from evalwright.reports.text import paint_for
 
-    reader_a, plan_a = open_run(a)
-    reader_b, plan_b = open_run(b)
-    with closing(reader_a), closing(reader_b):
-        comparison = compare(reader_a, plan_a, reader_b, plan_b)
-        for note in [*reader_a.damage, *reader_b.damage]:
-            print(harmless(note), file=sys.stderr)
-    comparison.a, comparison.b = str(a), str(b)
+    loss = None if margin is None else margin_of(margin)
+    terms = Terms(margin=loss, alpha=alpha, group=group, keep_changed=allow_changed)
+    with opened_pair(a, b, terms) as opened:
+        runs = opened.runs
+        if not allow_changed:
+            runs.refuse_changed()
+        for name in runs.a.keys() & runs.b.keys():
+            runs.refuse_strangers(name, name)
+        comparison = comparison_of(runs, str(a), str(b))
     if as_json:
         say([msgspec.json.encode(comparison).decode()])
     else:
         say(comparison_of_runs(comparison, paint_for(sys.stdout)))
-    worse = any(variant.delta.regressions for variant in comparison.variants)
-    return 1 if worse and fail_on_regression else 0
+    if not fail_on_regression:
+        return 0
+    worse = [regressed(one.decision, loss or 0.0) for one in comparison.variants]
+    return 1 if True in worse else 3 if None in worse else 0
 
 
 def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Scores] | None:

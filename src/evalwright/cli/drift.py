@@ -22,30 +22,61 @@ __all__ = ["command"]
     help="Compare with RUN instead of the promoted baseline.",
 )
 @click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="Folder that contains `baselines`.")
-@click.option("--exit-nonzero-on-regression", is_flag=True, help="Exit with 1 if a case regressed.")
-def command(run: Path, baseline: Path | None, runs_root: Path | None, exit_nonzero_on_regression: bool) -> int:
-    """Compare RUN with its baseline: Markdown on standard output, `drift.yaml` in the run folder."""
+@click.option(
+    "--exit-nonzero-on-regression",
+    is_flag=True,
+    help="Exit with 1 if any case passed before and does not now, by chance or not (the rule of evalh).",
+)
+@click.option(
+    "--fail-on-regression",
+    is_flag=True,
+    help="Exit with 1 if RUN is worse beyond noise, with 3 if errors leave that open.",
+)
+@click.option("--margin", metavar="M", help="With --fail-on-regression: the loss that would not matter, 2pp or 0.02.")
+@click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
+def command(
+    run: Path,
+    baseline: Path | None,
+    runs_root: Path | None,
+    exit_nonzero_on_regression: bool,
+    fail_on_regression: bool,
+    margin: str | None,
+    allow_changed: bool,
+) -> int:
+    """Compare RUN with its baseline: Markdown on standard output, `drift.yaml` in the run folder.
+
+    Interval and p are those of `evalwright compare`: of the cases with a verdict in both runs.
+    """
     import msgspec
 
+    from evalwright.cli.pairs import opened_pair
     from evalwright.cli.screen import say
+    from evalwright.decisions.comparison import regressed
     from evalwright.decisions.drift import drift
+    from evalwright.decisions.terms import Terms, margin_of
     from evalwright.files.durable import replace_file
     from evalwright.files.yaml import dump
     from evalwright.reports.drift import drift_lines
     from evalwright.run.baselines import baseline_of
     from evalwright.run.start import open_run
 
+    loss = None if margin is None else margin_of(margin)
     reader, plan = open_run(run)
     with closing(reader):
         folder = Path(reader.location)
         against = baseline or baseline_of(folder, plan.name, runs_root)
-        if against is None:
-            say([f"no baseline for {plan.name!r}: promote a run first, or pass --baseline RUN"])
-            return 0
-        before, plan_before = open_run(against)
-        with closing(before):
-            found = drift(before, plan_before, reader, plan)
+    if against is None:
+        say([f"no baseline for {plan.name!r}: promote a run first, or pass --baseline RUN"])
+        return 0
+    with opened_pair(against, run, Terms(margin=loss, keep_changed=allow_changed)) as opened:
+        if not allow_changed:
+            opened.runs.refuse_changed()
+        found = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
     if folder.is_dir():
         replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
     say(drift_lines(found, plan.run_id))
-    return 1 if exit_nonzero_on_regression and found.report.regressions_count else 0
+    if exit_nonzero_on_regression and found.report.regressions_count:
+        return 1
+    decisions = [found.report.decision] if found.report.decision else found.report.decisions
+    worse = [regressed(one, loss or 0.0) for one in decisions] if fail_on_regression else []
+    return 1 if True in worse else 3 if None in worse else 0

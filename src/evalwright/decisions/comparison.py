@@ -1,24 +1,37 @@
-"""Comparison of two runs of the same cases: regressions, improvements, intervals."""
+"""Comparison of two runs of the same cases: one decision for each variant, and the rates beside it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
+from evalwright.decisions.engine import side_rate
+from evalwright.decisions.pairing import ValueRange
+from evalwright.decisions.runs import TwoRuns, two_runs
+from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
+from evalwright.decisions.terms import Terms
+from evalwright.model.decision import Decision, SideRate
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import VariantDelta
-from evalwright.scoring.counts import VariantCount
-from evalwright.scoring.deltas import delta
-from evalwright.scoring.fold import fold
-from evalwright.statistics.proportions import wilson
 
-__all__ = ["EvaluatorComparison", "RunComparison", "Side", "VariantComparison", "compare"]
+__all__ = [
+    "EvaluatorComparison",
+    "RunComparison",
+    "Side",
+    "VariantComparison",
+    "compare",
+    "comparison_of",
+    "delta_of",
+    "regressed",
+]
 
 
 class Side(msgspec.Struct):
-    """One run's share of a comparison: a rate with the number of cases behind it and its 95 % Wilson interval.
+    """One run's share of a comparison: a rate with the number of cases behind it and its 95 % interval.
 
-    A group of cases counts as one for the interval.
+    None where no case was judged. Repeated trials and groups of cases are paid their price in the interval.
     """
 
     rate: float | None
@@ -37,6 +50,7 @@ class VariantComparison(msgspec.Struct):
     a: Side
     b: Side
     delta: VariantDelta
+    decision: Decision
     a_only: list[str] = []
     b_only: list[str] = []
     avg_cost_delta_usd: float | None = None
@@ -63,59 +77,65 @@ class RunComparison(msgspec.Struct):
     variants_b_only: list[str] = []
 
 
-def compare(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan) -> RunComparison:
+def compare(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan, terms: Terms | None = None) -> RunComparison:
     """Compare run B with run A, variant by variant; every difference is B − A."""
-    mine, theirs = _variants(a, plan_a), _variants(b, plan_b)
-    both = [name for name in mine if name in theirs]
+    return comparison_of(two_runs(a, plan_a, b, plan_b, terms or Terms()), a.location, b.location)
+
+
+def comparison_of(runs: TwoRuns, a: str, b: str) -> RunComparison:
+    """The comparison of two runs that are already counted; `a` and `b` are their places."""
+    both = [name for name in runs.a if name in runs.b]
     return RunComparison(
-        a.location,
-        b.location,
-        [_compared(name, mine[name], theirs[name]) for name in both],
-        [pair for name in both for pair in _evaluators(name, mine[name], theirs[name])],
-        [name for name in mine if name not in theirs],
-        [name for name in theirs if name not in mine],
+        a,
+        b,
+        [_variant(name, runs) for name in both],
+        [pair for name in both for pair in _evaluators(runs, name)],
+        [name for name in runs.a if name not in runs.b],
+        [name for name in runs.b if name not in runs.a],
     )
 
 
-def _variants(reader: RunReader, plan: Plan) -> dict[str, VariantCount]:
-    """The counts of the variants that have cells."""
-    return {
-        name: count for name, count in fold(reader, plan, by_case=True).variants.items() if any(count.cells.values())
-    }
+def _variant(name: str, runs: TwoRuns) -> VariantComparison:
+    decision = runs.decision(name, name)
+    one, other = _side(runs.a[name], decision.a), _side(runs.b[name], decision.b)
+    delta = delta_of(name, decision, _gap(one.avg_latency_ms, other.avg_latency_ms))
+    identity = decision.identity
+    cost = _gap(one.avg_cost_usd, other.avg_cost_usd)
+    return VariantComparison(name, one, other, delta, decision, identity.a_only, identity.b_only, cost)
 
 
-def _compared(name: str, a: VariantCount, b: VariantCount) -> VariantComparison:
-    cases_a, cases_b = (a.cases or {}).keys(), (b.cases or {}).keys()
-    return VariantComparison(
-        name,
-        _side(a),
-        _side(b),
-        # Over the cases of both runs, like interval and p: other cases would make it a difference of datasets.
-        delta(name, a.trials(), b.trials(), a.grouped | b.grouped, a.latency.change(b.latency)),
-        sorted(cases_a - cases_b),
-        sorted(cases_b - cases_a),
-        a.cost.change(b.cost),
-    )
+def delta_of(name: str, decision: Decision, latency: float | None) -> VariantDelta:
+    """A decision in the form in which runs store what changed."""
+    changed = decision.changed
+    numbers = decision.n, decision.ci, decision.p_better
+    return VariantDelta(name, decision.difference, latency, changed.worse, changed.better, *numbers)
 
 
-def _side(count: VariantCount) -> Side:
-    cases = count.by_case()
-    return Side(
-        cases.pass_rate,
-        cases.judged,
-        wilson((cases.pass_rate or 0.0) * cases.independent, cases.independent),
-        count.latency.mean,
-        count.latency.n,
-        count.cost.mean,
-        count.cost.n,
-    )
+def _gap(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
 
 
-def _evaluators(variant: str, a: VariantCount, b: VariantCount) -> list[EvaluatorComparison]:
+def _side(counts: SideCounts, rate: SideRate) -> Side:
+    return Side(rate.rate, rate.n, rate.ci, *counts.mean("latency"), *counts.mean("cost"))
+
+
+def _evaluators(runs: TwoRuns, variant: str) -> list[EvaluatorComparison]:
     pairs = []
-    for name in sorted(a.evaluators.keys() & b.evaluators.keys()):
-        before, after = a.rate(name), b.rate(name)
-        side_a, side_b = (Side(rate.pass_rate, rate.cases, rate.pass_rate_ci95) for rate in (before, after))
-        change = None if side_a.rate is None or side_b.rate is None else side_b.rate - side_a.rate
-        pairs.append(EvaluatorComparison(name, variant, side_a, side_b, change))
+    before, after = runs.a[variant], runs.b[variant]
+    for name in sorted(before.scores.keys() & after.scores.keys()):
+        one, other = (_passed(side.scores[name], side.groups) for side in (before, after))
+        pairs.append(EvaluatorComparison(name, variant, one, other, _gap(one.rate, other.rate)))
     return pairs
+
+
+def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str]) -> Side:
+    passes = {case: CaseTotal(found.passed, found.judged) for case, found in outcomes.items()}
+    rate = side_rate(passes, groups, PASS_RATE, 0.05, ValueRange())
+    return Side(rate.rate, rate.n, rate.ci)
+
+
+def regressed(decision: Decision, margin: float) -> bool | None:
+    """Whether B is worse by more than `margin`, beyond noise; None where what errors would have been decides that."""
+    bounds = [bound.ci for bound in (decision.errors.all_failed, decision.errors.all_passed) if bound is not None]
+    found = {ends is not None and ends[1] < -margin for ends in (decision.ci, *bounds)}
+    return found.pop() if len(found) == 1 else None

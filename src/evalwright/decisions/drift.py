@@ -13,8 +13,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from evalwright.decisions.comparison import compare
-from evalwright.model.plan import Plan
+from evalwright.decisions.runs import TwoRuns
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.scoring.counts import Mean
@@ -82,34 +81,27 @@ class _Side:
                 self.measures[name].add(value)
 
 
-def drift(baseline: RunReader, plan_before: Plan, current: RunReader, plan: Plan) -> Drift:
-    """Compare a run with its baseline."""
+def drift(baseline: RunReader, current: RunReader, baseline_run_id: str, runs: TwoRuns) -> Drift:
+    """Compare a run with its baseline; `runs` are both of them, counted."""
     before, after = _Side(baseline), _Side(current)
     cases = sorted(before.passed.keys() | after.passed.keys())
     worse = [case for case in cases if before.passed.get(case) and not after.passed.get(case)]
     better = [case for case in cases if after.passed.get(case) and not before.passed.get(case)]
     n = len(cases)
-    paired = _paired(baseline, plan_before, current, plan)
-    delta = VariantDelta(
-        "current",
-        (len(better) - len(worse)) / n if n else 0.0,
-        before.measures["latency_ms"].change(after.measures["latency_ms"]),
-        worse,
-        better,
-        n,
-        None if paired is None else paired.pass_rate_delta_ci95,
-        None if paired is None else paired.p_value,
-    )
-    report = ComparisonReport(plan_before.run_id, [delta], "drift", plan_before.run_id, len(worse), len(better))
+    union = (len(better) - len(worse)) / n if n else 0.0
+    latency = before.measures["latency_ms"].change(after.measures["latency_ms"])
+    decisions = [runs.decision(name, name) for name in runs.a if name in runs.b]
+    paired = decisions[0] if len(decisions) == 1 else None
+    delta = VariantDelta("current", union, latency, worse, better, n)
+    if paired is not None and paired.n:
+        delta.pass_rate_delta, delta.n = paired.difference, paired.n
+        delta.pass_rate_delta_ci95, delta.p_value = paired.ci, paired.p_better
+    report = ComparisonReport(baseline_run_id, [delta], "drift", baseline_run_id, len(worse), len(better))
+    report.counted, report.union_delta = n, union
+    report.decision, report.decisions = paired, decisions if paired is None else []
     errored = _changes({"errors": before.errored}, {"errors": after.errored})
     evaluators = _changes(before.evaluators, after.evaluators)
     return Drift(report, evaluators, errored, _changes(before.measures, after.measures))
-
-
-def _paired(baseline: RunReader, plan_before: Plan, current: RunReader, plan: Plan) -> VariantDelta | None:
-    """The comparison of the cases that both runs judged; None unless exactly one variant is in both."""
-    found = compare(baseline, plan_before, current, plan).variants
-    return found[0].delta if len(found) == 1 else None
 
 
 def _changes(before: dict[str, Mean], after: dict[str, Mean]) -> list[MeasureChange]:

@@ -157,6 +157,8 @@ class Plan(msgspec.Struct):
     prices: dict[str, Price] = {}
     totals: str = ""
     """The format whose totals and rule for the gate the summary has; by default that of `dialect`."""
+    evaluator_digests: dict[str, str] = {}
+    """By evaluator, the hash of what it looks for, made before secrets were masked."""
     files: dict[str, str] = {}
     """SHA-256 (hex) of each file that was used when the run began: the suite, its dataset, its code, and so on."""
     warnings: list[str] = []

@@ -58,6 +58,8 @@ class Case(msgspec.Struct, gc=False):
     schema_version: str = "1.0"
     occurrence: int | msgspec.UnsetType = msgspec.UNSET
     """Which of the cases with this id it is, from 1, where another one has the id too, or where there is no id."""
+    digest: str | msgspec.UnsetType = msgspec.UNSET
+    """The hash of what it asks and expects, made before secrets were masked."""
 
     @property
     def key(self) -> str:

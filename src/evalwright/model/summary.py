@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from evalwright.model.calibration import JudgeCalibration
+from evalwright.model.decision import Decision
 from evalwright.model.trace import SCHEMA_VERSION
 
 __all__ = [
@@ -114,15 +115,15 @@ class EvaluatorRollup(msgspec.Struct):
 class VariantDelta(msgspec.Struct):
     """One variant against the baseline: rates as fractions, latency in milliseconds, ids sorted.
 
-    Interval and `p_value` look at the cases that both sides judged: Newcombe's paired interval and the exact
-    two-sided McNemar test where each ran once, else the paired t-test on the cases' shares of passed trials; where
-    cases have groups, that test with errors that hold inside of groups (CR1).
+    Interval and `p_value` are those of the cases that both sides judged, and never contradict each other: p is at most
+    0.05 exactly when the interval excludes 0 (`evalwright.statistics.decide_difference`).
     """
 
     variant: str
     pass_rate_delta: float | None
     avg_latency_delta_ms: float | None
     regressions: list[str]
+    """Cases of which a smaller share of the trials passed, by chance or not."""
     improvements: list[str]
     n: int = 0
     """Cases that were judged on both sides."""
@@ -139,6 +140,14 @@ class ComparisonReport(msgspec.Struct):
     baseline_run_id: str | None = None
     regressions_count: int | None = None
     improvements_count: int | None = None
+    counted: int | None = None
+    """Of `drift`: the cases of both runs together, behind the two counts, which have no error rate."""
+    union_delta: float | None = None
+    """Of `drift`: the difference of the rates over these cases."""
+    decision: Decision | None = None
+    """The comparison of the cases that both runs judged, where one variant is in both."""
+    decisions: list[Decision] = []
+    """One for each variant, where several are."""
 
 
 class GatePart(msgspec.Struct):

@@ -5,34 +5,71 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
+from evalwright.model.decision import Bound, ErrorPart
+from evalwright.reports.decision import change_of, claim
 from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS
+from evalwright.reports.numbers import points
 from evalwright.reports.terminal import cell_name, table_lines
 from evalwright.reports.text import Paint, one_line
 
 __all__ = ["comparison_of_runs"]
 
 _MOST_LISTED = 20
+_STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
 
 
 def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
-    """Rates, changes and cases that changed; every change is B − A."""
+    """What was shown, rates, changes, errors, and cases that changed; every change is B − A."""
     parts = [
+        [_headline(one, paint) for one in comparison.variants],
         [f"{paint('A', 'bold')}  {one_line(comparison.a)}", f"{paint('B', 'bold')}  {one_line(comparison.b)}"],
         table_lines(RUN_COMPARISON_COLUMNS, comparison.variants, paint) or ["the runs have no variant in common"],
         table_lines(EVALUATOR_CHANGE_COLUMNS, comparison.evaluators, paint),
+        [line for one in comparison.variants for line in _errors(one)],
         _changes(comparison.variants, paint),
         _only("A", _cells_only(comparison, "a"), paint),
         _only("B", _cells_only(comparison, "b"), paint),
+        [f"warning: {one_line(line)}" for line in _warnings(comparison)],
     ]
     return [line for part in parts if part for line in [*part, ""]][:-1]
+
+
+def _headline(found: VariantComparison, paint: Paint) -> str:
+    decision = found.decision
+    words = paint(claim(decision), _STYLES[decision.verdict])
+    return f"{one_line(found.variant, 40)}: {words}" + (f", {change_of(decision)}" if decision.n else "")
+
+
+def _errors(found: VariantComparison) -> list[str]:
+    """Errors of both sides, and what the difference would be if they had been verdicts."""
+    errors = found.decision.errors
+    if errors.all_failed is None or errors.all_passed is None:
+        return []
+    sides = ", ".join(
+        f"{name} {side.target + side.evaluator:,}"
+        + (f" (target {side.target:,}, evaluator {side.evaluator:,})" if side.target + side.evaluator else "")
+        for name, side in (("A", errors.a), ("B", errors.b))
+    )
+    bounds = [f"all {name} {points(one.difference)}" for name, one in _bounds(errors) if one.difference is not None]
+    same = "same verdict" if errors.same_verdict else "another verdict"
+    return [f"errors in {one_line(found.variant, 40)}: {sides}; {', '.join(bounds)}: {same}"]
+
+
+def _bounds(errors: ErrorPart) -> list[tuple[str, Bound]]:
+    found = (("failed", errors.all_failed), ("passed", errors.all_passed))
+    return [(name, bound) for name, bound in found if bound is not None]
+
+
+def _warnings(comparison: RunComparison) -> list[str]:
+    return list(dict.fromkeys(line for one in comparison.variants for line in one.decision.warnings))
 
 
 def _changes(variants: Sequence[VariantComparison], paint: Paint) -> list[str]:
     worse = [(case, v.variant) for v in variants for case in v.delta.regressions]
     better = [(case, v.variant) for v in variants for case in v.delta.improvements]
     return [
-        *_listed(f"Regressions: {len(worse):,}", worse, paint("✗", "fail"), paint),
-        *_listed(f"Improvements: {len(better):,}", better, paint("✓", "pass"), paint),
+        *_listed(f"Changed cases, worse: {len(worse):,}", worse, paint("✗", "fail"), paint),
+        *_listed(f"Changed cases, better: {len(better):,}", better, paint("✓", "pass"), paint),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evalwright.decisions.comparison import EvaluatorComparison, Side, VariantComparison
 from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CorrectedRate
+from evalwright.model.decision import Decision
 from evalwright.reports.columns import Column, Unit, bold
 
 __all__ = [
@@ -16,12 +17,16 @@ __all__ = [
 ]
 
 
+_COLOURS = {"ship": "pass", "dont": "fail", "undecided": ""}
+
+
 def _rate_of(side: Side) -> float | None:
     return side.rate if side.n else None
 
 
-def _direction(change: float | None) -> str:
-    return "" if not change else "fail" if change < 0 else "pass"
+def _direction(decision: Decision) -> str:
+    """Colour follows what was shown, not the sign."""
+    return _COLOURS[decision.verdict] if decision.ci is not None else ""
 
 
 RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (
@@ -34,7 +39,7 @@ RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (
         Unit.POINTS,
         lambda c: c.delta.pass_rate_delta,
         interval=lambda c: c.delta.pass_rate_delta_ci95,
-        style=lambda c: _direction(c.delta.pass_rate_delta),
+        style=lambda c: _direction(c.decision),
     ),
     Column("delta.p_value", "p", Unit.PROBABILITY, lambda c: c.delta.p_value),
     Column("delta.n", "cases", Unit.COUNT, lambda c: c.delta.n),
@@ -63,7 +68,7 @@ EVALUATOR_CHANGE_COLUMNS: tuple[Column[EvaluatorComparison], ...] = (
     Column("variant", "variant", Unit.NAME, lambda c: c.variant),
     Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
     Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
-    Column("rate_delta", "change", Unit.POINTS, lambda c: c.rate_delta, style=lambda c: _direction(c.rate_delta)),
+    Column("rate_delta", "change", Unit.POINTS, lambda c: c.rate_delta),
 )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from evalwright.decisions.drift import Drift
 from evalwright.errors import counted
 from evalwright.reports import numbers
+from evalwright.reports.decision import change_of, claim
 from evalwright.reports.decision_columns import MEASURE_CHANGE_COLUMNS, RATE_CHANGE_COLUMNS
 from evalwright.reports.markdown import code, table
 
@@ -17,18 +18,22 @@ _MOST_LISTED = 100
 
 def drift_lines(found: Drift, current: str) -> list[str]:
     """The report: counts, the change of the pass rate with its interval, cases, evaluators, latency, cost, tokens."""
-    (delta,) = found.report.deltas
-    interval = numbers.interval(delta.pass_rate_delta_ci95)
-    p = "" if delta.p_value is None else f", p {numbers.probability(delta.p_value)}"
+    report = found.report
+    (delta,) = report.deltas
+    over = "" if report.counted is None else f" over all {counted(report.counted, 'case')}, no error rate"
     lines = [
         f"# Drift: {code(current)}",
         "",
-        f"Baseline: {code(found.report.baseline)}",
+        f"Baseline: {code(report.baseline)}",
         "",
-        f"- regressions: {found.report.regressions_count}",
-        f"- improvements: {found.report.improvements_count}",
-        f"- pass rate: {delta.pass_rate_delta:+.2%} over {counted(delta.n, 'case')} (95% {interval}{p})",  # as in evalh
+        *(f"- {claim(one)}: {change_of(one)}" for one in ([report.decision] if report.decision else report.decisions)),
+        f"- regressions: {report.regressions_count}{over}",
+        f"- improvements: {report.improvements_count}{over}",
     ]
+    if report.union_delta is not None:
+        lines.append(f"- pass rate: {report.union_delta:+.2%}{over}")  # as in evalh
+    decisions = [report.decision] if report.decision else report.decisions
+    lines += [f"- warning: {line}" for line in dict.fromkeys(line for one in decisions for line in one.warnings)]
     lines += [
         f"- cells with an error: {numbers.percent(c.before)} → {numbers.percent(c.after)}"
         for c in found.errored

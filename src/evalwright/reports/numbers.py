@@ -25,6 +25,7 @@ __all__ = [
     "probability",
     "results",
     "share",
+    "signed",
     "signed_duration",
 ]
 
@@ -42,7 +43,11 @@ def share(found: Share) -> str:
 
 def interval(ends: tuple[float, float] | None) -> str:
     """A 95 % interval of a rate, `55.1–88.0%`; empty where there is none."""
-    return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%" if ends else ""
+    if not ends:
+        return ""
+    if ends[0] < 0:
+        return f"{signed(100 * ends[0], 1)} to {signed(100 * ends[1], 1)} %"
+    return f"{100 * ends[0]:.1f}–{100 * ends[1]:.1f}%"
 
 
 def results(rate: EvaluatorRate) -> str:
@@ -90,11 +95,12 @@ def over_runs(runs: Sequence[GateOutcome]) -> list[str]:
 def points(delta: float, ends: tuple[float, float] | None = None) -> str:
     """A difference of rates in percentage points, with its 95 % interval where there is one."""
     if ends is None:
-        return f"{_signed(100 * delta, 1)} pp"
-    return f"{_signed(100 * delta, 1)} pp [{_signed(100 * ends[0], 1)}, {_signed(100 * ends[1], 1)}]"
+        return f"{signed(100 * delta, 1)} pp"
+    return f"{signed(100 * delta, 1)} pp [{signed(100 * ends[0], 1)}, {signed(100 * ends[1], 1)}]"
 
 
-def _signed(value: float, digits: int) -> str:
+def signed(value: float, digits: int) -> str:
+    """A number with its sign, `0.0` where nothing is left of it."""
     text = f"{value:+.{digits}f}"
     return "0." + "0" * digits if float(text) == 0 else text.replace("-", "−")
 

@@ -13,6 +13,7 @@ import msgspec
 from evalwright.errors import EvalwrightError, InputError, Problem, did_you_mean
 from evalwright.files.masker import variable_of
 from evalwright.model.cell import OfCase
+from evalwright.model.digests import evaluator_digests
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.snapshot import Case
@@ -183,7 +184,11 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
             return plan
         warnings = [*dict.fromkeys([*plan.warnings, *map(str, suite.warnings)])]
         return msgspec.structs.replace(
-            plan, evaluators=suite.evaluators, pass_criteria=suite.pass_criteria, warnings=warnings
+            plan,
+            evaluators=suite.evaluators,
+            evaluator_digests=evaluator_digests(suite.evaluators),
+            pass_criteria=suite.pass_criteria,
+            warnings=warnings,
         )
     offered = {spec.name: spec for spec in plan.evaluators}
     if suite is None and add not in offered:
@@ -196,7 +201,8 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
     kept = [spec for spec in plan.evaluators if spec.name != add]
     position = next((i for i, spec in enumerate(plan.evaluators) if spec.name == add), len(kept))
     evaluators: list[EvaluatorSpec] = [*kept[:position], offered[add], *kept[position:]]
-    return msgspec.structs.replace(plan, evaluators=evaluators)
+    digests = {**plan.evaluator_digests, **evaluator_digests([offered[add]])}
+    return msgspec.structs.replace(plan, evaluators=evaluators, evaluator_digests=digests)
 
 
 def _suite_of_origin(plan: Plan) -> Suite | None:

@@ -11,6 +11,7 @@ import msgspec
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker
 from evalwright.files.paths import import_folders
+from evalwright.model.digests import evaluator_digests
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.suite import Suite
 from evalwright.registry import load
@@ -43,6 +44,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         cases_total=0,
         variants=_variants(suite, None if suite.target_chosen else options.target),
         evaluators=suite.evaluators,
+        evaluator_digests=evaluator_digests(suite.evaluators),
         pass_criteria=suite.pass_criteria,
         run=msgspec.structs.replace(suite.run, **settings),
         import_paths=import_folders(suite.source),

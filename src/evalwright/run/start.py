@@ -15,6 +15,7 @@ from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.chat import Models
+from evalwright.model.digests import with_digest
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.registry import load
@@ -178,7 +179,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     with Session(models=models_of(plan, options.models, masker), environment=suite.environment):
         if options.target is not None:
             targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
-        cases = with_warnings(plan, suite, chosen_cases(suite, options))
+        cases = with_warnings(plan, suite, map(with_digest, chosen_cases(suite, options)))
         if may_call_models(plan):
             from evalwright.run.missing_keys import with_keys
 

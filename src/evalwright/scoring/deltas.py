@@ -19,11 +19,10 @@ def delta(
     after: Trials,
     groups: Mapping[str, str],
     latency: float | None,
-    rate: float | None = None,
 ) -> VariantDelta:
     """`after` minus `before`, over the cases that both sides judged. Cases of one group (`groups`, by case) are a unit.
 
-    The difference of rates is `rate` if given, else the mean over these cases, like interval and p.
+    Without such cases there is no difference.
     """
     worse, better, differences = [], [], []
     units: list[Hashable] = []
@@ -41,6 +40,6 @@ def delta(
             better.append(case)
         single = single and judged == other[1] == 1
     found = decide_difference(differences, units if groups else None, one_trial=single)
-    if rate is None:
-        rate = found.difference
-    return VariantDelta(name, rate, latency, sorted(worse), sorted(better), found.n, found.ci, found.p_value)
+    return VariantDelta(
+        name, found.difference, latency, sorted(worse), sorted(better), found.n, found.ci, found.p_value
+    )

@@ -131,7 +131,7 @@ class Tally:
         before = self._variants.get(baseline) if baseline is not None else None
         if baseline is None or before is None:
             return None
-        rate, latency, trials = before.by_case().pass_rate, before.latency, before.trials()
+        latency, trials = before.latency, before.trials()
         deltas = [
             delta(
                 name,
@@ -139,7 +139,6 @@ class Tally:
                 after.trials(),
                 before.grouped | after.grouped,
                 latency.change(after.latency),
-                _change(rate, after.by_case().pass_rate),
             )
             for name, after in self._variants.items()
             if name != baseline
@@ -150,10 +149,6 @@ class Tally:
             regressions_count=sum(len(delta.regressions) for delta in deltas),
             improvements_count=sum(len(delta.improvements) for delta in deltas),
         )
-
-
-def _change(before: float | None, after: float | None) -> float | None:
-    return None if before is None or after is None else after - before
 
 
 def _summary(name: str, count: VariantCount) -> VariantSummary:

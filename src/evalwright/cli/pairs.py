@@ -1,0 +1,43 @@
+"""Two stored runs, opened and counted for a command that compares them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from evalwright.decisions.runs import TwoRuns
+    from evalwright.decisions.terms import Terms
+    from evalwright.model.plan import Plan
+    from evalwright.model.protocols import RunReader
+
+__all__ = ["Opened", "opened_pair"]
+
+
+class Opened(NamedTuple):
+    """Both runs while they are open."""
+
+    before: RunReader
+    after: RunReader
+    plan_before: Plan
+    plan: Plan
+    runs: TwoRuns
+
+
+@contextmanager
+def opened_pair(a: Path, b: Path, terms: Terms) -> Iterator[Opened]:
+    """Open run A and run B; what is damaged in them is said on standard error."""
+    from evalwright.decisions.runs import two_runs
+    from evalwright.reports.text import harmless
+    from evalwright.run.start import open_run
+
+    reader_a, plan_a = open_run(a)
+    with closing(reader_a):
+        reader_b, plan_b = open_run(b)
+        with closing(reader_b):
+            yield Opened(reader_a, reader_b, plan_a, plan_b, two_runs(reader_a, plan_a, reader_b, plan_b, terms))
+            for note in [*reader_a.damage, *reader_b.damage]:
+                print(harmless(note), file=sys.stderr)

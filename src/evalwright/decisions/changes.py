@@ -1,0 +1,54 @@
+"""Cases that changed between two sides, and how many an unchanged system would show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from evalwright.decisions.sides import CaseTotal
+from evalwright.model.decision import ChangedPart, ShiftedCase
+from evalwright.statistics.changes import changed_cases, flip_chance
+
+__all__ = ["changed_part"]
+
+_Q = 0.1
+_TRIALS = 4
+"""Fewer trials a side show no change of a single case, whatever they came to."""
+
+
+def changed_part(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str]) -> ChangedPart:
+    """Changed cases by name, those beyond noise apart. A case without verdict on a side is none of them."""
+    tables = {
+        case: (int(one.total), one.judged, int(b[case].total), b[case].judged)
+        for case, one in a.items()
+        if case in b and case not in left_out and one.judged and b[case].judged
+    }
+    part = ChangedPart()
+    for case, (x, n, y, m) in tables.items():
+        if x * m != y * n:
+            (part.worse if y * n < x * m else part.better).append(case)
+    part.worse.sort()
+    part.better.sort()
+    part.flipped = len(part.worse) + len(part.better)
+    if any(n > 1 or m > 1 for _, n, _, m in tables.values()):
+        part.flipped_expected = _expected(tables)
+        part.too_few_trials = all(min(n, m) < _TRIALS for _, n, _, m in tables.values())
+        part.beyond_noise = _beyond_noise(tables)
+    return part
+
+
+_Table = tuple[int, int, int, int]
+
+
+def _expected(tables: Mapping[str, _Table]) -> float:
+    chances: dict[_Table, float] = {}
+    for table in tables.values():
+        if table not in chances:
+            chances[table] = flip_chance(*table)
+    return sum(chances[table] for table in tables.values())
+
+
+def _beyond_noise(tables: Mapping[str, _Table]) -> list[ShiftedCase]:
+    values = list(tables.values())
+    found = changed_cases([(x, n) for x, n, _, _ in values], [(y, m) for _, _, y, m in values], _Q)
+    names = list(tables)
+    return [ShiftedCase(names[place], found.p_values[place], found.q_values[place]) for place in found.changed]

@@ -1,0 +1,157 @@
+"""From two folded sides to a decision: the one place in which runs are decided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evalwright.decisions.changes import changed_part
+from evalwright.decisions.identity import Identity, some_names
+from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
+from evalwright.decisions.secondary import evaluator_parts, guard_parts, slice_parts
+from evalwright.decisions.sensitivity import error_part
+from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
+from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
+from evalwright.errors import counted
+from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate
+from evalwright.statistics.clusters import cluster_jackknife
+from evalwright.statistics.power import power_trials
+from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.small_samples import guarded_difference
+from evalwright.statistics.units import FEW_UNITS, units_of
+
+__all__ = ["decision_of", "side_rate"]
+
+_FEW_GROUPS = 8
+"""Below so many effective groups error rates are only about those asked for."""
+EXIT_CODES: dict[Answer, int] = {"ship": 0, "dont": 1, "undecided": 3}
+
+
+def decision_of(a: SideCounts, b: SideCounts, terms: Terms, identity: Identity, known: Labelled) -> Decision:
+    """Decide whether side B may replace side A."""
+    scale = scale_of(a, b, terms.metric)
+    margin = DEFAULT_MARGIN * scale.width if terms.margin is None else terms.margin
+    alpha = terms.alpha / terms.family
+    left_out = frozenset(() if terms.keep_changed else identity.cases)
+    ground = Ground(a, b, terms, scale, margin, alpha, known.groups, left_out)
+    counting = Counting(scale.low if terms.errors == "fail" else None, None)
+    pairs = ground.pairs(counting, counting)
+    found = ground.decided(pairs)
+    one, other = ground.outcomes()
+    decision = Decision(
+        verdict=found.verdict,
+        metric=terms.metric,
+        variant_a=a.variant,
+        variant_b=b.variant,
+        alpha=terms.alpha,
+        margin=margin,
+        family=terms.family,
+        method=found.method,
+        difference=found.difference,
+        ci=found.ci,
+        p_better=found.p_value,
+        p_margin=found.p_margin,
+        n=found.n,
+        units=found.units,
+        effective_units=found.effective_units,
+        trials=(_most_trials(one), _most_trials(other)),
+        a=side_rate(one, known.groups, terms.metric, alpha, scale),
+        b=side_rate(other, known.groups, terms.metric, alpha, scale),
+        errors=error_part(ground, found.verdict),
+        slices=slice_parts(ground, known.slices),
+        guards=guard_parts(ground),
+        evaluators=evaluator_parts(ground),
+        changed=changed_part(one, other, left_out) if terms.metric == PASS_RATE else ChangedPart(),
+        identity=identity.part(_only(one, other), _only(other, one)),
+    )
+    _settle(decision)
+    decision.warnings = list(_warnings(decision, identity, terms))
+    if "data" in decision.reasons:
+        decision.next = _next(decision, pairs, b)
+    return decision
+
+
+def _settle(decision: Decision) -> None:
+    """The verdict that remains after errors and guards, with the reasons why none does."""
+    if decision.verdict == "undecided":
+        decision.reasons.append("data")
+    elif not decision.errors.same_verdict:
+        decision.verdict = "undecided"
+        decision.reasons.append("errors")
+    states = {guard.state for guard in decision.guards}
+    if "broken" in states:
+        decision.verdict, decision.reasons = "dont", []
+    elif decision.verdict == "ship" and "undecided" in states:
+        decision.verdict = "undecided"
+        decision.reasons.append("guard")
+    decision.exit_code = EXIT_CODES[decision.verdict]
+
+
+def side_rate(
+    outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], metric: str, alpha: float, scale: ValueRange
+) -> SideRate:
+    """One side's rate over its own cases: Wilson with design effect; of scores Student's t, guarded where few moved."""
+    judged = {case: outcome.value for case, outcome in outcomes.items() if outcome.judged}
+    if not judged:
+        return SideRate()
+    values = list(judged.values())
+    units = [groups.get(case, (case,)) for case in judged] if groups else None
+    if metric == PASS_RATE:
+        rate = rate_with_design_effect(values, units, 1 - alpha)
+        return SideRate(rate.rate, rate.ci, len(values))
+    mean = sum(values) / len(values)
+    if units_of(values, units).moved() >= FEW_UNITS:
+        ends = cluster_jackknife(values, units, 1 - alpha).ci
+    else:  # the middle of the scale is what the two pseudo-units pull to
+        middle, half = (scale.low + scale.high) / 2, scale.width / 2
+        around = guarded_difference([value - middle for value in values], units, alpha=alpha, scale=half)
+        ends = (around.ci[0] + middle, around.ci[1] + middle)
+    return SideRate(mean, ends and (max(scale.low, ends[0]), min(scale.high, ends[1])), len(values))
+
+
+def _most_trials(outcomes: Mapping[str, CaseTotal]) -> int:
+    return max((o.judged + o.target_errors + o.evaluator_errors for o in outcomes.values()), default=0)
+
+
+def _only(mine: Mapping[str, CaseTotal], theirs: Mapping[str, CaseTotal]) -> list[str]:
+    return sorted(mine.keys() - theirs.keys())
+
+
+def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]:
+    """What a reader must know beside the numbers."""
+    lines = []
+    shared, what = identity.shared, "compared all the same" if terms.keep_changed else "left out"
+    if identity.cases:
+        lines.append(
+            f"{len(identity.cases):,} of {counted(shared, 'case')} changed: {what}: {some_names(identity.cases)}"
+        )
+    if identity.evaluators:
+        lines.append(f"changed between the runs: evaluator {some_names(identity.evaluators)}")
+    if identity.alone:
+        lines.append(f"in one run only: evaluator {some_names(identity.alone)}")
+    if not identity.checked:
+        lines.append("not checked whether cases or evaluators changed: no hashes")
+    if decision.units < decision.n and decision.effective_units < _FEW_GROUPS:
+        effective = f"{decision.effective_units:.1f} effective groups of {decision.units}"
+        lines.append(f"units: only {effective}: error rates are approximate")
+    for name, side in (("A", decision.a), ("B", decision.b)):
+        if decision.n * 2 < side.n:
+            lines.append(f"only {decision.n:,} of the {side.n:,} cases of {name} are paired")
+    if terms.group == "none":
+        lines.append("groups are switched off: cases count as independent")
+    return lines
+
+
+def _next(decision: Decision, pairs: Pairs, b: SideCounts) -> NextPart | None:
+    """How many cases would decide at 80 % if the difference holds; None where nothing would."""
+    found = cluster_jackknife(pairs.differences, pairs.units)
+    gap = 0.0 if found.mean is None else abs(found.mean + decision.margin)
+    if not found.se or gap < 1e-9:
+        return None
+    alpha = decision.alpha / decision.family
+    needed = power_trials(0, found.se**2 * decision.n, 0.0, 0.0, 1, 1, gap, 0.0, alpha).n_required
+    if needed is None or needed <= decision.n:
+        return None
+    trials = max(decision.trials)
+    costs = list(b.mean_of("cost").values())
+    cost = (needed - decision.n) * trials * sum(costs) / len(costs) if costs else None
+    return NextPart(needed, trials, cost)

@@ -1,0 +1,63 @@
+"""Whether two runs asked and judged the same: cases and evaluators that kept their name and changed."""
+
+from __future__ import annotations
+
+import msgspec
+
+from evalwright.model.decision import IdentityPart
+from evalwright.model.digests import case_digest, evaluator_digests
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.snapshot import Case
+
+__all__ = ["Identity", "identity_of", "some_names"]
+
+_LISTED = 10
+
+
+class Identity(msgspec.Struct):
+    """What changed between two runs besides their systems."""
+
+    cases: list[str] = []
+    evaluators: list[str] = []
+    alone: list[str] = []
+    """Evaluators of one run only: a pass means something else where one is added."""
+    shared: int = 0
+    """Cases that both runs have."""
+    checked: bool = True
+    """Whether both runs have what was asked and judged: a folder that another program wrote does not."""
+
+    def part(self, a_only: list[str], b_only: list[str]) -> IdentityPart:
+        return IdentityPart(self.cases, self.evaluators, a_only, b_only)
+
+
+def identity_of(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Plan) -> Identity:
+    """Compare the cases and evaluators that both runs have, by name."""
+    if reader_a.plan is None or reader_b.plan is None:
+        return Identity(checked=False)
+    known = {case.key: _hash(case) for case in reader_a.cases()}
+    cases, shared = [], 0
+    for case in reader_b.cases():
+        before = known.get(case.key)
+        shared += before is not None
+        if before is not None and before != _hash(case):
+            cases.append(case.key)
+    mine, theirs = _evaluators(plan_a), _evaluators(plan_b)
+    changed = sorted(name for name in mine.keys() & theirs.keys() if mine[name] != theirs[name])
+    return Identity(cases, changed, sorted(mine.keys() ^ theirs.keys()), shared)
+
+
+def _hash(case: Case) -> str:
+    """As the run stored it; runs of an earlier version have only the case itself."""
+    return case_digest(case) if case.digest is msgspec.UNSET else case.digest
+
+
+def _evaluators(plan: Plan) -> dict[str, str]:
+    found = evaluator_digests(spec for spec in plan.evaluators if spec.name not in plan.evaluator_digests)
+    return found | {spec.name: plan.evaluator_digests[spec.name] for spec in plan.evaluators if spec.name not in found}
+
+
+def some_names(names: list[str]) -> str:
+    """At most ten names, and how many there are beyond."""
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,134 @@
+"""Two sides of the same cases, with errors left out or counted as the worst or best value."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.terms import Terms
+from evalwright.statistics.differences import DecidedDifference, decide_difference
+
+__all__ = ["Counting", "Ground", "Labelled", "Pairs", "ValueRange", "scale_of"]
+
+
+class ValueRange(NamedTuple):
+    """The least and the greatest value of a metric."""
+
+    low: float = 0.0
+    high: float = 1.0
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+
+class Counting(NamedTuple):
+    """What a trial without verdict counts as; None: nothing."""
+
+    target: float | None = None
+    evaluator: float | None = None
+
+    def of(self, outcome: CaseTotal) -> tuple[float, int]:
+        """Total and number of trials of a case."""
+        total, n = outcome.total, outcome.judged
+        for value, number in ((self.target, outcome.target_errors), (self.evaluator, outcome.evaluator_errors)):
+            if value is not None and number:
+                total, n = total + value * number, n + number
+        return total, n
+
+
+_NOTHING = Counting()
+
+
+class Labelled(NamedTuple):
+    """What is known of the cases beside their outcomes."""
+
+    groups: Mapping[str, str] = {}
+    slices: Mapping[tuple[str, str], Collection[str]] = {}
+    """Cases by key and value."""
+
+
+class Pairs(NamedTuple):
+    """The cases that both sides judged: changes, their units, and the trials behind them."""
+
+    cases: list[str]
+    differences: list[float]
+    units: Sequence[Hashable] | None
+    single: bool
+    """Whether each is of one trial a side, passed or not."""
+    scale: ValueRange
+
+    def difference(self, alpha: float) -> DecidedDifference:
+        """The mean difference, without a margin."""
+        return decide_difference(self.differences, self.units, alpha, 0.0, self.single, self.scale.width)
+
+
+def scale_of(a: SideCounts, b: SideCounts, metric: str) -> ValueRange:
+    """0 to 1, unless a score lies outside."""
+    seen = [side.range[metric] for side in (a, b) if metric in side.range]
+    low, high = min((ends[0] for ends in seen), default=0.0), max((ends[1] for ends in seen), default=1.0)
+    return ValueRange() if low >= 0 and high <= 1 else ValueRange(low, high)
+
+
+class Ground(NamedTuple):
+    """What every part of one decision stands on."""
+
+    a: SideCounts
+    b: SideCounts
+    terms: Terms
+    scale: ValueRange
+    margin: float
+    alpha: float
+    """Divided by the size of the family."""
+    groups: Mapping[str, str]
+    left_out: Collection[str]
+
+    def outcomes(self) -> tuple[Mapping[str, CaseTotal], Mapping[str, CaseTotal]]:
+        """Both sides by the metric."""
+        return self.a.outcomes(self.terms.metric), self.b.outcomes(self.terms.metric)
+
+    def units(self, cases: Sequence[str]) -> list[Hashable] | None:
+        """The unit of each case; None where each is its own."""
+        return [self.groups.get(case, (case,)) for case in cases] if self.groups else None
+
+    def pairs(
+        self, one: Counting = _NOTHING, other: Counting = _NOTHING, *, only: Collection[str] | None = None
+    ) -> Pairs:
+        """The cases (of `only`, if given) that both sides judged."""
+        return self._paired(self.outcomes(), self.scale, one, other, only)
+
+    def pairs_of(self, evaluator: str) -> Pairs:
+        """The cases that both sides judged by another metric."""
+        sides = self.a.outcomes(evaluator), self.b.outcomes(evaluator)
+        return self._paired(sides, scale_of(self.a, self.b, evaluator), _NOTHING, _NOTHING, None)
+
+    def _paired(
+        self,
+        sides: tuple[Mapping[str, CaseTotal], Mapping[str, CaseTotal]],
+        scale: ValueRange,
+        one: Counting,
+        other: Counting,
+        only: Collection[str] | None,
+    ) -> Pairs:
+        cases, differences, single = [], [], True
+        for case, before in sides[0].items():
+            after = sides[1].get(case)
+            if after is None or case in self.left_out or (only is not None and case not in only):
+                continue
+            (total_a, n_a), (total_b, n_b) = one.of(before), other.of(after)
+            if not n_a or not n_b:
+                continue
+            cases.append(case)
+            differences.append(total_b / n_b - total_a / n_a)
+            single = single and n_a == n_b == 1 and total_a in (0, 1) and total_b in (0, 1)
+        return Pairs(cases, differences, self.units(cases), single, scale)
+
+    def decided(self, pairs: Pairs) -> DecidedDifference:
+        """The difference at this margin; no verdict to ship where B must be better and is only not worse."""
+        found = decide_difference(
+            pairs.differences, pairs.units, self.alpha, self.margin, pairs.single, pairs.scale.width
+        )
+        if self.terms.better and found.verdict == "ship" and (found.ci is None or found.ci[0] <= 0):
+            return found._replace(verdict="undecided")
+        return found

@@ -1,0 +1,94 @@
+"""What is decided beside the metric: guards that must hold, and evaluators and slices that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from evalwright.decisions.pairing import Ground
+from evalwright.decisions.terms import QUANTILES, Guard
+from evalwright.model.decision import EvaluatorPart, GuardPart, SlicePart, State
+from evalwright.statistics.corrections import adjust_p_values
+from evalwright.statistics.ratios import quantile_ratio, ratio_of_means
+
+__all__ = ["evaluator_parts", "guard_parts", "slice_parts"]
+
+_LEAST_UNITS = 6
+"""Slices with fewer units are pooled."""
+
+
+def guard_parts(ground: Ground) -> list[GuardPart]:
+    """Each guard holds where its whole interval does: all must, so that nothing is adjusted for their number."""
+    return [_guard(ground, guard) for guard in ground.terms.guards]
+
+
+def _guard(ground: Ground, guard: Guard) -> GuardPart:
+    if guard.evaluator is not None:
+        found = ground.pairs_of(guard.evaluator).difference(ground.alpha)
+        state = "undecided" if found.ci is None else _state(-found.ci[1], -found.ci[0], -guard.limit)
+        return GuardPart(guard.name, guard.limit, found.difference, found.ci, state)
+    if guard.name in QUANTILES:
+        value, ends = _quantile(ground, QUANTILES[guard.name])
+        missing = "needs 20 units that both sides measured" if ends is None else ""
+    else:
+        value, ends, missing = _ratio(ground, guard.name)
+    state = "undecided" if ends is None else _state(ends[0], ends[1], guard.limit)
+    return GuardPart(guard.name, guard.limit, value, ends, state, missing)
+
+
+def _state(low: float, high: float, limit: float) -> State:
+    return "holds" if high <= limit else "broken" if low > limit else "undecided"
+
+
+def _ratio(ground: Ground, measure: str) -> tuple[float | None, tuple[float, float] | None, str]:
+    before, after = ground.a.mean_of(measure), ground.b.mean_of(measure)
+    cases = [case for case in before if case in after and case not in ground.left_out]
+    found = ratio_of_means([before[c] for c in cases], [after[c] for c in cases], ground.units(cases), 1 - ground.alpha)
+    missing = "not measured on both sides" if not cases else "a side is 0" if found.ci is None else ""
+    return found.ratio, found.ci, missing
+
+
+def _quantile(ground: Ground, level: float) -> tuple[float | None, tuple[float, float] | None]:
+    a, b = ground.a.latencies, ground.b.latencies
+    cases = [case for case in a if case in b and case not in ground.left_out]
+    found = quantile_ratio([a[c] for c in cases], [b[c] for c in cases], level, ground.units(cases), 1 - ground.alpha)
+    return found.ratio, found.ci
+
+
+def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
+    """Every evaluator of both sides but the metric: raw interval, q over all of them."""
+    parts = []
+    for name in sorted(ground.a.scores.keys() & ground.b.scores.keys() - {ground.terms.metric}):
+        found = ground.pairs_of(name).difference(ground.alpha)
+        parts.append(EvaluatorPart(name, found.difference, found.ci, found.p_value, found.n))
+    tested = [part for part in parts if part.p is not None]
+    for part, q in zip(tested, _adjusted([part.p for part in tested], "benjamini_hochberg"), strict=True):
+        part.q = q
+    return parts
+
+
+def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]]) -> list[SlicePart]:
+    """Each slice of at least 6 units, the rest of its key pooled as `other`; p adjusted over all of them."""
+    pooled: dict[str, set[str]] = {}
+    parts = []
+
+    def part(key: str, value: str, cases: Collection[str]) -> SlicePart:
+        found = ground.pairs(only=cases).difference(ground.alpha)
+        return SlicePart(key, value, found.n, found.units, found.difference, found.ci, found.p_value)
+
+    for (key, value), cases in slices.items():
+        made = part(key, value, cases)
+        if made.units >= _LEAST_UNITS:
+            parts.append(made)
+        else:
+            pooled.setdefault(key, set()).update(cases)
+    parts += [made for key, cases in pooled.items() if (made := part(key, "other", cases)).n]
+    tested = [one for one in parts if one.p is not None]
+    ps = [one.p for one in tested]
+    for one, holm, q in zip(tested, _adjusted(ps, "holm"), _adjusted(ps, "benjamini_hochberg"), strict=True):
+        one.p_holm, one.q = holm, q
+    return parts
+
+
+def _adjusted(ps: list[float | None], method: str) -> list[float]:
+    values = adjust_p_values([p for p in ps if p is not None])
+    return [float(value) for value in values[f"{method}_adjusted"]]

@@ -1,0 +1,58 @@
+"""What a decision would be if the trials without verdict had one: all failed, all passed, and the two extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evalwright.decisions.pairing import Counting, Ground, Pairs, ValueRange
+from evalwright.decisions.sides import CaseTotal
+from evalwright.model.decision import Answer, Bound, ErrorCounts, ErrorPart
+
+__all__ = ["error_part"]
+
+
+def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
+    """Count the errors; where there are any, decide again with all of them failed and with all passed."""
+    a, b = ground.outcomes()
+    part = ErrorPart(_counts(a), _counts(b))
+    shares = _shares(ground).difference(ground.alpha)
+    part.share_difference, part.ci = shares.difference, shares.ci
+    if not any((part.a.target, part.a.evaluator, part.b.target, part.b.evaluator)):
+        return part
+    low, high = ground.scale.low, ground.scale.high
+    worst = Counting(low, low)
+    # Where errors are the product's own, those of the system are failures in every reading.
+    best = Counting(low if ground.terms.errors == "fail" else high, high)
+    part.all_failed, part.all_passed = _bound(ground, worst, worst), _bound(ground, best, best)
+    extremes = _bound(ground, best, worst), _bound(ground, worst, best)
+    part.lowest, part.highest = extremes[0].difference, extremes[1].difference
+    bounds = [part.all_failed, part.all_passed, *(extremes if ground.terms.errors == "strict" else ())]
+    part.same_verdict = all(bound.verdict == verdict for bound in bounds)
+    return part
+
+
+def _bound(ground: Ground, one: Counting, other: Counting) -> Bound:
+    found = ground.decided(ground.pairs(one, other))
+    return Bound(found.difference, found.ci, found.verdict)
+
+
+def _counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
+    values = outcomes.values()
+    return ErrorCounts(sum(o.target_errors for o in values), sum(o.evaluator_errors for o in values))
+
+
+def _shares(ground: Ground) -> Pairs:
+    """The share of trials that erred, by case."""
+    a, b = ground.outcomes()
+    cases = [c for c, o in a.items() if c in b and c not in ground.left_out and _trials(o) and _trials(b[c])]
+    differences = [_errors(b[case]) / _trials(b[case]) - _errors(a[case]) / _trials(a[case]) for case in cases]
+    single = all(_trials(a[case]) == _trials(b[case]) == 1 for case in cases)
+    return Pairs(cases, differences, ground.units(cases), single, ValueRange())
+
+
+def _errors(outcome: CaseTotal) -> int:
+    return outcome.target_errors + outcome.evaluator_errors
+
+
+def _trials(outcome: CaseTotal) -> int:
+    return outcome.judged + _errors(outcome)

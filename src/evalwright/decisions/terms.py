@@ -1,0 +1,88 @@
+"""What is asked of two sides: the loss that would not matter, how sure one wants to be, and what else must hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from evalwright.decisions.sides import MEASURES, PASS_RATE
+from evalwright.errors import InputError, Problem, did_you_mean
+
+__all__ = ["DEFAULT_MARGIN", "Errors", "Guard", "Terms", "guards_of", "margin_of"]
+
+DEFAULT_MARGIN = 0.02
+"""Two points, or two percent of the range of a score."""
+QUANTILES = {"latency_p50": 0.5, "latency_p95": 0.95, "latency_p99": 0.99}
+_RATIOS = (*MEASURES, *QUANTILES)
+_EVALUATOR = "evaluator:"
+
+Errors = Literal["exclude", "fail", "strict"]
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """A limit beside the metric: of a ratio B/A, or of a loss of one evaluator (B - A at least `limit`)."""
+
+    name: str
+    limit: float
+
+    @property
+    def evaluator(self) -> str | None:
+        return self.name.removeprefix(_EVALUATOR) if self.name.startswith(_EVALUATOR) else None
+
+
+class Terms(msgspec.Struct, frozen=True, kw_only=True):
+    """How two sides are decided."""
+
+    metric: str = PASS_RATE
+    margin: float | None = None
+    """In the units of the metric; None: two percent of its range."""
+    alpha: float = 0.05
+    better: bool = False
+    """Whether B must be better, not only not worse."""
+    slices: tuple[str, ...] = ()
+    """`tag`, or `metadata.KEY`."""
+    guards: tuple[Guard, ...] = ()
+    errors: Errors = "exclude"
+    group: str | None = None
+    """A metadata key in place of the cases' groups; `none` for no groups."""
+    keep_changed: bool = False
+    """Whether cases that changed are paired all the same; else they are left out."""
+    family: int = 1
+
+
+def margin_of(text: str, name: str = "--margin") -> float:
+    """`2pp` or `0.02`. Raises InputError for anything else: `2` and `2%` could be read in two ways."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(pp)?\s*", text)
+    value = None if found is None else float(found[1]) / (100 if found[2] else 1)
+    if value is None or (not found[2] and value >= 1) or value > 1:  # type: ignore[index]
+        raise InputError(f"{name}: expected points or a fraction below 1, like 2pp or 0.02, found {text!r}")
+    return value
+
+
+def guards_of(text: str, evaluators: Iterable[str]) -> tuple[Guard, ...]:
+    """`cost=+10%,evaluator:NAME=-1pp`. Raises InputError with all mistakes."""
+    known = [*_RATIOS, *(f"{_EVALUATOR}{name}" for name in evaluators)]
+    guards, problems = [], []
+    for entry in filter(None, map(str.strip, text.split(","))):
+        name, _, limit = entry.rpartition("=")
+        if name not in known:
+            problems.append(f"no {name or entry!r}{did_you_mean(name, known)} (there are: {', '.join(known)})")
+        elif name in _RATIOS:
+            guards += _checked(name, limit, r"[+-]?\d+(?:\.\d+)?%", "a percentage like +10%", problems)
+        else:
+            guards += _checked(name, limit, r"[+-]?\d+(?:\.\d+)?pp", "points like -1pp", problems)
+    if problems:
+        raise InputError([Problem("--guard", problem) for problem in problems])
+    return tuple(guards)
+
+
+def _checked(name: str, limit: str, form: str, expected: str, problems: list[str]) -> list[Guard]:
+    if not re.fullmatch(form, limit.strip()):
+        problems.append(f"{name}: expected {expected}, found {limit!r}")
+        return []
+    if limit.strip().endswith("%"):
+        return [Guard(name, 1 + float(limit.strip()[:-1]) / 100)]
+    return [Guard(name, float(limit.strip()[:-2]) / 100)]

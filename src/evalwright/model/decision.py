@@ -1,0 +1,213 @@
+"""The decision about two sides, A and B (produced): every number of it with what it is a number of.
+
+Every difference is B - A over the cases that both sides judged; every interval has the level 1 - alpha.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+__all__ = [
+    "Bound",
+    "ChangedPart",
+    "Decision",
+    "ErrorCounts",
+    "ErrorPart",
+    "EvaluatorPart",
+    "FailureCluster",
+    "GuardPart",
+    "IdentityPart",
+    "JudgePart",
+    "NextPart",
+    "ShiftedCase",
+    "SideRate",
+    "SlicePart",
+]
+
+Interval = tuple[float, float]
+Answer = Literal["ship", "dont", "undecided"]
+State = Literal["holds", "broken", "undecided"]
+
+
+class SideRate(msgspec.Struct):
+    """One side over all of its own cases; None where none was judged."""
+
+    rate: float | None = None
+    ci: Interval | None = None
+    n: int = 0
+
+
+class ErrorCounts(msgspec.Struct):
+    """Trials without a verdict, by what went wrong."""
+
+    target: int = 0
+    evaluator: int = 0
+
+
+class Bound(msgspec.Struct):
+    """The decision if errors had been verdicts."""
+
+    difference: float | None
+    ci: Interval | None
+    verdict: Answer
+
+
+class ErrorPart(msgspec.Struct):
+    """Errors of both sides, and what the decision would be if they counted."""
+
+    a: ErrorCounts
+    b: ErrorCounts
+    share_difference: float | None = None
+    """Mean over cases of the share of trials that erred, B - A."""
+    ci: Interval | None = None
+    all_failed: Bound | None = None
+    """None without errors."""
+    all_passed: Bound | None = None
+    lowest: float | None = None
+    """A's errors passed, B's failed."""
+    highest: float | None = None
+    """A's errors failed, B's passed."""
+    same_verdict: bool = True
+
+
+class JudgePart(msgspec.Struct):
+    """The difference that people would have seen, from labels of both sides."""
+
+    evaluator: str
+    labels: int
+    method: str
+    """`powered` or `corrected`; empty where neither is possible."""
+    difference: float | None = None
+    ci: Interval | None = None
+    verdict: Answer = "undecided"
+    refused: str | None = None
+    """Why there is no powered difference."""
+    note: str = ""
+
+
+class SlicePart(msgspec.Struct):
+    """The cases of one tag or of one value of a metadata key."""
+
+    key: str
+    value: str
+    n: int
+    units: int
+    difference: float | None = None
+    ci: Interval | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    q: float | None = None
+
+
+class GuardPart(msgspec.Struct):
+    """A limit that must hold, too; `value` is B/A for costs and times, else B - A."""
+
+    name: str
+    limit: float
+    value: float | None
+    ci: Interval | None
+    state: State
+    reason: str = ""
+    """Why there is no value."""
+
+
+class EvaluatorPart(msgspec.Struct):
+    """One evaluator: secondary, never a verdict."""
+
+    name: str
+    difference: float | None
+    ci: Interval | None
+    p: float | None
+    n: int
+    q: float | None = None
+
+
+class ShiftedCase(msgspec.Struct):
+    """A case that changed beyond noise."""
+
+    case_id: str
+    p: float
+    q: float
+
+
+class ChangedPart(msgspec.Struct):
+    """Cases whose share of passed trials changed; most of them may be noise."""
+
+    worse: list[str] = []
+    better: list[str] = []
+    beyond_noise: list[ShiftedCase] = []
+    flipped: int = 0
+    flipped_expected: float | None = None
+    """How many an unchanged system would show; None with one trial a side."""
+    too_few_trials: bool = False
+    """No case has the 4 trials a side that could show a change."""
+
+
+class FailureCluster(msgspec.Struct):
+    """Failures and errors with about the same reason, in how many cells of A and of B."""
+
+    signature: str
+    a: int
+    b: int
+    cases: list[str] = []
+
+
+class NextPart(msgspec.Struct):
+    """What it would take to decide, if the difference holds."""
+
+    cases: int
+    trials: int
+    cost_usd: float | None = None
+
+
+class IdentityPart(msgspec.Struct):
+    """What differs between the runs besides the system."""
+
+    cases_changed: list[str] = []
+    evaluators_changed: list[str] = []
+    a_only: list[str] = []
+    b_only: list[str] = []
+
+
+class Decision(msgspec.Struct, kw_only=True):
+    """Is B better than A, may it ship, and how sure is that."""
+
+    schema_version: str = "1.0"
+    verdict: Answer
+    reasons: list[str] = []
+    """Why it is undecided: `data`, `errors`, `guard`, `judge`, `baseline`."""
+    exit_code: int = 3
+    metric: str = "pass_rate"
+    variant_a: str
+    variant_b: str
+    alpha: float = 0.05
+    margin: float = 0.0
+    population: str = "cases"
+    family: int = 1
+    """Comparisons that are decided together; alpha is divided by it."""
+    method: str | None = None
+    difference: float | None = None
+    ci: Interval | None = None
+    p_better: float | None = None
+    """Two-sided, of no difference."""
+    p_margin: float | None = None
+    """Two-sided, of a difference of -margin."""
+    n: int = 0
+    units: int = 0
+    effective_units: float = 0.0
+    trials: tuple[int, int] = (0, 0)
+    """The most trials of a case on each side."""
+    a: SideRate
+    b: SideRate
+    errors: ErrorPart
+    judge: JudgePart | None = None
+    slices: list[SlicePart] = []
+    guards: list[GuardPart] = []
+    evaluators: list[EvaluatorPart] = []
+    changed: ChangedPart
+    clusters: list[FailureCluster] = []
+    next: NextPart | None = None
+    identity: IdentityPart
+    warnings: list[str] = []
