@@ -289,3 +289,12 @@ def test_any_value_anywhere_is_taken_or_refused(tmp_path: Path, place: str, valu
     except InputError as error:
         keys = [steps_of(problem.key) for problem in error.problems]
     assert all(keys)
+
+
+def test_a_misspelt_reference_is_a_mistake_but_where_evalh_s_version_is_named(tmp_path: Path) -> None:
+    metadata = {"a": "${my_key}", "b": "${__:-$}{my_key}"}
+    with pytest.raises(InputError, match=r"metadata\.a  \$\{my_key\} is no reference .*\$\{MY_KEY\}") as refused:
+        load_suite(write(tmp_path, changed("metadata", metadata)))
+    assert len(refused.value.problems) == 1
+    suite = load_suite(write(tmp_path, {**changed("metadata", metadata), "schema_version": "1.0"}))
+    assert suite.metadata == {"a": "${my_key}", "b": "${my_key}"}

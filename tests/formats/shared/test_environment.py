@@ -37,6 +37,22 @@ def test_what_is_no_reference_stays(text: str) -> None:
     assert expanded(text) == text
 
 
+@pytest.mark.parametrize("text", ["${lower}", "${A-b}", "${ A }", "${a:-x}", "${MY-KEY}", "${A}${Mixed}"])
+def test_what_was_meant_as_a_reference_is_noted(text: str) -> None:
+    expansion = Expansion(ENVIRONMENT)
+    expansion.expanded({"x": [text]})
+    assert expansion.misspelt == [(("x", 0), text.removeprefix("${A}"))]
+
+
+@pytest.mark.parametrize(
+    "text", ["${A}", "${UNSET:-${}", "${__:-$}{lower}", "$lower", "${1}", "${#list}", "$(x)", "{lower}"]
+)
+def test_other_text_is_not_taken_for_one(text: str) -> None:
+    expansion = Expansion(ENVIRONMENT)
+    expansion.expanded(text)
+    assert expansion.misspelt == []
+
+
 def test_keys_and_other_types_stay() -> None:
     assert Expansion(ENVIRONMENT).expanded({"${A}": [1, None, True, {"x": "${A}"}]}) == {
         "${A}": [1, None, True, {"x": "1"}]

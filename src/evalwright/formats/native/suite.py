@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -143,6 +144,11 @@ class _Reading:
             line = self._document.line(place)
             self._findings.problems.append(Problem(str(self._path), message, line, bracketed(place)))
             self._findings.settled.append(place)
+        for place, text in self._expansion.misspelt if "schema_version" not in raw else ():
+            # evalh leaves it as it is, and the program gets a text that its author took for a value.
+            near = re.sub(r"\W", "_", text.strip("${ }").partition(":")[0].strip()).upper()
+            meant = f"names are upper case: ${{{near}}}; for the text itself, write ${{__:-$}} for its dollar sign"
+            self._complain(place, f"{text} is no reference to a variable ({meant})")
         for place, name in self._expansion.secret:
             if place[-1:] == ("name",):
                 self._complain(place, f"names are stored: {name!r} is a secret, expected a name without it")

@@ -20,6 +20,8 @@ SUITE_FOLDER = "${EVALWRIGHT_SUITE_FOLDER}"
 _PUBLIC = frozenset(("eval", "metadata", "run", "gate", "dataset", "pass_criteria", "metrics", "totals"))
 """Sections of a suite that are stored to be read: what they take from variables is masked if its name says so."""
 _REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}")
+_MISSPELT = re.compile(r"\$\{\s*([A-Za-z_][\w.-]*)\s*(?::?[-=?+][^}]*)?\}")
+"""What was meant as a reference: another case, blanks, a hyphen in the name, another operator of the shell."""
 
 
 class Expansion:
@@ -35,6 +37,8 @@ class Expansion:
         self._composed: set[str] = set()
         self.unset: list[tuple[Place, str]] = []
         """Where a variable stands that is not set and has no default, and its name."""
+        self.misspelt: list[tuple[Place, str]] = []
+        """Where something stands that looks like a reference and is none, and its text."""
         self.secret: list[tuple[Place, str]] = []
         """Where the value of a secret variable stands, and its name."""
 
@@ -50,6 +54,7 @@ class Expansion:
             return [self.expanded(item, (*place, i)) for i, item in enumerate(value)]
         if isinstance(value, str) and self._environment is not None and "${" in value:
             value = at_home(value, self._folder)
+            self.misspelt += [(place, found[0]) for found in _MISSPELT.finditer(_REFERENCE.sub("", value))]
             expanded = _REFERENCE.sub(lambda match: self._value(match, place), value)
             if any(match[1] in self._environment for match in _REFERENCE.finditer(value)):
                 self._composed.add(expanded)

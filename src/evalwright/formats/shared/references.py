@@ -14,7 +14,7 @@ __all__ = ["NAMED", "OWN_NAMES", "marked_names", "references_in", "shown", "writ
 _OPEN, _CLOSE = "\ue0f0", "\ue0f1"
 NAMED = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
 """A mark, with the name of its variable."""
-_LITERAL = re.compile(r"\$(?=\{[A-Z_][A-Z0-9_]*(?::-[^}]*)?\})")
+_LITERAL = re.compile(r"\$(?=\{\s*[A-Za-z_][\w.-]*\s*(?::?[-=?+][^}]*)?\})")
 _DOLLAR = "${__:-$}"
 """Reads as a dollar sign, so that what follows in braces is text and no reference."""
 OWN_NAMES = frozenset({"__", SUITE_FOLDER.strip("${}")})
