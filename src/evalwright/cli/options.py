@@ -19,6 +19,7 @@ __all__ = [
     "allow_empty",
     "as_json",
     "dialect",
+    "keep_going",
     "model_options",
     "quiet",
     "run_argument",
@@ -42,6 +43,10 @@ allow_empty: Callable[[F], F] = click.option(
 )
 dialect: Callable[[F], F] = click.option(
     "--format", "--dialect", "dialect", metavar="NAME", help="Read the suite as this format instead of detecting it."
+)
+
+keep_going: Callable[[F], F] = click.option(
+    "--keep-going", is_flag=True, help="Call on systems that give nothing but the same error."
 )
 
 

@@ -67,8 +67,8 @@ def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
     lines = run_lines(outcome.plan, summary, paint)
     if any(variant.cells.get(status) for variant in summary.variants for status in ("fail", "borderline", "error")):
         lines += ["", *_failures(outcome, summary, harmless(run), paint)]
-    if outcome.notes:
-        lines += ["", *map(harmless, outcome.notes)]
+    if notes := [note for note in outcome.notes if note not in outcome.summary.warnings]:
+        lines += ["", *map(harmless, notes)]
     return [*lines, "", f"{paint('Next:', 'dim')} {_next(outcome, harmless(run))}", ""]
 
 
@@ -97,7 +97,8 @@ def _next(outcome: Outcome, run: str) -> str:
     """The command that most likely comes next."""
     if outcome.unreadable:  # to resume would call the system again for these
         return f"evalwright inspect {run}"
-    if outcome.interrupted or outcome.summary.cells_missing:
+    errors = any(variant.cells.get("error") for variant in outcome.summary.variants)
+    if outcome.interrupted or (outcome.summary.cells_missing and not errors):
         return f"evalwright resume {run}"
     commands = {0: f"evalwright inspect {run}", 3: f"evalwright retry {run}"}
     return commands.get(outcome.exit_code, f"evalwright inspect {run} --failed")

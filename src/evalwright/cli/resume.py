@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, model_options, quiet, run_argument, store_options
+from evalwright.cli.options import as_json, keep_going, model_options, quiet, run_argument, store_options
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -18,12 +18,15 @@ __all__ = ["command"]
 @click.command("resume")
 @run_argument()
 @store_options
+@keep_going
 @model_options
 @as_json
 @quiet
-def command(run: Path, as_json: bool, quiet: bool, models: ModelChoices) -> int:
+def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, models: ModelChoices) -> int:
     """Run the cells that are missing in the run folder RUN. Finished cells are kept as they are."""
     from evalwright.cli.outcome import present, watch_of
     from evalwright.run.start import resume
 
-    return present(resume(run, watch=watch_of(quiet), models=models), as_json=as_json, quiet=quiet)
+    return present(
+        resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going), as_json=as_json, quiet=quiet
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, model_options, quiet, run_argument, store_options
+from evalwright.cli.options import as_json, keep_going, model_options, quiet, run_argument, store_options
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -19,10 +19,13 @@ __all__ = ["command"]
 @run_argument()
 @store_options
 @click.option("--include-evaluator-failures", is_flag=True, help="Also cells that failed.")
+@keep_going
 @model_options
 @as_json
 @quiet
-def command(run: Path, include_evaluator_failures: bool, as_json: bool, quiet: bool, models: ModelChoices) -> int:
+def command(
+    run: Path, include_evaluator_failures: bool, as_json: bool, quiet: bool, keep_going: bool, models: ModelChoices
+) -> int:
     """Run again the cells of RUN whose system ended in an error, and those that never ran.
 
     The newest attempt of a cell counts; earlier ones stay in the file.
@@ -30,5 +33,11 @@ def command(run: Path, include_evaluator_failures: bool, as_json: bool, quiet: b
     from evalwright.cli.outcome import present, watch_of
     from evalwright.run.start import retry
 
-    outcome = retry(run, evaluator_failures=include_evaluator_failures, watch=watch_of(quiet), models=models)
+    outcome = retry(
+        run,
+        evaluator_failures=include_evaluator_failures,
+        watch=watch_of(quiet),
+        models=models,
+        keep_going=keep_going,
+    )
     return present(outcome, as_json=as_json, quiet=quiet)

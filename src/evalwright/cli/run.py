@@ -15,6 +15,7 @@ from evalwright.cli.options import (
     allow_empty,
     as_json,
     dialect,
+    keep_going,
     model_options,
     quiet,
     suites_argument,
@@ -70,6 +71,7 @@ _COUNT = click.IntRange(min=1)
     help="Run again the errored cells of RUN, like `retry`.",
 )
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: also cells that failed.")
+@keep_going
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @allow_empty
 @click.option("--dry-run", is_flag=True, help="Print the number of calls and estimated cost; run nothing.")
@@ -98,9 +100,7 @@ def command(
     from evalwright.cli.screen import tell
     from evalwright.formats.discovery import suite_files
     from evalwright.formats.loading import OPTIONS_OF_ALL, load_suite
-    from evalwright.run.locations import find_run
     from evalwright.run.options import RunOptions
-    from evalwright.run.start import retry
 
     # An option with the name of a field of RunOptions fills it; what is left belongs to the suite's format.
     chosen = {field.name: given.pop(field.name) for field in fields(RunOptions) if field.name in given}
@@ -108,7 +108,7 @@ def command(
     quiet = quiet or of_format.get("display") == "none"
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
-    if retried is not None and options != RunOptions(models=models):
+    if retried is not None and options != RunOptions(models=models, keep_going=options.keep_going):
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
@@ -129,8 +129,7 @@ def command(
     if retried is None:
         outcome = _ran(suite, options, watch)
     else:
-        place = find_run(retried, suite.secrets, named=suite.store)
-        outcome = retry(place, evaluator_failures=include_evaluator_failures, watch=watch, models=models)
+        outcome = _retried(retried, suite, options, include_evaluator_failures, watch)
     code = present(outcome, as_json=as_json, quiet=quiet)
     return 0 if exit_zero and code in (1, 3) else code
 
@@ -139,6 +138,14 @@ def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOpti
     from evalwright.cli.many_suites import run_each, runnable_files
 
     return run_each(runnable_files(paths, load, options), click.get_current_context())
+
+
+def _retried(run: Path, suite: Suite, options: RunOptions, failures: bool, watch: Watch) -> Outcome:
+    from evalwright.run.locations import find_run
+    from evalwright.run.start import retry
+
+    place = find_run(run, suite.secrets, named=suite.store)
+    return retry(place, evaluator_failures=failures, watch=watch, models=options.models, keep_going=options.keep_going)
 
 
 def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:

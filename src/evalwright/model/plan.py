@@ -122,6 +122,8 @@ class RunSettings(msgspec.Struct, frozen=True):
     evaluator_timeout_seconds: float = 60.0
     cost_limit_usd: float | None = None
     """US dollars for all calls of the systems; what would start beyond it is recorded as `cost_limit`."""
+    stop_after_errors: int = 20
+    """Cells with one and the same error, and none with an answer, after which a system is called no more; 0: never."""
     pools: dict[str, int] = {}
     """Number of cells in flight at once, by the name of a pool."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -78,6 +78,8 @@ class RunState:
     """Nothing new is started, as the run is to end or a write failed; what runs is being finished."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
+    stuck: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Why a system is called no more before its last cell, by the name of its variant."""
     stop_now: Callable[[], None] | None = None
     """Cancels the cells in flight, from any thread; None while no cell can be. A later session runs them again."""
     already_done: int = 0

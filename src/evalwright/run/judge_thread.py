@@ -13,7 +13,7 @@ from typing import Any
 
 from evalwright.errors import EvaluatorError
 from evalwright.run.records import timed_out
-from evalwright.targets.failures import text_of
+from evalwright.targets.failures import placed
 from evalwright.targets.threads import Threads
 
 __all__ = ["JudgeThread"]
@@ -53,4 +53,4 @@ async def _within(limit: float, awaited: Awaitable[Any]) -> Any:
         if bound.expired():
             late = timed_out(limit)
             raise EvaluatorError(late.message, late.type) from None
-        raise EvaluatorError(text_of(error), type(error).__name__) from error
+        raise EvaluatorError(placed(error), type(error).__name__) from error

@@ -33,6 +33,8 @@ class RunOptions:
     models: ModelChoices | None = None
     store: Store | None = None
     """Where the run is kept, instead of the suite's own store."""
+    keep_going: bool = False
+    """A system is called on even if it gives nothing but one and the same error."""
     allow_empty: bool = False
     """A suite without cases to run is no mistake."""
 

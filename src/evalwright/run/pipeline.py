@@ -27,6 +27,7 @@ from evalwright.run.call import GRACE, Call, failure_in, retriable
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
+from evalwright.run.standstill import Standstill
 from evalwright.run.steps import enriching_of, pricing_of, workspaces_of
 from evalwright.scoring.tally import Tally
 from evalwright.targets.failures import target_failure
@@ -68,6 +69,8 @@ class Pipeline:
         self._pricing, self._enriching, self._mirrors = pricing_of(plan), enriching_of(plan), mirrors
         self._plan, self._addresses = plan, dict[str, Address]()
         self._spent = state.cost_usd
+        self.standstill = Standstill(plan)
+        state.stuck = self.standstill.reasons
 
     async def open(self) -> None:
         """Make ready what cells need. Raises InputError when the user's set-up code fails or takes too long."""
@@ -106,6 +109,7 @@ class Pipeline:
         if self._enriching is not None:
             await self._enriching.enrich(trace)
         await self.record(cell, trace)
+        self.standstill.add(trace)
 
     def _refused(self, cell: Cell, limit: float) -> Trace:
         from evalwright.reports.numbers import money

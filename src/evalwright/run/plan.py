@@ -34,6 +34,8 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         for name, value in (("trials", options.trials), ("max_concurrency", options.concurrency))
         if value is not None
     }
+    if options.keep_going:
+        settings["stop_after_errors"] = 0
     return Plan(
         run_id=f"{started:%Y-%m-%dT%H-%M-%S}_{suite.name}",
         name=suite.name,

@@ -16,7 +16,7 @@ from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.trace import Answer, Output, ToolCall, ToolResult, Trace, TraceError
 from evalwright.run.cells import Cell
-from evalwright.targets.failures import stack_of, text_of
+from evalwright.targets.failures import placed, stack_of, text_of
 
 __all__ = [
     "Clock",
@@ -200,7 +200,7 @@ def evaluator_failure(error: BaseException, limit: float) -> TraceError:
         return timed_out(limit)
     if isinstance(error, EvaluatorError):
         return TraceError(type=error.type, message=text_of(error))
-    return TraceError(type=type(error).__name__, message=text_of(error), stack=stack_of(error))
+    return TraceError(type=type(error).__name__, message=placed(error), stack=stack_of(error))
 
 
 def timed_out(limit: float) -> TraceError:

@@ -121,11 +121,13 @@ class Runner:
         call.task = asyncio.create_task(self._work(call, cells))
 
     async def _work(self, call: Call, cells: Iterator[Cell]) -> None:
-        running, run = self._state.running, self._pipeline.run
+        running, run, standstill = self._state.running, self._pipeline.run, self._pipeline.standstill
         try:
             for cell in cells:
-                if self._state.stopping:
+                if self._state.stopping or standstill.all_stuck:
                     break
+                if cell.variant.name in standstill.reasons:
+                    continue
                 running[cell.number] = (cell, time.monotonic())
                 try:
                     await run(call, cell)

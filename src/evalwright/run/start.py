@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
@@ -66,11 +68,17 @@ async def run_suite_here(suite: Suite, options: RunOptions | None = None, watch:
         return outcome(await work_here(job, watch))
 
 
-def resume(run: Path | Place, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
+def resume(
+    run: Path | Place,
+    watch: Watch | None = None,
+    models: ModelChoices | None = None,
+    *,
+    keep_going: bool = False,
+) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is."""
     from evalwright.run.loop import work
 
-    with _rest_of(run, models, _none_again) as (job, outcome):
+    with _rest_of(run, models, _none_again, keep_going=keep_going) as (job, outcome):
         return outcome(job is not None and work(job, watch))
 
 
@@ -88,6 +96,7 @@ def retry(
     evaluator_failures: bool = False,
     watch: Watch | None = None,
     models: ModelChoices | None = None,
+    keep_going: bool = False,
 ) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
     from evalwright.run.loop import work
@@ -99,7 +108,7 @@ def retry(
             if history.errored[n] or (evaluator_failures and history.judged[n] and not history.passed[n])
         )
 
-    with _rest_of(run, models, again) as (job, outcome):
+    with _rest_of(run, models, again, keep_going=keep_going) as (job, outcome):
         return outcome(job is not None and work(job, watch))
 
 
@@ -194,7 +203,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             # a store that was passed in cannot be found by a path: there is nothing to leave a note of
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             place = Place(store, plan.run_id, address)
-            yield job, lambda over: _outcome(place, writer, plan, job.tally, over, mirrors=job.mirrors)
+            yield job, lambda over: _outcome(place, writer, plan, job.tally, over, mirrors=job.mirrors, state=state)
 
 
 class _Opened(NamedTuple):
@@ -245,7 +254,11 @@ def _none_again(_: History) -> frozenset[int]:
 
 @contextmanager
 def _rest_of(
-    run: Path | Place, models: ModelChoices | None, again_of: Callable[[History], frozenset[int]]
+    run: Path | Place,
+    models: ModelChoices | None,
+    again_of: Callable[[History], frozenset[int]],
+    *,
+    keep_going: bool = False,
 ) -> Iterator[tuple[Job | None, Callable[[bool], Outcome]]]:
     """As `_new_run` for a stored run: what is left of it and, of what is finished, the cells of `again_of`.
 
@@ -258,6 +271,8 @@ def _rest_of(
         _signals() as signals,
         _opened_for_work(run, signals) as (place, writer, plan, secrets, variables, history),
     ):
+        if keep_going:
+            plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
         again = again_of(history)
         total = len(history.traced)
         finished = sum(map(history.finished, range(total)))
@@ -275,7 +290,9 @@ def _rest_of(
                 note = f"{len(again)} finished cells were run again"
             yield (
                 job,
-                lambda over: _outcome(place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors),
+                lambda over: _outcome(
+                    place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=job.state
+                ),
             )
 
 
@@ -296,9 +313,12 @@ def _outcome(
     interrupted: bool,
     *notes: str,
     mirrors: Mirroring | None = None,
+    state: RunState | None = None,
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
     summary = tally.summary(plan, datetime.now(UTC))
+    stopped = [*state.stuck.values()] if state is not None and summary.cells_missing else []
+    summary.warnings = [*summary.warnings, *stopped]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration
 
@@ -308,7 +328,7 @@ def _outcome(
     writer.save_summary(summary)
     for export in plan.exports:
         load("exports", export.type)(export.config).write(writer, plan, summary)
-    return Outcome(place.address, plan, summary, interrupted, [*notes, *writer.damage], place)
+    return Outcome(place.address, plan, summary, interrupted, [*notes, *stopped, *writer.damage], place)
 
 
 def models_of(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Callable[[], Models]:

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import sysconfig
 import traceback
-from functools import cache
-from pathlib import Path
 
 from msgspec import UNSET
 
 from evalwright.errors import TargetError
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import TraceError
+from evalwright.session.user_code import others, user_place
 
-__all__ = ["stack_of", "target_error", "target_failure", "text_of", "user_place"]
+__all__ = ["located", "placed", "stack_of", "target_error", "target_failure", "text_of"]
 
 _MESSAGE_LIMIT, _STACK_LIMIT = 4_000, 8_000
 
 
-def target_failure(error: BaseException, place: str = "") -> TraceError:
+def target_failure(error: BaseException) -> TraceError:
     """The trace's error record: the type is `adapter_error` unless the target named another.
 
-    `place` is where in the user's code it was raised, if that is to be part of the message.
+    The message of an exception says where in the user's code it was raised.
     """
     if isinstance(error, TargetError):
         return TraceError(
@@ -31,8 +28,22 @@ def target_failure(error: BaseException, place: str = "") -> TraceError:
             status=UNSET if error.status is None else error.status,
             retry_after_seconds=UNSET if error.retry_after is None else error.retry_after,
         )
-    message = f"{type(error).__name__}: {text_of(error)}".rstrip(": ") + (f" in {place}" if place else "")
-    return TraceError(type="adapter_error", message=message, stack=stack_of(error))
+    return TraceError(type="adapter_error", message=located(error), stack=stack_of(error))
+
+
+def located(error: BaseException) -> str:
+    """Class, text and place of an exception: `KeyError: 'question' in agent.py:12`."""
+    return f"{type(error).__name__}: {text_of(error)}".rstrip(": ") + _in_user_code(error)
+
+
+def placed(error: BaseException) -> str:
+    """Text and place of an exception whose class is said elsewhere: `'question' in agent.py:12`."""
+    return text_of(error) + _in_user_code(error)
+
+
+def _in_user_code(error: BaseException) -> str:
+    place = user_place(error)
+    return f" in {place}" if place else ""
 
 
 def target_error(record: TraceError) -> TargetError:
@@ -56,30 +67,15 @@ def text_of(error: BaseException) -> str:
 
 
 def stack_of(error: BaseException) -> str:
-    """The innermost part of the traceback, where the cause is; at most 8,000 characters."""
+    """The innermost part of the traceback, where the cause is; at most 8,000 characters.
+
+    It begins with the user's own code, if that is part of it: how we came to call it does not help to mend it.
+    """
     try:
-        text = "".join(traceback.format_exception(error))
+        first = error.__traceback__
+        while first is not None and first.tb_frame.f_code.co_filename.startswith(others()):
+            first = first.tb_next
+        text = "".join(traceback.format_exception(type(error), error, first or error.__traceback__))
     except BaseException:
         return "(the stack cannot be shown)"
     return clean_text(text[-_STACK_LIMIT:], "stack", [])
-
-
-def user_place(error: BaseException) -> str:
-    """File and line of the innermost frame of user code, as `agent.py:12`; empty where none is on the stack.
-
-    Code of this package, of the standard library and of installed packages is not the user's to fix.
-    """
-    place, frame = "", error.__traceback__
-    while frame is not None:
-        file = frame.tb_frame.f_code.co_filename
-        if not file.startswith(_others()):
-            place = f"{os.path.basename(file)}:{frame.tb_lineno}"  # noqa: PTH119
-        frame = frame.tb_next
-    return place
-
-
-@cache
-def _others() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    own = str(Path(__file__).parents[1])
-    return (own, "<frozen", *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

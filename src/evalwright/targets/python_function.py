@@ -18,7 +18,7 @@ from evalwright.session.imports import named_object
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.answers import answer_of
 from evalwright.targets.captured import traced
-from evalwright.targets.failures import target_failure, user_place
+from evalwright.targets.failures import target_failure
 from evalwright.targets.keys import optional_parts
 from evalwright.targets.streams import collected, collected_async
 from evalwright.targets.threads import Threads
@@ -62,7 +62,7 @@ class PythonFunction:
         except TargetError:
             raise
         except Exception as error:
-            return Answer(error=target_failure(error, user_place(error)))
+            return Answer(error=target_failure(error))
 
     async def _answer(self, case: Case, trial: int) -> Answer:
         assert self._arguments is not None  # open() comes first

@@ -118,3 +118,48 @@ def traced(case, variant):
 
 def silent(case, variant):
     return Answer(extra={"seen": True})
+
+
+def broken(case, variant):
+    return {}["missing"]
+
+
+mended = False
+
+
+def mendable(case, variant):
+    return {"final_answer": "done"} if mended else broken(case, variant)
+
+
+def mostly_broken(case, variant):
+    calls.append(case["id"])
+    return {"final_answer": "done"} if len(calls) == 15 else broken(case, variant)
+
+
+def broken_in_many_ways(case, variant):
+    calls.append(case["id"])
+    raise (ValueError, KeyError, TypeError)[len(calls) % 3]("wrong")
+
+
+def broken_by_case(case, variant):
+    raise RuntimeError(f"no model for {case['id']} after {time.time()} s")
+
+
+error = None
+
+
+def raises_error(case, variant):
+    raise error
+
+
+def nested(case, variant):
+    return broken(case, variant)
+
+
+def check(output):
+    return broken(output, None)
+
+
+class Fails:
+    def __init__(self):
+        broken(None, None)

@@ -20,6 +20,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
 from evalwright.targets.captured import traced
+from evalwright.targets.failures import located
 from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
@@ -70,9 +71,7 @@ class LettaAgent:
         try:
             await called(self._threads, setup, *arguments)
         except (Exception, SystemExit) as error:
-            raise InputError(
-                Problem("", f"Setup failed: {type(error).__name__}: {error}", key="setup_script")
-            ) from error
+            raise InputError(Problem("", f"Setup failed: {located(error)}", key="setup_script")) from error
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         """A recording answers without a key, and an agent factory may answer by itself."""

@@ -161,6 +161,7 @@ class RunSection(_Strict):
     executor: ExecutorSection = ExecutorSection()
     trials: Count = 1
     evaluator_timeout_seconds: Seconds = 60.0
+    stop_after_errors: Annotated[int, BeforeValidator(_number), Field(ge=0)] = 20
 
 
 class TraceSection(_Strict):

@@ -368,5 +368,6 @@ def _settings(file: EvalFile) -> RunSettings:
         baseline_variant=run.baseline_variant,
         evaluator_timeout_seconds=run.evaluator_timeout_seconds,
         cost_limit_usd=run.cost_limit_usd,
+        stop_after_errors=run.stop_after_errors,
         pools=run.executor.pools,
     )

@@ -1,0 +1,106 @@
+"""Systems that cannot work: they answer nothing, and every cell ends in the same error.
+
+Going on would only cost time and money: what stops them is a mistake in the suite or in the program, or a service that
+is not there, and the first twenty cells say as much as the next thousand.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evalwright.model.plan import Plan
+from evalwright.model.trace import Trace, TraceError
+from evalwright.reports.failures import error_text
+
+__all__ = ["Standstill"]
+
+_MOST_KINDS = 50
+"""Different errors of one system that are counted: with more of them, there is no one mistake to find."""
+_NOT_ITS_OWN = ("cost_limit", "not_recorded")
+"""Errors that say nothing of the system."""
+_CHANGING = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?|[0-9a-f]{8,}")
+"""What may be another in each message of the same error: addresses, times, ids."""
+_LONGEST = 500
+
+_Kind = tuple[str, str]
+
+
+class Standstill:
+    """Counts the errors of systems that have not answered yet, until one of them has reached the plan's number."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._limit, self._systems = plan.run.stop_after_errors, len(plan.variants)
+        self._unproven: dict[str, dict[_Kind, int]] = {v.name: {} for v in plan.variants if self._limit}
+        self.reasons: dict[str, str] = {}
+        """Why a system is called no more, by the name of its variant."""
+
+    @property
+    def all_stuck(self) -> bool:
+        """Whether no system is left that might answer."""
+        return len(self.reasons) == self._systems
+
+    def add(self, trace: Trace) -> None:
+        """Count the outcome of one cell; a system that has answered once is never stopped."""
+        counts = self._unproven.get(trace.variant_name)
+        if counts is None:
+            return
+        error = trace.error
+        if error is None or trace.extra.get("source") == "replay":
+            del self._unproven[trace.variant_name]
+            return
+        if error.type in _NOT_ITS_OWN:
+            return
+        kind = error.type, _CHANGING.sub("#", error.message.replace(trace.case_id, "#"))[:_LONGEST]
+        if kind in counts or len(counts) < _MOST_KINDS:
+            counts[kind] = counts.get(kind, 0) + 1
+            if counts[kind] >= self._limit:
+                del self._unproven[trace.variant_name]
+                self.reasons[trace.variant_name] = _reason(trace.variant_name, counts[kind], error)
+
+
+def _reason(variant: str, number: int, error: TraceError) -> str:
+    cure = _cure(error)
+    return (
+        f"stopped {variant!r}: {number} cells ended in the same error and none in an answer: {error_text(error)}"
+        + (f". Most likely: {cure}" if cure else "")
+        + ". `evalwright retry RUN` then runs these cells and the rest (--keep-going never stops)"
+    )
+
+
+_CURES: tuple[tuple[str, str], ...] = (
+    (r"no answer: response_mapping|no answer: stream_", "correct the path: it has to fit the reply"),
+    (r"no answer: stdout", "print an object with 'final_answer', or leave out parse_stdout_as: json"),
+    (r"nothing reads the key", "return the answer as final_answer, and other values below extra"),
+    (r"the case has no ", "correct the name in the template, or give it a default"),
+    (r"command not found|No such file|cannot start command", "write the whole path of the program, or PATH into env"),
+    (r"ConnectError|[Cc]onnection (?:refused|failed)|connection", "start the service, or correct its address"),
+    (r"no answer|allow_missing", "return text, or a mapping with final_answer"),
+    (r"is not valid JSON|expected JSON", "check the address: what answers there speaks no JSON"),
+)
+_CURES_OF_STATUS = {
+    400: "correct what is sent: request_template and body",
+    401: "check the key that is sent (headers, api_key_env)",
+    403: "check the key that is sent (headers, api_key_env), and what it allows",
+    404: "correct the address or the model's name",
+    405: "correct the method or the address",
+    422: "correct what is sent: request_template and body",
+    429: "lower run.max_concurrency, or raise the limit of the service",
+}
+_CURES_OF_TYPE = {
+    "timeout": "raise timeout_seconds of the system, or find out why it hangs",
+    "authentication": "check the key in the environment",
+    "quota": "the account has no credit left",
+    "no_backend": "name what answers for the agent with --target",
+}
+
+
+def _cure(error: TraceError) -> str:
+    """What most likely helps; empty if nothing is known."""
+    if isinstance(error.status, int) and error.status in _CURES_OF_STATUS:
+        return _CURES_OF_STATUS[error.status]
+    if error.stack is not None:
+        place = re.search(r" in (\S+:\d+)$", error.message)
+        return f"mend {place[1]}" if place else ""
+    if error.type in _CURES_OF_TYPE:
+        return _CURES_OF_TYPE[error.type]
+    return next((cure for pattern, cure in _CURES if re.search(pattern, error.message)), "")
