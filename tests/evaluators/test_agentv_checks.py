@@ -243,8 +243,28 @@ def test_a_program_gets_its_configuration_as_it_is_written(tmp_path):
 
 def test_a_program_that_fails_is_an_error(tmp_path):
     config = judge(tmp_path, "sys.stderr.write('broken')\nprint('{}')\nsys.exit(3)")
-    with pytest.raises(EvaluatorError, match="exit code 3: broken"):
+    with pytest.raises(EvaluatorError, match=r"exit code 3: broken; standard output: \{\}"):
         judged("code_judge", config, trace())
+
+
+def test_a_program_gets_no_variable_but_those_that_are_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "s")
+    monkeypatch.setenv("WANTED", "w")
+    seen = "{**os.environ, 'home': os.listdir(os.environ['HOME'])}"
+    code = f"import os\nprint(json.dumps({{'score': 1, 'details': {seen}}}))"
+    found = judged("code_judge", {**judge(tmp_path, code), "env": ["WANTED"]}, trace()).detail["details"]
+    assert found.keys() - {"LC_CTYPE"} <= {"PATH", "HOME", "LANG", "WANTED", "home"}
+    assert (found["WANTED"], found["home"]) == ("w", [])
+    with pytest.raises(EvaluatorError, match="not set: NOWHERE"):
+        judged("code_judge", {**judge(tmp_path, code), "env": ["NOWHERE"]}, trace())
+
+
+def test_a_program_is_not_told_what_was_not_measured(tmp_path):
+    code = "print(json.dumps({'score': 1, 'details': asked}))"
+    told = judged("code_judge", judge(tmp_path, code), trace(answer="yes")).detail["details"]
+    assert {key for key, value in told.items() if value is None} == {"config"}
+    assert not {"cost_usd", "token_usage"} & told["trace_summary"].keys()
+    assert None not in told["trace_summary"].values()
 
 
 def test_a_program_that_does_not_end_is_stopped(tmp_path):

@@ -6,7 +6,8 @@ import asyncio
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -15,18 +16,20 @@ from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.limits.execution import used_by
 from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
+from evalwright.files.temporary import temporary_folder
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.processes import OUTPUT_LIMIT, run_command
+from evalwright.processes import OUTPUT_LIMIT, Finished, run_command
 from evalwright.session import environment
 
 __all__ = ["CodeJudge", "Reply", "asked", "script_of", "trace_summary"]
 
+_ALWAYS = ("PATH", "LANG")
 _TOLD = 200
 """Characters of unreadable output in the reason."""
 _LAST = 2000
-"""Characters of stderr in the message."""
+"""Characters of each stream in the message."""
 
 
 class Reply(NamedTuple):
@@ -47,6 +50,8 @@ class CodeJudge(msgspec.Struct, frozen=True):
     cwd: str = "."
     config: dict[str, Any] | None = None
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
+    env: list[str] = []
+    """Variables of the environment that the program gets, beside PATH, LANG and an empty folder as HOME."""
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:
@@ -57,11 +62,11 @@ class CodeJudge(msgspec.Struct, frozen=True):
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         document = _both_cases(_document(case, trace, self.config))
-        extra = {"AGENTV_WORKSPACE_PATH": path} if (path := trace.extra.get("workspace_path")) else {}
+        extra = {"AGENTV_WORKSPACE_PATH": path} if (path := _workspace(trace)) else {}
         limit = case.extra.get("timeout_seconds") or self.timeout_seconds
         try:
             async with asyncio.timeout(limit):
-                reply = await asked(script_of(self.script), self.cwd, document, extra)
+                reply = await asked(script_of(self.script), self.cwd, document, extra, self.env)
         except TimeoutError:
             raise EvaluatorError(f"the code judge timed out after {limit:g} seconds", "timeout") from None
         return banded(reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details)
@@ -72,19 +77,41 @@ def script_of(script: Sequence[str] | str) -> list[str]:
     return ["sh", "-lc", script] if isinstance(script, str) else list(script)
 
 
-async def asked(command: Sequence[str], cwd: str, document: Mapping[str, Any], extra: Mapping[str, str]) -> Reply:
-    """The program's reply. Raises EvaluatorError if it cannot be started or exits with a code other than 0."""
+async def asked(
+    command: Sequence[str],
+    cwd: str,
+    document: Mapping[str, Any],
+    extra: Mapping[str, str] = {},
+    env: Collection[str] = (),
+) -> Reply:
+    """The program's reply. `env` names the variables that it gets; `extra` are further ones.
+
+    Raises EvaluatorError if one is not set, and if the program cannot be started or exits with a code other than 0.
+    """
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
-    try:
-        finished = await run_command(
-            command, env={**environment(), **extra}, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT
-        )
-    except OSError as error:
-        raise EvaluatorError(f"{command[0]!r} cannot be started: {error.strerror or error}", "not_started") from None
+    with temporary_folder() as home:
+        given = {**_allowed(env), "HOME": str(home), **extra}
+        try:
+            finished = await run_command(command, env=given, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT)
+        except OSError as error:
+            message = f"{command[0]!r} cannot be started: {error.strerror or error}"
+            raise EvaluatorError(message, "not_started") from None
     if finished.exit_code != 0:
-        said = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()
-        raise EvaluatorError(f"the code judge ended with {finished.how()}: {said}", "exit_code")
+        raise EvaluatorError(f"the code judge ended with {finished.how()}: {_said(finished)}", "exit_code")
     return _read(finished.stdout.kept.decode(errors="replace").strip())
+
+
+def _said(finished: Finished) -> str:
+    """The end of both streams: libraries tell their mistakes on either."""
+    last = [stream.last.decode(errors="replace")[-_LAST:].strip() for stream in (finished.stderr, finished.stdout)]
+    return "; ".join(filter(None, [last[0], last[1] and f"standard output: {last[1]}"]))
+
+
+def _allowed(names: Collection[str]) -> dict[str, str]:
+    known = environment()
+    if missing := [name for name in names if name not in known]:
+        raise EvaluatorError(f"'env' names variables that are not set: {', '.join(missing)}", "env_missing")
+    return {name: known[name] for name in (*_ALWAYS, *names) if name in known}
 
 
 def _read(text: str) -> Reply:
@@ -118,7 +145,7 @@ def _texts(value: Any) -> list[str]:
 
 def _document(case: Case, trace: Trace, config: Mapping[str, Any] | None) -> dict[str, Any]:
     extra = case.extra
-    return {
+    document = {
         "question": extra.get("question", case.input if isinstance(case.input, str) else ""),
         "expected_outcome": extra.get("expected_outcome", ""),
         "expected_messages": extra.get("expected_messages", []),
@@ -130,13 +157,24 @@ def _document(case: Case, trace: Trace, config: Mapping[str, Any] | None) -> dic
         "input_messages": extra.get("input_messages", []),
         "trace_summary": trace_summary(trace),
         "file_changes": trace.extra.get("file_changes"),
-        "workspace_path": trace.extra.get("workspace_path"),
-        "config": dict(config) if config else None,
+        "workspace_path": _workspace(trace),
         "note": case.note,
         "case_id": case.id,
         "metadata": case.metadata,
         "conversation_id": case.group,
     }
+    # Judges look `config` up whether there is one or not; whatever else is not known AgentV's SDK wants left out.
+    return {**_known(document), "config": dict(config) if config else None}
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _workspace(trace: Trace) -> str | None:
+    """The folder in which the system worked; it is gone once the run is over."""
+    path = trace.extra.get("workspace_path")
+    return path if isinstance(path, str) and Path(path).is_dir() else None
 
 
 def _both_cases(document: dict[str, Any]) -> dict[str, Any]:
@@ -150,25 +188,30 @@ def _both_cases(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def trace_summary(trace: Trace) -> dict[str, Any] | None:
-    """AgentV's summary of a trace: calls by tool, tokens, US dollars, milliseconds. None if it has no messages."""
+    """AgentV's summary of a trace: calls by tool, tokens, US dollars, milliseconds, each where it was measured.
+
+    None if the trace has no messages.
+    """
     messages = messages_of(trace)
     if not messages:
         return None
     calls, used = calls_of(trace), used_by(trace)
-    usage = {"input": used.input or 0, "output": used.output or 0}
-    return {
+    counted = used.input is not None and used.output is not None
+    usage = _known({"input": used.input, "output": used.output, "cached": used.cached}) if counted else None
+    summary = {
         "event_count": len(calls),
         "tool_names": sorted({call.name for call in calls}),
         "tool_calls_by_name": dict(Counter(call.name for call in calls)),
         "error_count": 0,
         "llm_call_count": sum(message.get("role") == "assistant" for message in messages),
-        "token_usage": usage if used.cached is None else {**usage, "cached": used.cached},
+        "token_usage": usage,
         "cost_usd": used.cost_usd,
         "duration_ms": used.duration_ms,
         "start_time": trace.started_at.isoformat(),
         "end_time": trace.finished_at.isoformat(),
         "tool_durations": _durations(calls),
     }
+    return _known(summary)
 
 
 def _durations(calls: Sequence[TracedCall]) -> dict[str, list[float]]:

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from evalwright.model.trace import Span, Trace
+from evalwright.model.trace import Span, ToolCall, Trace
 
 __all__ = ["TracedCall", "calls_of", "messages_of"]
 
@@ -30,17 +30,22 @@ def messages_of(trace: Trace) -> list[dict[str, Any]]:
     for message in trace.messages:
         if message.role in ("user", "system"):
             continue
-        one: dict[str, Any] = {"role": message.role, "content": message.content}
+        one: dict[str, Any] = {"role": message.role}
+        if message.content is not None:
+            one["content"] = message.content
         if message.tool_call is not None:
-            call = message.tool_call
-            one["tool_calls"] = [{"tool": call.name, "input": call.arguments, "id": call.id}]
+            one["tool_calls"] = [_as_call(message.tool_call)]
         said.append(one)
     if not said and trace.tool_calls:
-        calls = [{"tool": call.name, "input": call.arguments, "id": call.id} for call in trace.tool_calls]
-        said.append({"role": "assistant", "content": None, "tool_calls": calls})
+        said.append({"role": "assistant", "tool_calls": [_as_call(call) for call in trace.tool_calls]})
     if not trace.messages and trace.output.final_answer is not None:
         said.append({"role": "assistant", "content": trace.output.final_answer})
     return said
+
+
+def _as_call(call: ToolCall) -> dict[str, Any]:
+    named: dict[str, Any] = {"tool": call.name, "input": call.arguments}
+    return named if call.id is None else {**named, "id": call.id}
 
 
 def calls_of(trace: Trace) -> list[TracedCall]:

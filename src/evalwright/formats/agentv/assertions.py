@@ -16,6 +16,7 @@ from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.rubrics import rubric_items
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.registry import PREMADE
+from evalwright.session import environment
 
 __all__ = ["Evaluators", "Spec", "unique"]
 
@@ -75,6 +76,8 @@ class Evaluators:
     ) -> None:
         self._files, self._folder, self._judges, self._targets = files, folder, judges, targets
         self._timeout = timeout_seconds
+        self.variables: dict[str, str] = {}
+        """What programs that judge get of the environment because the file says so."""
 
     def read(self, raw: Any, place: str, tell: Notes, *, named: bool = True) -> list[Spec]:
         """The specs of a list; without `named` (an `assert` list) names are made up and bare texts are rubrics."""
@@ -168,8 +171,17 @@ class Evaluators:
             if found is None:
                 tell(f"{place}.cwd", f"there is no folder {raw['cwd']!r}")
             cwd = str(found or cwd)
-        stray = {k: v for k, v in raw.items() if k not in _COMMON | {"script", "command", "cwd", "target"}}
         config: dict[str, Any] = {"script": script, "cwd": cwd}
+        own = _COMMON | {"script", "command", "cwd", "target"}
+        named = raw.get("env")
+        if isinstance(named, list) and all(isinstance(name, str) for name in named):  # else a setting of the script's
+            config["env"] = named
+            own |= {"env"}
+            known = environment()
+            self.variables |= {name: known[name] for name in named if known.get(name)}
+            if unset := [name for name in named if name not in known]:
+                tell.warn(f"{place}.env", f"variables that are not set here: {', '.join(unset)}")
+        stray = {k: v for k, v in raw.items() if k not in own}
         if script is None or script == [] or (isinstance(script, str) and not script.strip()):
             tell(f"{place}.script", "script: expected a list of texts with at least one, or a text")
             config["script"] = ["true"]

@@ -60,6 +60,7 @@ class Cases:
         self._file, self._defaults, self._evaluators = file, defaults, evaluators
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
+        self._refused: list[Problem] = []
         self._read: list[ForeignCase] | None = None
 
     def __len__(self) -> int:
@@ -69,12 +70,13 @@ class Cases:
         if self._read is None:
             with collector_paused():
                 self._read = [self._case(raw, i) for i, raw in enumerate(self._file.cases)]
-            self._refuse_duplicates()
+            self._refuse()
         return iter(self._read)
 
-    def _refuse_duplicates(self) -> None:
+    def _refuse(self) -> None:
+        """Raise InputError for ids that come again and for keys that isolate, which spoil more than their case."""
         first: dict[str, int] = {}
-        problems = []
+        problems = [*self._refused]
         for i, case in enumerate(self._read or ()):
             if case.id in first:
                 message = f"duplicate id {case.id!r}, first in {self._file.key}[{first[case.id]}]"
@@ -93,6 +95,7 @@ class Cases:
         self.problems += errors
         self.problems += [self._file.problem(index, named, *note) for note in notes.left_out]
         self.warnings += [self._file.problem(index, named, *note) for note in notes.warnings]
+        self._refused += [self._file.problem(index, named, *note) for note in notes.refused]
         if errors:
             case = ForeignCase(id=named or f"{self._file.key}[{index}]", input="", evaluators=[])
             case.extra = {"load_error": "; ".join(problem.message for problem in errors)}

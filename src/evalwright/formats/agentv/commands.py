@@ -14,6 +14,7 @@ from evalwright.errors import TargetError
 from evalwright.files.temporary import temporary_folder
 from evalwright.formats.agentv.exchange import Asked, Said, read_said, said_of
 from evalwright.formats.agentv.health import HealthCheck, refused
+from evalwright.formats.agentv.workspaces import copy_template
 from evalwright.processes import Finished, run_command
 from evalwright.session import environment
 
@@ -45,6 +46,8 @@ class Command:
         self._health = HealthCheck.of(target, folder)
         cwd = target.get("cwd")
         self._cwd = str(Path(folder) / cwd) if cwd else folder
+        named = target.get("workspace_template")
+        self.workspace_template: Path | None = None if named is None else Path(folder) / named
         self._timeout = target.get("timeout_seconds")
 
     async def ask(self, asked: Asked, purpose: str) -> Said:
@@ -81,19 +84,23 @@ class Command:
                 "ATTEMPT": str(asked.attempt),
                 "OUTPUT_FILE": str(output),
             }
-            finished = await self._run(values, asked.files)
+            cwd = self._cwd
+            if self.workspace_template is not None:
+                place = asked.workspace or folder / "workspace"
+                cwd = str(await asyncio.to_thread(copy_template, self.workspace_template, place))
+            finished = await self._run(values, asked.files, cwd)
             return self._text(finished, output)
 
-    async def _run(self, values: dict[str, str], files: Sequence[str]) -> Finished:
+    async def _run(self, values: dict[str, str], files: Sequence[str], cwd: str) -> Finished:
         command, stdin = self._words(values, files)
         try:
             async with asyncio.timeout(self._timeout):
-                finished = await run_command(command, env=environment(), cwd=self._cwd, stdin=stdin.encode())
+                finished = await run_command(command, env=environment(), cwd=cwd, stdin=stdin.encode())
         except TimeoutError:
             raise TargetError(f"timed out after {self._timeout:g} seconds", "timeout") from None
         except OSError as error:
-            if not Path(self._cwd).is_dir():
-                raise TargetError(f"the folder {self._cwd} of the command does not exist") from None
+            if not Path(cwd).is_dir():
+                raise TargetError(f"the folder {cwd} of the command does not exist") from None
             raise TargetError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
         if finished.exit_code != 0:
             said = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()

@@ -33,6 +33,8 @@ class Asked(NamedTuple):
     files: Sequence[str] = ()
     guidelines: str = ""
     settings: Mapping[str, Any] = {}
+    workspace: Path | None = None
+    """Where to put the workspace, for a caller that still needs it after the answer."""
     boundary: Boundary | None = None
     """Where the files must lie; needed for images."""
 

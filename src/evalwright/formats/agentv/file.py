@@ -12,6 +12,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
+from evalwright.formats.shared.isolation import isolating, refusal
 
 __all__ = ["EvalFile", "read_file", "texts_in"]
 
@@ -81,10 +82,30 @@ class EvalFile:
     def tags(self) -> list[str]:
         return texts_in(self.metadata.get("tags", self.head.get("tags")))
 
+    @property
+    def workspace_template(self) -> str | None:
+        """The folder of which the commands of all targets get copies."""
+        workspace = self.head.get("workspace")
+        found = workspace.get("template") if isinstance(workspace, dict) and len(workspace) == 1 else None
+        return found if isinstance(found, str) else None
+
+    def refusals(self) -> list[Problem]:
+        """Keys of the top level that isolate or limit, and are not supported."""
+        known = _HEAD if self.workspace_template is None else {*_HEAD, "workspace"}
+        found = [
+            *isolating(self.head, known),
+            *(f"execution.{key}" for key in isolating(self.execution, _EXECUTION)),
+        ]
+        return [
+            Problem(str(self.head_path), refusal(key.rpartition(".")[2]), self.head_line(key), key) for key in found
+        ]
+
     def warnings(self) -> list[Problem]:
         """What the top level says that nothing reads, or not as the standard wants it."""
         found = [
-            (key, f"nothing reads the key {key!r}{did_you_mean(key, _HEAD)}") for key in self.head if key not in _HEAD
+            (key, f"nothing reads the key {key!r}{did_you_mean(key, _HEAD)}")
+            for key in self.head
+            if key not in _HEAD and key != "workspace"
         ]
         name = self.head.get("name")
         if not isinstance(name, str) or not _NAME.fullmatch(name):

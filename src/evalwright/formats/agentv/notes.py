@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from evalwright.errors import did_you_mean
+from evalwright.formats.shared.isolation import isolating, refusal
 
 __all__ = ["Notes"]
 
@@ -19,6 +20,8 @@ class Notes:
         self.errors: list[_Note] = []
         self.left_out: list[_Note] = []
         """Mistakes that cost an evaluator only, as long as the case has another."""
+        self.refused: list[_Note] = []
+        """What the whole suite is refused for."""
         self.warnings: list[_Note] = []
         """What is allowed, but most likely not meant."""
 
@@ -32,8 +35,13 @@ class Notes:
         self.warnings.append((path, message))
 
     def unknown_keys(self, path: str, raw: Mapping[Any, Any], known: Collection[str]) -> None:
-        """Warn of the keys that nothing reads."""
+        """Warn of the keys that nothing reads; those that isolate are `refused`."""
+        refused = set(isolating(raw, known))
         for key in raw:
-            if key not in known:
-                place = f"{path}.{key}" if path else str(key)
+            if key in known:
+                continue
+            place = f"{path}.{key}" if path else str(key)
+            if key in refused:
+                self.refused.append((place, refusal(key)))
+            else:
                 self.warn(place, f"nothing reads the key {key!r}{did_you_mean(str(key), known)}")

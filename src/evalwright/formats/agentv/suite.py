@@ -63,6 +63,8 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         return _beside(path, place, resolving)
     file = read_file(path)
     folder = str(path.resolve().parent)
+    if refused := file.refusals():
+        raise InputError(refused)
     known, missing = _targets(given.targets, files, resolving, suggested)
     if known is not None:
         values = {**values, **known.keys}  # where models look for theirs
@@ -70,10 +72,13 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     chosen = given.target or file.default_target or files.config.target or "default"
     if known is not None:
         known.chosen(chosen)
+        known.work_in_copies(file.workspace_template)
+        _check_workspace(known.get(chosen), folder, to_run)
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit)
     judges = _judges(known, chosen, folder)
-    cases = Cases(file, defaults, Evaluators(files, folder, judges, known, given.agent_timeout))
+    evaluators = Evaluators(files, folder, judges, known, given.agent_timeout)
+    cases = Cases(file, defaults, evaluators)
     config = {
         "default": chosen,
         "folder": folder,
@@ -105,7 +110,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         target_chosen=True,
         metadata=file.metadata,
         environment=values,
-        secrets={**secrets, **({} if known is None else known.secrets)},
+        secrets={**secrets, **evaluators.variables, **({} if known is None else known.secrets)},
         files=[] if known is None else [known.path],
         warnings=[*files.config.warnings, *_warnings(known), *file.warnings(), *cases.warnings],
     )
@@ -149,6 +154,19 @@ def _targets(
     if path is None:
         return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
     return Targets(path, environment, suggested), ""
+
+
+def _check_workspace(target: Mapping[str, Any], folder: str, to_run: bool) -> None:
+    """Raise InputError for a template that is not there, or that the target could not work in."""
+    named, provider = target.get("workspace_template"), target.get("provider")
+    if named is None:
+        return
+    if provider == "python":
+        raise InputError(f"workspace_template: target {target.get('name')!r} works in this process, not in a folder")
+    if target.get("provider_batching") is True:
+        raise InputError(f"workspace_template: target {target.get('name')!r} runs once for all cases, not for each")
+    if to_run and not (Path(folder) / named).is_dir():
+        raise InputError(f"workspace_template: target {target.get('name')!r}: there is no folder {named!r}")
 
 
 def _warnings(targets: Targets | None) -> list[Problem]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.files.temporary import TemporaryFolder
 from evalwright.formats.agentv.batches import Batch
 from evalwright.formats.agentv.commands import Command
 from evalwright.formats.agentv.exchange import Asked, Said
@@ -22,6 +24,8 @@ from evalwright.targets.captured import traced
 __all__ = ["AgentvTarget"]
 
 _RETRIES = 2
+_PROGRAMS = ("code_judge", "composite")
+"""Evaluators that may start a program."""
 
 
 class AgentvTarget:
@@ -41,6 +45,8 @@ class AgentvTarget:
         self._retries: int | None = config.get("retries")
         self._targets: dict[str, dict[str, Any]] = config["targets"]
         self._boundary = Boundary(Path(config.get("folder", ".")), config.get("allow_outside", ()))
+        self._kept: TemporaryFolder | None = None
+        self._numbers = count(1)
         self._providers: dict[str, Provider] = {}
         for name, target in self._targets.items():
             try:
@@ -63,6 +69,18 @@ class AgentvTarget:
         if self._missing:
             raise InputError(self._missing)
 
+    async def close(self) -> None:
+        if self._kept is not None:
+            await asyncio.to_thread(self._kept.close)
+
+    def _workspace(self, provider: Provider, case: Case) -> Path | None:
+        """Where a workspace is kept until the end, which a program that judges may look at."""
+        judged = any(spec.type in _PROGRAMS for spec in case.evaluators or ())
+        if not judged or not isinstance(provider, Command) or provider.workspace_template is None:
+            return None
+        self._kept = self._kept or TemporaryFolder()
+        return self._kept.path / f"cell-{next(self._numbers)}"
+
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
         if (wrong := case.extra.get("load_error")) is not None:
@@ -81,9 +99,14 @@ class AgentvTarget:
         provider = self._providers[name]
         limit = float(case.extra.get("timeout_seconds") or self._timeout)
         for attempt in range(self._retries_of(name) + 1):
+            workspace = self._workspace(provider, case)
+            asked = _asked(case, attempt)._replace(boundary=self._boundary, workspace=workspace)
             try:
                 async with asyncio.timeout(limit):
-                    return _answer(await provider.ask(_asked(case, attempt, self._boundary), "system"))
+                    answer = _answer(await provider.ask(asked, "system"))
+                if workspace is not None:
+                    answer.extra["workspace_path"] = str(workspace)
+                return answer
             except TimeoutError:
                 error = TargetError(f"timed out after {limit:g}s", "timeout")
             except TargetError as raised:
@@ -105,7 +128,7 @@ class AgentvTarget:
         return next(number for number in (self._retries, own, _RETRIES) if number is not None)
 
 
-def _asked(case: Case, attempt: int, boundary: Boundary) -> Asked:
+def _asked(case: Case, attempt: int) -> Asked:
     extra = case.extra
     return Asked(
         extra.get("prompt", ""),
@@ -116,7 +139,6 @@ def _asked(case: Case, attempt: int, boundary: Boundary) -> Asked:
         attempt,
         extra.get("input_files", ()),
         extra.get("guidelines", ""),
-        boundary=boundary,
     )
 
 

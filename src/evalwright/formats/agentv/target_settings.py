@@ -54,6 +54,7 @@ class _Settings(BaseModel):
     command: str | list[str | int | float] | None = None
     files_format: str | None = None
     cwd: str | None = None
+    workspace_template: str | None = None
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     healthcheck: Any = None
     verbose: bool | None = None

@@ -15,6 +15,7 @@ from evalwright.files.dotenv import is_address
 from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.target_settings import KEYS, checked
+from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.session import hide
@@ -43,6 +44,9 @@ class Targets:
 
     path: Path
     unset: dict[str, list[Problem]]
+    """By target, the variables that are not set."""
+    refused: dict[str, list[Problem]]
+    """By target, the keys that isolate and are not supported."""
     warnings: list[Problem]
 
     def __init__(self, path: Path, environment: Mapping[str, str], suggested: Collection[str] = ()) -> None:
@@ -59,6 +63,7 @@ class Targets:
         if read.problems:
             raise InputError(read.problems)
         self.path, self.warnings, self.unset, self._targets = path, read.warnings, read.unset, read.targets
+        self.refused = read.refused
         self.keys: dict[str, str] = read.keys
         """Keys that are written into the file, by the variables that the targets have them in."""
         others = enumerate(credentials(read.targets), 1)
@@ -71,8 +76,8 @@ class Targets:
 
     def chosen(self, name: str) -> str:
         """The name itself. Raises InputError when there is no such target, or a variable of it is not set."""
-        if name in self.unset:
-            raise InputError(self.unset[name])
+        if wrong := [*self.unset.get(name, ()), *self.refused.get(name, ())]:
+            raise InputError(wrong)
         if name not in self._targets:
             named = [*self._targets, *self.unset]
             known, near = ", ".join(named), did_you_mean(name, named)
@@ -86,6 +91,11 @@ class Targets:
         """The target that judges what `name` answers: its `judge_target`, else itself."""
         judge = self._targets[name].get("judge_target")
         return self.chosen(judge) if isinstance(judge, str) else name
+
+    def work_in_copies(self, template: str | None) -> None:
+        """Let the targets without a template of their own work in copies of this one, if there is one."""
+        for target in self._targets.values() if template is not None else ():
+            target.setdefault("workspace_template", template)
 
     def all(self) -> dict[str, dict[str, Any]]:
         return self._targets
@@ -111,6 +121,7 @@ class _Reading:
         self.warnings: list[Problem] = []
         self.targets: dict[str, dict[str, Any]] = {}
         self.unset: dict[str, list[Problem]] = {}
+        self.refused: dict[str, list[Problem]] = {}
         self.keys: dict[str, str] = {}
         self.taken: dict[str, str] = {}
         """Values of variables, by name."""
@@ -120,6 +131,8 @@ class _Reading:
         if not isinstance(raw, dict) or not isinstance(name := raw.get("name"), str):
             return
         self.warnings += [self._problem(i, key, message) for key, message in _doubts(raw)]
+        if isolated := [key for key in isolating(raw, ()) if _snake(key) not in KEYS]:
+            self.refused[name] = [self._problem(i, key, refusal(key)) for key in isolated]
         resolved, unset = _resolved(raw, self._environment)
         self._hide(raw)
         for key, variable in unset:
@@ -189,7 +202,7 @@ def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is allowed, but most likely not meant."""
     for key, value in raw.items():
         name = _snake(str(key))
-        if name not in KEYS:
+        if name not in KEYS and not any(isolating({key: value}, ())):
             yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
         elif name in _CREDENTIALS.get(str(raw.get("provider")), ()) and _reference_in(value) is None:
             yield str(key), f"{key} of target {raw.get('name')!r}: the standard wants a variable, '${{{{ NAME }}}}'"
