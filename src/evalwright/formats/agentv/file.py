@@ -147,9 +147,12 @@ def texts_in(value: Any) -> list[str]:
 
 
 def read_file(path: Path) -> EvalFile:
-    """The file, whatever its cases are like. Raises InputError when it is not one at all."""
+    """The file, whatever its cases are like. Raises InputError when it is none or cannot be isolated."""
     try:
-        return _json_lines(path) if path.suffix.lower() == ".jsonl" else _yaml(path)
+        file = _json_lines(path) if path.suffix.lower() == ".jsonl" else _yaml(path)
+        if refused := file.refusals():
+            raise InputError(refused)
+        return file
     except InputError as error:
         raise InputError([_with_line(problem) for problem in error.problems], error.headline) from error
 

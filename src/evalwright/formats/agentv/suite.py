@@ -63,17 +63,14 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         return _beside(path, place, resolving)
     file = read_file(path)
     folder = str(path.resolve().parent)
-    if refused := file.refusals():
-        raise InputError(refused)
     known, missing = _targets(given.targets, files, resolving, suggested)
     if known is not None:
         values = {**values, **known.keys}  # where models look for theirs
     learn(values)
     chosen = given.target or file.default_target or files.config.target or "default"
     if known is not None:
-        known.chosen(chosen)
         known.work_in_copies(file.workspace_template)
-        _check_workspace(known.get(chosen), folder, to_run)
+        _check_workspace(known.get(known.chosen(chosen)), folder, to_run)
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit)
     judges = _judges(known, chosen, folder)
@@ -90,7 +87,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     variant = _variant(config, {} if known is None else known.all(), cases, limit)
     if to_run:
         _build(path, variant, folder)
-    own = known.get(chosen).get("workers") if known is not None else None
+    own = None if known is None else known.get(chosen).get("workers")
     return Suite(
         name=file.name,
         dialect=FORMAT.name,
@@ -100,11 +97,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         evaluators=[],
         evaluators_by_case=True,
         pass_criteria=PassCriteria(rule="bands", threshold=given.threshold),
-        run=RunSettings(
-            max_concurrency=given.workers or own or _WORKERS,
-            evaluator_timeout_seconds=max(600.0, 4 * limit),
-            trials=file.trials or 1,
-        ),
+        run=_settings(given.workers or own or _WORKERS, limit, file.trials or 1),
         exports=_exports(given.output, given.output_format),
         document=file.document,
         target_chosen=True,
@@ -114,6 +107,10 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         files=[] if known is None else [known.path],
         warnings=[*files.config.warnings, *_warnings(known), *file.warnings(), *cases.warnings],
     )
+
+
+def _settings(workers: int, limit: float, trials: int) -> RunSettings:
+    return RunSettings(max_concurrency=workers, evaluator_timeout_seconds=max(600.0, 4 * limit), trials=trials)
 
 
 def _place(path: Path) -> str:
