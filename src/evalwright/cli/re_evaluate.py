@@ -23,6 +23,7 @@ __all__ = ["command"]
 @click.option(
     "--concurrency", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N cells at once with models."
 )
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @model_options
 @as_json
 @quiet
@@ -31,14 +32,15 @@ def command(
     add: str | None,
     suite_file: Path | None,
     concurrency: int | None,
+    exit_zero: bool,
     as_json: bool,
     quiet: bool,
     models: ModelChoices,
 ) -> int:
     """Re-evaluate the stored traces of RUN. The system is not called; earlier results are replaced.
 
-    The exit code is 0 if every trace was evaluated, whatever the verdicts, and 3 if some trace cannot be read: its cell
-    keeps its results.
+    The exit code is that of `run` for the same verdicts, and 3 if some trace cannot be read: its cell keeps its
+    results.
     """
     from evalwright.cli.outcome import present, watch_of
     from evalwright.run.start import re_evaluate
@@ -49,5 +51,7 @@ def command(
 
         suite = load_suite(suite_file, to_run=False)
     outcome = re_evaluate(run, add=add, suite=suite, concurrency=concurrency, watch=watch_of(quiet), models=models)
-    present(outcome, as_json=as_json, quiet=quiet)
-    return 3 if outcome.unreadable else 0
+    code = present(outcome, as_json=as_json, quiet=quiet)
+    if outcome.unreadable:
+        return 3
+    return 0 if exit_zero and code in (1, 3) else code

@@ -19,6 +19,7 @@ from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 from evalwright.llm.replies import writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, load_library, route_of
+from evalwright.llm.thinking import spoken
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
 from evalwright.model.plan import Price
 
@@ -67,7 +68,8 @@ class LiveModels:
         reply: ChatReply = await self._recorded_or_live(
             purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
         )
-        return reply
+        # what a system or a simulated user says stays as it is
+        return spoken(reply) if purpose == "judge" else reply
 
     async def _chat(self, request: ChatRequest, route: Route, purpose: Purpose) -> ChatReply:
         # Only judges are cached: of a system under test, each trial must be a new answer.

@@ -130,6 +130,12 @@ def _message(message: ChatMessage) -> dict[str, Any]:
     return plain
 
 
+def _thinking(message: Any) -> str | None:
+    """What a reasoning model thought, under either name that servers give it."""
+    found = (getattr(message, name, None) for name in ("reasoning_content", "reasoning"))
+    return next((text for text in found if isinstance(text, str) and text), None)
+
+
 def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
     """The reply in a response of the chat completions API. Raises CallFailed."""
     if not getattr(response, "choices", None):
@@ -148,7 +154,7 @@ def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
         reply = ChatReply(
             text="" if message.content is None else message.content,
             model=response.model or model,
-            thinking=getattr(message, "reasoning_content", None),
+            thinking=_thinking(message),
             tool_calls=[_call(call) for call in message.tool_calls or ()],
             usage=usage,
             latency_ms=latency_ms,

@@ -106,6 +106,39 @@ def test_a_judge_at_either_interface(model: str, says: Any, text: str, passed: b
     assert found.detail["usage"] == {"token_input": 100, "token_output": 10}
 
 
+@pytest.mark.parametrize(
+    ("reply", "thinking"),
+    [
+        (openai(f"<think>First I thought {FAILS}</think>\n{HOLDS}"), f"First I thought {FAILS}"),
+        (openai(HOLDS, reasoning_content="Let me see."), "Let me see."),
+        (openai(HOLDS, reasoning="Let me see."), "Let me see."),
+        (openai(f"<think>Hm.</think>{HOLDS}", reasoning_content="Let me see."), "Let me see.\n\nHm."),
+    ],
+)
+def test_what_a_judge_thinks_first_does_not_decide_and_is_kept(reply: bytes, thinking: str) -> None:
+    found = judged("llm_judge", {**JUDGE, "model": "gpt-4o-mini"}, reply)
+    assert (found.passed, found.detail["judge_thinking"]) == (True, thinking)
+
+
+def test_several_judges_keep_what_each_of_them_thought() -> None:
+    thoughts = [openai(f"<think>{i}</think>{HOLDS}") for i in range(3)]
+    found = judged("llm_judge", {**JUDGE, "model": "gpt-4o-mini", "samples": 3}, *thoughts)
+    assert sorted(found.detail["judge_thinking"]) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "verdict"),
+    [
+        ("rubric_template", {"prompt": "Is it good?"}, {"score": 1.0, "rationale": "r"}),
+        ("rubric_judge", {"rubric": "Is it good?"}, {"score": 1.0, "reason": "r", "feedback": "f"}),
+    ],
+)
+def test_every_judge_may_think_first(kind: str, config: dict[str, Any], verdict: dict[str, Any]) -> None:
+    said = openai(f"<think>{FAILS}</think>{json.dumps(verdict)}")
+    found = judged(kind, {**config, "model": "gpt-4o-mini"}, said)
+    assert (found.passed, found.score, found.detail["judge_thinking"]) == (True, 1.0, FAILS)
+
+
 def test_the_request_asks_for_the_form_of_the_reply_and_is_bounded() -> None:
     _, requests = asked("llm_judge", {**JUDGE, "model": "gpt-4o-mini", "max_tokens": 77}, openai(HOLDS))
     assert requests[0]["max_tokens"] == 77

@@ -89,9 +89,15 @@ def test_other_values_are_no_truth(value: object) -> None:
         truth_in(value, "'passed'")
 
 
-@pytest.mark.parametrize(("value", "number"), [(1, 1.0), (5, 5.0), ("4", 4.0), (" 2.5 ", 2.5), (True, 1.0)], ids=repr)
+@pytest.mark.parametrize(("value", "number"), [(1, 1.0), (5, 5.0), ("4", 4.0), (" 2.5 ", 2.5)], ids=repr)
 def test_numbers_of_a_scale(value: object, number: float) -> None:
     assert number_in(value, "'score'", 1, 5) == number
+
+
+def test_a_truth_is_a_number_only_where_the_original_takes_it_for_one() -> None:
+    assert number_in(True, "'score'", 1, 5, truths=True) == 1.0
+    with pytest.raises(BadReply):
+        number_in(True, "'score'", 1, 5)
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,15 @@ def test_optional_assertions_count_where_the_rule_says_so(
     assert found.passed is passed
 
 
-def test_an_assertion_without_a_word_on_it_does_not_hold() -> None:
+@pytest.mark.parametrize("first", [{"text": "x"}, {"passed": None}])
+def test_an_assertion_without_a_word_on_it_is_an_error(first: dict[str, Any]) -> None:
+    said = says({"assertions": [first, {"passed": True}, {"passed": True}]})
+    assert "'assertions[0].passed'" in str(fails("llm_judge", THREE, Scripted(said)))
+
+
+def test_an_assertion_without_a_word_on_it_does_not_hold_in_evalh() -> None:
     said = says({"assertions": [{"text": "x"}, {"passed": None}, {"passed": "yes"}]})
-    found = judged("llm_judge", THREE, Scripted(said))
+    found = judged("llm_judge", {**THREE, "lenient": True}, Scripted(said))
     assert [one["passed"] for one in found.detail["assertions"]] == [False, False, True]
 
 

@@ -161,7 +161,10 @@ def cost(words: Sequence[Word[Any]]) -> float | None:
 
 
 def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
-    """Cost and tokens of all calls for a result's detail; models without a price are counted at an assumed one."""
+    """Cost and tokens of all calls for a result's detail, and what the judges thought before they replied.
+
+    Models without a price are counted at an assumed one.
+    """
     replies = [word.reply for word in words if word.reply is not None]
     spent = [_spent(reply) for reply in replies]
     detail: dict[str, Any] = {
@@ -173,6 +176,8 @@ def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
     }
     if any(reply.cost_usd is None and cost is not None for reply, cost in zip(replies, spent, strict=True)):
         detail["cost_assumed"] = True
+    if thoughts := [reply.thinking for reply in replies if reply.thinking]:
+        detail["judge_thinking"] = thoughts if len(replies) > 1 else thoughts[0]
     if cached := sum(reply.cached for reply in replies):
         detail["cached"] = cached
     return detail

@@ -119,6 +119,8 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
             "scale": [scale.low, scale.high],
             **asked.counts,
         }
+        if reply.thinking:
+            detail["judge_thinking"] = reply.thinking
         return Evaluation(scale.passed(reading), scale.score(reading), reading.reason, detail, cost_usd=reply.cost_usd)
 
 

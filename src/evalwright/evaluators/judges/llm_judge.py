@@ -36,6 +36,8 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     rubric_pass_threshold: float | None = None
     include_in_prompt: list[str] = msgspec.field(default_factory=lambda: ["input", "output.final_answer"])
     judge_response_schema: dict[str, Any] | None = None
+    lenient: bool = False
+    """As the original evalh reads replies: an assertion without `passed` does not hold, and true as a score is 1."""
     combine: Literal["majority", "mean"] = "majority"
     """With several judges: the majority of their verdicts, or the verdict on their mean."""
 
@@ -52,7 +54,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         given = [Assertion(a) if isinstance(a, str) else a for a in self.nl_assertions or ()]
         threshold = self.rubric_pass_threshold if given else self.pass_threshold
         rubric = None if self.rubric is None else Rubric(self.rubric, self.scale, threshold or 0.0)
-        return Criteria(given, self.pass_when.strip(), rubric)
+        return Criteria(given, self.pass_when.strip(), rubric, self.lenient)
 
     @property
     def scores(self) -> tuple[float, float]:

@@ -88,10 +88,14 @@ def truth_in(value: Any, what: str) -> bool:
     raise BadReply(f"expected true or false as {what}, found {_shown(value)}")
 
 
-def number_in(value: Any, what: str, lowest: float, highest: float) -> float:
-    """A number of a scale, both ends included; a text with a number in it will do, true is 1. Raises BadReply."""
+def number_in(value: Any, what: str, lowest: float, highest: float, *, truths: bool = False) -> float:
+    """A number of a scale, both ends included; a text with a number in it will do, with `truths` true is 1.
+
+    Raises BadReply.
+    """
     try:
-        number = float(value) if isinstance(value, (int, float, str)) else math.nan
+        usable = isinstance(value, (int, float, str)) and (truths or not isinstance(value, bool))
+        number = float(value) if usable else math.nan
     except (ValueError, OverflowError):
         number = math.nan
     if math.isnan(number) or not lowest <= number <= highest:

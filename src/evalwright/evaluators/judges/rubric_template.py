@@ -127,6 +127,8 @@ def _evaluation(reply: ChatReply) -> Evaluation:
         "usage": {"token_input": reply.usage.token_input, "token_output": reply.usage.token_output},
         "raw_reply": reply.text[:_KEPT],
     }
+    if reply.thinking:
+        detail["judge_thinking"] = reply.thinking
     if reply.cached:
         detail["cached"] = True
     return Evaluation(score >= 1.0, score, rationale, detail, cost_usd=reply.cost_usd)

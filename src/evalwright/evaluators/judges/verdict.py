@@ -58,18 +58,17 @@ class Criteria(NamedTuple):
     assertions: Sequence[Assertion]
     pass_when: str
     rubric: Rubric | None
+    lenient: bool = False
+    """As evalh reads replies: a missing `passed` is false, and true as a score is 1."""
 
     def read(self, text: str) -> Verdict:
-        """What a reply says. Assertions are matched by position; a missing `passed` counts as false.
-
-        Raises BadReply.
-        """
+        """What a reply says. Assertions are matched by position. Raises BadReply."""
         said = only_object(text, ("assertions", "score"))
         holds, reasons = self._assertions_in(said)
         if self.rubric is None:
             return Verdict(holds, reasons)
         scale = self.rubric.scale
-        score = number_in(said.get("score"), "'score'", scale.min, scale.max)
+        score = number_in(said.get("score"), "'score'", scale.min, scale.max, truths=self.lenient)
         return Verdict(holds, reasons, score, reason_in(said.get("rubric_reason")))
 
     def _assertions_in(self, said: dict[str, Any]) -> tuple[list[bool], list[str]]:
@@ -80,11 +79,11 @@ class Criteria(NamedTuple):
             raise BadReply("expected 'assertions' to be a list of JSON objects")
         if len(items) != count:
             raise BadReply(f"expected {count} verdicts in 'assertions', found {len(items)}")
-        holds = [
-            item.get("passed") is not None and truth_in(item["passed"], f"'assertions[{i}].passed'")
-            for i, item in enumerate(items)
-        ]
+        holds = [self._holds(item.get("passed"), f"'assertions[{i}].passed'") for i, item in enumerate(items)]
         return holds, [reason_in(item.get("reason")) for item in items]
+
+    def _holds(self, said: Any, what: str) -> bool:
+        return False if said is None and self.lenient else truth_in(said, what)
 
     def passes(self, verdict: Verdict) -> bool:
         """Whether the assertions pass together and the score reaches its threshold."""

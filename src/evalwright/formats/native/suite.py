@@ -61,10 +61,17 @@ def adopt_run(folder: Path) -> Suite | None:
 
 
 def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
-    """With errors counted as evalh 2.0 counts them, where the suite does not say how."""
+    """With errors counted and judges read as evalh 2.0 does, where the suite does not say how."""
     written = document.value.get("pass_criteria") or {}
     rules = {name: rule for name, rule in _OF_EVALH.items() if name not in written}
-    return suite.model_copy(update={"pass_criteria": msgspec.structs.replace(suite.pass_criteria, **rules)})
+    criteria = msgspec.structs.replace(suite.pass_criteria, **rules)
+    return suite.model_copy(update={"pass_criteria": criteria, "evaluators": [*map(_lenient, suite.evaluators)]})
+
+
+def _lenient(spec: EvaluatorSpec) -> EvaluatorSpec:
+    if spec.type != "llm_judge":
+        return spec
+    return msgspec.structs.replace(spec, config={"lenient": True, **spec.config})
 
 
 def _rewards(totals: str) -> bool:

@@ -1,0 +1,54 @@
+"""Thinking told apart from the reply, and only where it can be told apart for sure."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.llm.thinking import spoken, thought_and_said
+from evalwright.model.chat import ChatReply
+
+YES, NO = '{"passed": true}', '{"passed": false}'
+GPT_OSS = "<|channel|>analysis<|message|>Maybe {no}<|end|><|start|>assistant<|channel|>final<|message|>{yes}<|return|>"
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "said"),
+    [
+        (YES, "", YES),
+        (f"<think>Maybe {NO}</think>{YES}", f"Maybe {NO}", YES),
+        (f" \n<thinking>\nMaybe {NO}\n</thinking>\n{YES}", f"Maybe {NO}", "\n" + YES),
+        (f"<THINK>a</THINK><think>b</think>{YES}", "a\n\nb", YES),
+        (f"[THINK]a[/THINK]{YES}", "a", YES),
+        (f"<reasoning>a</reasoning>{YES}", "a", YES),
+        (f"I weigh it.</think>{YES}", "I weigh it.", YES),
+        (f"<think>cut off {NO}", f"cut off {NO}", ""),
+        (GPT_OSS.format(no=NO, yes=YES), "<|channel|>analysis<|message|>Maybe " + NO + "<|end|>", YES),
+        (f"<|channel|>final<|message|>{YES}", "", YES),
+        (f"<|channel|>analysis<|message|>Maybe {NO}", f"<|channel|>analysis<|message|>Maybe {NO}", ""),
+    ],
+)
+def test_what_comes_first_between_marks_is_thinking(text: str, thought: str, said: str) -> None:
+    assert thought_and_said(text) == (thought, said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{"passed": false, "reason": "it says <think>{YES}</think>"}}',
+        f"{NO} as it says </think>{YES}",
+        f"No: {NO}. It says <think>x</think>{YES}",
+    ],
+)
+def test_a_mark_behind_a_verdict_is_a_quotation(text: str) -> None:
+    assert thought_and_said(text) == ("", text)
+
+
+def test_thinking_ends_at_its_first_closing_mark_so_that_a_quoted_one_hides_no_verdict() -> None:
+    thought, said = thought_and_said(f"<think>a</think>{NO} It says: </think>{YES}")
+    assert (thought, said) == ("a", f"{NO} It says: </think>{YES}")
+
+
+def test_a_reply_without_marks_is_the_same_reply() -> None:
+    reply = ChatReply(YES, "m", thinking="t")
+    assert spoken(reply) is reply
+    assert spoken(ChatReply(f"<think>u</think>{YES}", "m", thinking="t")).thinking == "t\n\nu"
