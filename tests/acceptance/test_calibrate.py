@@ -101,6 +101,6 @@ def test_damaged_labels_cost_no_more_than_themselves(made: Project) -> None:
     calibrate(made, LABELS)
     (run_of(made) / "labels.jsonl").write_text("{")
     ended = made.evalwright("re-evaluate", run_of(made))
-    assert ended.code == 0
+    assert ended.code == 1
     assert "labels.jsonl  is damaged" in ended.out
     assert calibrate(made, LABELS).code == 2

@@ -76,7 +76,7 @@ def test_re_evaluate_judges_again_without_the_system(tmp_path: Path) -> None:
     run = made.run()
     (tmp_path / "agent.py").write_text("raise SystemExit('must not be imported')")
     ended = made.evalwright("re-evaluate", run, "--json")
-    assert (ended.code, json.loads(ended.out)["summary"]["variants"][0]["pass_rate"]) == (0, 0.5)
+    assert (ended.code, json.loads(ended.out)["summary"]["variants"][0]["pass_rate"]) == (1, 0.5)
 
 
 def test_re_evaluate_takes_the_evaluators_of_another_suite(tmp_path: Path) -> None:
@@ -84,7 +84,8 @@ def test_re_evaluate_takes_the_evaluators_of_another_suite(tmp_path: Path) -> No
     run = made.run()
     (tmp_path / "stricter.yaml").write_text(EVAL.replace("[thanks]", "[please]"))
     (tmp_path / "agent.py").write_text("raise SystemExit('must not be imported')")
-    assert made.evalwright("re-evaluate", run, "--suite", "stricter.yaml").code == 0
+    assert made.evalwright("re-evaluate", run, "--suite", "stricter.yaml").code == 1
+    assert made.evalwright("re-evaluate", run, "--suite", "stricter.yaml", "--exit-zero").code == 0
     assert {row["case_id"]: row["status"] for row in rows(run, "verdicts.jsonl")} == {"a": "pass", "b": "fail"}
 
 

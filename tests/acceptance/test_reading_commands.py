@@ -117,7 +117,7 @@ def test_a_run_compared_with_itself_has_no_regression(made: Project) -> None:
 def test_report_writes_markdown_to_a_file(made: Project, tmp_path: Path) -> None:
     ended = made.evalwright("report", run_of(made, "a"), "--out", tmp_path / "report.md")
     assert ended.code == 0
-    assert "| `v` | 75.0% |" in (tmp_path / "report.md").read_text()
+    assert "| `v` | 100.0% |" in (tmp_path / "report.md").read_text()
 
 
 def test_report_writes_json_to_stdout(made: Project) -> None:
@@ -135,7 +135,7 @@ def test_a_report_does_not_need_the_summary(made: Project, tmp_path: Path) -> No
     run = shutil.copytree(run_of(made, "a"), tmp_path / "run")
     (run / "summary.yaml").unlink()
     ended = made.evalwright("report", run, "--format", "json")
-    assert json.loads(ended.out)["summary"]["variants"][0]["pass_rate"] == 0.75
+    assert json.loads(ended.out)["summary"]["variants"][0]["pass_rate"] == 1.0
 
 
 @pytest.fixture
@@ -166,13 +166,13 @@ def test_a_folder_of_upstream_can_be_reported(made: Project, foreign: Path) -> N
 
 
 def test_a_folder_of_upstream_is_listed(made: Project, foreign: Path) -> None:
-    assert made.evalwright("list", "runs", foreign.parent).out.splitlines()[1].endswith("v 75.0%, w 50.0%")
+    assert made.evalwright("list", "runs", foreign.parent).out.splitlines()[1].endswith("v 100.0%, w 66.7%")
 
 
 def test_list_runs_has_a_line_for_each(made: Project) -> None:
     ended = made.evalwright("list", "runs", "a")
     assert ended.code == 0
-    assert ended.out.splitlines()[1].endswith("complete      8  v 75.0%, w 50.0%")
+    assert ended.out.splitlines()[1].endswith("complete      8  v 100.0%, w 66.7%")
 
 
 def test_list_of_a_folder_without_runs_says_so(made: Project) -> None:

@@ -91,8 +91,8 @@ def test_a_check_that_could_not_judge_is_an_error_and_no_failure(shop):
     needs_files = "  - {name: builds, type: command, config: {cmd: [make]}}\noutput:"
     shop.files({"eval.yaml": SUITE["eval.yaml"].replace("output:", needs_files)})
     told = shop.run(a=MARKED + "def test_answer(case): case.check(case.input['say'])\n")
-    told.assert_outcomes(errors=1, failed=1)
-    shop.run("--evalwright-no-record").assert_outcomes(errors=1, failed=1)
+    told.assert_outcomes(errors=2)
+    shop.run("--evalwright-no-record").assert_outcomes(errors=2)
     told.stdout.fnmatch_lines(["E *CaseErrored: case kind: error", "E * builds error: missing_artifact: *"])
 
 

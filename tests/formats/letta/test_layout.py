@@ -157,7 +157,7 @@ def test_every_run_has_a_folder_and_all_have_statistics(project):
 
 def test_one_of_several_runs_is_replayed_and_all_of_them_are_refused(project):
     run(project, SUITE + "num_runs: 2\n")
-    assert run(project, output="again", target=None, cached=project / "out" / "run_2").exit_code == 0
+    assert run(project, output="again", target=None, cached=project / "out" / "run_2").exit_code == 3
     with pytest.raises(InputError, match="several runs, expected one of them: run_1, run_2"):
         run(project, target=None, cached=project / "out")
 

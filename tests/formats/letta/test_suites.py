@@ -196,7 +196,7 @@ def test_a_grader_that_raises_spoils_its_sample(project):
     outcome = run(project, suite)
     assert statuses(outcome) == {"0": "error", "1": "error"}
     assert rows(outcome)["0", "plain"].detail["not_counted"] == {"passed": True, "score": 1.0}
-    assert outcome.exit_code == 1
+    assert (outcome.exit_code, outcome.summary.gate.undecided) == (3, True)
 
 
 @pytest.mark.parametrize(("target", "kind"), [("agent.py:silent", "empty_trajectory"), (None, "not_judged")])
@@ -208,8 +208,16 @@ def test_what_cannot_be_judged_is_an_error(project, target, kind):
 
 def test_the_share_of_errors_can_fail_a_run(project):
     suite = SUITE.replace("value: 0.5", "value: 0")
-    assert run(project, suite, target="agent.py:raises").exit_code == 0
+    assert run(project, suite, target="agent.py:raises").exit_code == 3
     assert run(project, suite, target="agent.py:raises", max_error_rate=0.5).exit_code == 1
+
+
+@pytest.mark.parametrize("asks", ["", "reward: {kind: metric, metric_key: right}\n"])
+def test_a_gate_or_a_reward_of_samples_that_all_crashed_is_undecided(project, asks):
+    suite = SUITE[: SUITE.index("gate:")] + asks if asks else SUITE.replace("value: 0.5", "value: 0")
+    outcome = run(project, suite, target="agent.py:raises")
+    assert (outcome.exit_code, outcome.summary.gate.undecided) == (3, True)
+    assert outcome.summary.gate.parts[0].n == 0
 
 
 def test_a_suite_passes_when_one_of_its_runs_does(project):
