@@ -18,7 +18,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.evaluators.wording import shorten
 from evalwright.model.snapshot import Case
 
-__all__ = ["ABSENT", "Absent", "as_stored", "select"]
+__all__ = ["ABSENT", "Absent", "as_stored", "must_be_there", "select", "text_at"]
 
 
 class Absent:
@@ -47,6 +47,24 @@ def select(path: str) -> Callable[[Any], Any]:
     steps: list[str | int] = [dotted[1]]
     steps += [int(number) if number else name for name, number in _STEP.findall(dotted[2])]
     return lambda record: _walk(record, steps)
+
+
+def must_be_there(path: str, found: Any) -> Any:
+    """What was found at a path. Raises EvaluatorError if that is nothing: a check of it would say nothing."""
+    if found is ABSENT:
+        raise EvaluatorError(f"there is nothing at {shorten(path)}", "absent_field")
+    return found
+
+
+def text_at(path: str, record: Any, *, absent: str = "error") -> str:
+    """The value at a path as text, null as the empty one. Raises EvaluatorError if there is nothing at the path.
+
+    With `absent` `empty` nothing is the empty text, too.
+    """
+    value = select(path)(record)
+    if absent == "error":
+        must_be_there(path, value)
+    return "" if value is None or value is ABSENT else str(value)
 
 
 def _walk(record: Any, steps: list[str | int]) -> Any:

@@ -156,13 +156,20 @@ def test_the_judge_sees_input_answer_and_expectation_and_nothing_else() -> None:
 
 def test_the_judge_sees_what_is_listed() -> None:
     models = Scripted(holds(True, True, True))
-    paths = ["$.output.thinking", "case.metadata.m", "output.nothing", "case"]
+    paths = ["$.output.thinking", "case.metadata.m", "output.structured", "case"]
     config = {**THREE, "include_in_prompt": paths}
     judged("llm_judge", config, models, on=trace("ANSWER", "THOUGHT"), of=case(metadata={"m": "META"}))
     assert "THOUGHT" in models.prompt
     assert "META" in models.prompt
-    assert "output.nothing: (missing)" in models.prompt
+    assert "output.structured: (missing)" in models.prompt
     assert "ANSWER" not in models.prompt
+
+
+@pytest.mark.parametrize("path", ["output.nothing", "case.metadata.nothing", "output.messages[*].text"])
+def test_what_the_judge_cannot_be_shown_is_an_error(path: str) -> None:
+    models = Scripted(holds(True, True, True))
+    found = fails("llm_judge", {**THREE, "include_in_prompt": [path]}, models)
+    assert (found.type, path in str(found), models.asked) == ("absent_field", True, [])
 
 
 def test_a_judged_text_cannot_end_its_own_block() -> None:

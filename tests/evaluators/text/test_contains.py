@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
+from evalwright.errors import EvaluatorError
 from evalwright.evaluators.text.contains import ContainsText, ThinkingPresent
 from evalwright.model.snapshot import Expected
 from evalwright.model.trace import Metrics, Output
@@ -69,8 +71,6 @@ def test_lists_that_are_not_given_come_from_the_case(config: dict[str, Any], pas
         ("metrics.cost_usd", "0.25", True),
         ("metrics.stream_completed", "True", True),
         ("input", "'user_message': 'Hello'", True),
-        ("output.nope", "x", False),
-        ("tool_calls[*].name", "x", False),
     ],
 )
 def test_another_field_is_searched_as_text(field: str, word: str, passed: bool) -> None:
@@ -108,3 +108,20 @@ def test_the_reason_stays_short() -> None:
 def test_thinking_is_present(thinking: str | None, passed: bool, reason: str) -> None:
     result = ThinkingPresent().evaluate(a_case(), a_trace(output=Output("x", thinking)))
     assert (result.passed, result.reason) == (passed, reason)
+
+
+@pytest.mark.parametrize("field", ["output.structured.titel", "output.nope", "$.tool_calls[*].nmae", "messages[7]"])
+@pytest.mark.parametrize("rule", [{"none_of": ["password"]}, {"all_of": ["x"]}, {"all_of": [], "none_of": []}])
+def test_a_field_that_the_trace_does_not_have_is_an_error(field: str, rule: dict[str, Any]) -> None:
+    with pytest.raises(EvaluatorError, match=re.escape(field)) as raised:
+        verdict("fine", field=field, **rule)
+    assert raised.value.type == "absent_field"
+
+
+def test_a_field_that_the_trace_does_not_have_is_empty_where_the_suite_says_so() -> None:
+    assert verdict("fine", field="output.nope", none_of=["password"], absent="empty").passed
+    assert not verdict("fine", field="output.nope", all_of=["x"], absent="empty").passed
+
+
+def test_null_is_a_value_and_an_empty_text() -> None:
+    assert verdict("fine", field="output.thinking", none_of=["None"]).passed

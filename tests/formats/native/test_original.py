@@ -28,3 +28,10 @@ def test_errors_are_neither_failures_nor_in_a_rate(tmp_path: Path, dialect: str 
 def test_evalh_counts_errors_as_not_passed(tmp_path: Path, written: dict[str, Any], read: tuple[str, str]) -> None:
     criteria = load_suite(write(tmp_path, {**SOUND, **written}), "evalh").pass_criteria
     assert (criteria.errored_cases, criteria.errored_evaluators) == read
+
+
+def test_its_evaluators_judge_as_there_unless_the_suite_says_otherwise(tmp_path: Path) -> None:
+    says = {"name": "says", "type": "contains_text", "config": {"field": "output.nope"}}
+    strict = {"name": "strict", "type": "contains_text", "config": {"absent": "error"}}
+    evaluators = load_suite(write(tmp_path, {**SOUND, "evaluators": [says, strict]}), "evalh").evaluators
+    assert [spec.config["absent"] for spec in evaluators] == ["empty", "error"]

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.fields import must_be_there, select
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
@@ -29,8 +29,8 @@ _Piece = tuple[str, Any]
 
 
 def data_blocks(pieces: Iterable[_Piece]) -> str:
-    """All pieces between markers; one that is absent or null is marked as missing."""
-    shown = [(label, None if value is ABSENT or value is None else _text(value)) for label, value in pieces]
+    """All pieces between markers; one that is null is marked as missing."""
+    shown = [(label, None if value is None else _text(value)) for label, value in pieces]
     digest = hashlib.sha256(json.dumps(shown).encode()).hexdigest()[:_FINGERPRINT]
     return "\n\n".join(_block(label, text, digest) for label, text in shown)
 
@@ -46,16 +46,20 @@ def _text(value: Any) -> str:
 
 
 def fields_of(paths: Sequence[str], case: Case, trace: Trace) -> list[_Piece]:
-    """The values at paths over the trace, or over the case under `case`."""
+    """The values at paths over the trace, or over the case under `case`. Raises EvaluatorError as `field_of` does."""
     return [(path, field_of(path, case, trace)) for path in paths]
 
 
 def field_of(path: str, case: Case, trace: Trace) -> Any:
-    """The first match of a path over the trace plus `case`, or ABSENT. Raises EvaluatorError for a malformed path."""
+    """The first match of a path over the trace plus `case`.
+
+    Raises EvaluatorError for a malformed path, and for one at which there is nothing: a judge would not see it.
+    """
     bare = path.removeprefix("$.")
     if bare == "case":
         return case.argument()
-    return select(bare.removeprefix("case."))(case) if bare.startswith("case.") else select(path)(trace)
+    of_case = bare.startswith("case.")
+    return must_be_there(path, select(bare.removeprefix("case."))(case) if of_case else select(path)(trace))
 
 
 def expectation_of(case: Case) -> dict[str, Any] | None:

@@ -7,12 +7,12 @@ import inspect
 import math
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem
-from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.fields import ABSENT, select, text_at
 from evalwright.evaluators.similarity.embedders import Embed, embedder
 from evalwright.evaluators.wording import number
 from evalwright.model.chat import ChatRequest, Embedding
@@ -28,7 +28,7 @@ _Vectors = Sequence[Sequence[float]]
 class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
     """A cosine of at least `threshold` between a field and `reference_text`, or what is at `reference_path`.
 
-    The path's root is `{case: ...}`; the text wins over it. A missing field is the empty text.
+    The path's root is `{case: ...}`; the text wins over it.
     """
 
     embedder_name: str
@@ -36,6 +36,8 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
     reference_path: str | None = None
     threshold: Annotated[float, msgspec.Meta(ge=-1, le=1)] = 0.8
     field: str = "output.final_answer"
+    absent: Literal["error", "empty"] = "error"
+    """A field that the trace does not have is an error, or the empty text as in the original evalh."""
 
     calls_models = True
 
@@ -63,8 +65,7 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         reference = configured_reference(self.reference_text, self.reference_path, case)
-        value = select(self.field)(trace)
-        answer = "" if value is None or value is ABSENT else str(value)
+        answer = text_at(self.field, trace, absent=self.absent)
         embedding = await vectors_of(self._embed, [answer, reference])
         score = cosine(*embedding.vectors)
         detail: dict[str, Any] = {"embedder": self.embedder_name, "field": self.field, "threshold": self.threshold}

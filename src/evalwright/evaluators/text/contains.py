@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import msgspec
 
-from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.fields import text_at
 from evalwright.evaluators.wording import listed, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -29,6 +30,8 @@ class ContainsText(msgspec.Struct, frozen=True):
     none_of: list[str] | None = None
     case_sensitive: bool = False
     field: str = _ANSWER
+    absent: Literal["error", "empty"] = "error"
+    """A field that the trace does not have is an error, or the empty text as in the original evalh."""
 
     @property
     def uses_case(self) -> bool:
@@ -57,8 +60,9 @@ class ContainsText(msgspec.Struct, frozen=True):
         return Evaluation(False, 0.0, _reason(text, missing, () if any_present else any_of, forbidden), detail)
 
     def _text(self, trace: Trace) -> str:
-        value = trace.output.final_answer if self.field == _ANSWER else select(self.field)(trace)
-        return "" if value is None or value is ABSENT else str(value)
+        if self.field == _ANSWER:
+            return trace.output.final_answer or ""
+        return text_at(self.field, trace, absent=self.absent)
 
 
 def _reason(text: str, missing: Sequence[str], none_matched: Sequence[str], forbidden: Sequence[str]) -> str:

@@ -32,6 +32,12 @@ __all__ = ["adopt_run", "load"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
 _OF_EVALH = {"errored_cases": "count", "errored_evaluators": "fail"}
+_LENIENT: dict[str, dict[str, Any]] = {
+    "contains_text": {"absent": "empty"},
+    "llm_judge": {"lenient": True},
+    "semantic_similarity": {"absent": "empty"},
+}
+"""Keys of evaluators with which they judge as those of evalh."""
 _NEED_PATH = {"local_files", "sqlite"}
 _FOLDERS = {"copy_from", "repo_path"}
 """Keys of workspaces that name a folder of the suite's."""
@@ -69,9 +75,7 @@ def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
 
 
 def _lenient(spec: EvaluatorSpec) -> EvaluatorSpec:
-    if spec.type != "llm_judge":
-        return spec
-    return msgspec.structs.replace(spec, config={"lenient": True, **spec.config})
+    return msgspec.structs.replace(spec, config={**_LENIENT.get(spec.type, {}), **spec.config})
 
 
 def _rewards(totals: str) -> bool:
