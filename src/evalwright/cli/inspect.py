@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from evalwright.cli.options import run_argument, store_options
+
+if TYPE_CHECKING:
+    from evalwright.model.plan import Plan
+    from evalwright.model.protocols import RunReader
 
 __all__ = ["command"]
 
@@ -49,7 +54,20 @@ def command(
                 lines += file_lines(artifact.record, paint, limit)
             say([*lines, ""])
             shown += 1
-        say([f"{shown:,} shown" if shown else "no traces match"])
+        say([f"{shown:,} shown" if shown else harmless(f"no traces match{_looked_for(reader, plan, case, variant)}")])
         for note in reader.damage:
             print(harmless(note), file=sys.stderr)
         return 2 if reader.damage else 0
+
+
+def _looked_for(reader: RunReader, plan: Plan, case: str | None, variant: str | None) -> str:
+    """What the run was searched for in vain, with the nearest name that it has."""
+    from evalwright.errors import did_you_mean
+
+    said = []
+    if case is not None:
+        ids = [one.id for one in reader.cases()]
+        said.append(f"case {case!r}{'' if case in ids else did_you_mean(case, ids)}")
+    if variant is not None:
+        said.append(f"variant {variant!r}{did_you_mean(variant, [v.name for v in plan.variants if v.name != variant])}")
+    return f": {', '.join(said)}" if said else ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
+from evalwright.formats.shared.foreign import foreign_format
 from evalwright.model.format import Format
 from evalwright.registry import NATIVE, format_of, formats, names, resolve
 from evalwright.session import hide
@@ -85,6 +86,12 @@ def format_at(path: Path, dialect: str | None = None) -> Format:
 
 
 def _detected(path: Path) -> Format:
+    foreign = foreign_format(path, _head(path))
+    if foreign and foreign.lower() not in names("formats"):
+        said = (
+            f"is a file of {foreign}, which evalwright does not read; `evalwright list formats` has those that it reads"
+        )
+        raise InputError(Problem(str(path), said))
     found = fitting(path)
     if len(found) == 1:
         return found[0]

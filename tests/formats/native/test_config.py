@@ -298,3 +298,18 @@ def test_a_misspelt_reference_is_a_mistake_but_where_evalh_s_version_is_named(tm
     assert len(refused.value.problems) == 1
     suite = load_suite(write(tmp_path, {**changed("metadata", metadata), "schema_version": "1.0"}))
     assert suite.metadata == {"a": "${my_key}", "b": "${my_key}"}
+
+
+def test_one_mistake_of_an_evaluator_hides_no_other(tmp_path: Path) -> None:
+    evaluators = "[{name: says, type: contans_text, confg: {}}, {name: i, type: icontains, value: hello}]"
+    (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {q: 1}}]\n")
+    (tmp_path / "eval.yaml").write_text(
+        "eval: {name: t}\ndataset: {type: yaml, path: cases.yaml}\nsystems: [{name: s, adapter: replay}]\n"
+        f"evaluators: {evaluators}\noutput: {{type: local_files, path: runs}}\n"
+    )
+    with pytest.raises(InputError) as refusal:
+        load_suite(tmp_path / "eval.yaml")
+    told = {problem.key: problem.message for problem in refusal.value.problems}
+    assert told.keys() == {"evaluators.0.confg", "evaluators.0.type", "evaluators.1.value", "evaluators.1.type"}
+    assert 'did you mean "contains_text"?' in told["evaluators.0.type"]
+    assert "belongs under 'config'" in told["evaluators.1.value"]

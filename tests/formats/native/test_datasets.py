@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evalwright.errors import InputError, Problem
 from evalwright.formats.native import datasets as evalh_datasets
 from evalwright.model.case import EvalCase
+from evalwright.registry import load
 from formats.suites import TRACE, refusal
 
 TEN = "cases:\n" + "".join(f"- {{id: c{i}, input: {{}}, metadata: {{odd: {i % 2}}}}}\n" for i in range(10))
@@ -299,3 +300,11 @@ def test_any_bytes_are_cases_or_refused(tmp_path: Path, kind: str, data: bytes) 
     except InputError as error:
         told = error.problems
     assert all(problem.message and problem.file for problem in told)
+
+
+@pytest.mark.parametrize("kind", ["yaml", "jsonl", "cases"])
+def test_a_case_of_a_newer_version_is_a_mistake(tmp_path: Path, kind: str) -> None:
+    record = {"id": "a", "input": {}, "schema_version": "2.0"}
+    (tmp_path / "data").write_text(lines(record) if kind != "yaml" else json.dumps({"cases": [record]}))
+    (problem,) = refusal(lambda: list(load("datasets", kind)(tmp_path / "data", "suite", {}))).problems
+    assert (problem.key.endswith("schema_version"), "1.x" in problem.message, "2.0" in problem.message) == (True,) * 3

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from pydantic import ValidationError
+from pydantic import AfterValidator, StrictStr, ValidationError
 from pydantic_core import to_jsonable_python
 
 from evalwright.errors import Problem, did_you_mean
@@ -16,7 +16,16 @@ from evalwright.formats.shared.findings import expectation
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace
 
-__all__ = ["FileCase", "Tell", "as_json_holds", "checked", "make_plain", "take_recording", "unknown_case_keys"]
+__all__ = [
+    "FileCase",
+    "Tell",
+    "as_json_holds",
+    "checked",
+    "make_plain",
+    "readable_version",
+    "take_recording",
+    "unknown_case_keys",
+]
 
 Tell = Callable[[Place, str], Problem]
 """Makes a problem of a place inside the case and a message."""
@@ -24,11 +33,19 @@ Tell = Callable[[Place, str], Problem]
 _EMPTY_AS_NULL = ("expected", "metadata", "tags")
 
 
+def readable_version(version: str) -> str:
+    """The version of a case. Raises ValueError for one that this evalwright does not read."""
+    if not version.startswith("1."):
+        raise ValueError("must be 1.x: a newer evalwright reads it")
+    return version
+
+
 class FileCase(EvalCase):
     """A case as it stands in a dataset file: the input is a mapping, a recording may be embedded."""
 
     input: dict[str, Any]
     embedded_trace: Any = None
+    schema_version: Annotated[StrictStr, AfterValidator(readable_version)] = "1.0"
 
 
 def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:

@@ -12,7 +12,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed, steps_of
-from evalwright.formats.native.cases import Tell
+from evalwright.formats.native.cases import Tell, readable_version
 from evalwright.formats.native.datasets import Dataset, ReadCase
 from evalwright.formats.shared.environment import at_home
 from evalwright.model.plan import EvaluatorSpec
@@ -71,6 +71,10 @@ class WholeCases(Dataset):
 
     def _finish(self, case: _Line, tell: Tell) -> Iterator[Problem]:
         """Put the evaluators themselves where their names stand, and absolute paths where they are meant."""
+        try:
+            readable_version(case.schema_version)
+        except ValueError as error:
+            yield tell(("schema_version",), f"{error}, found {case.schema_version!r}")
         case.extra = at_home(case.extra, self._folder)
         if case.evaluators is None:
             case.evaluators = [*self._shared.values()] if self._own else None  # type: ignore[list-item]

@@ -66,12 +66,18 @@ class _Item(BaseModel):
 
     section: ClassVar[str]
     _position: int = PrivateAttr(0)
+    _sound: bool = PrivateAttr(True)
+
+    @property
+    def sound(self) -> bool:
+        """Whether no key of it was wrong: what is left of it may lack what its type needs."""
+        return self._sound
 
     def at(self, *steps: str | int) -> Place:
         return (self.section, self._position, *steps)
 
-    def placed(self, position: int) -> _Item:
-        self._position = position
+    def placed(self, position: int, *, sound: bool = True) -> _Item:
+        self._position, self._sound = position, sound
         return self
 
 
@@ -244,6 +250,17 @@ def _sound_items(name: str, raw: Any, complain: Complain) -> Iterator[_Item]:
             yield _ITEMS[name].model_validate(item).placed(position)
         except ValidationError as error:
             _tell(error, (name, position), complain)
+            if (rest := _rest_of(name, item, error)) is not None:
+                yield rest.placed(position, sound=False)
+
+
+def _rest_of(name: str, item: Any, error: ValidationError) -> _Item | None:
+    """An item without the keys that are wrong, for what is wrong with the others."""
+    wrong = {one["loc"][0] for one in error.errors(include_url=False) if one["loc"]}
+    try:
+        return _ITEMS[name].model_validate({key: value for key, value in item.items() if key not in wrong})
+    except (AttributeError, ValidationError):
+        return None
 
 
 def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
@@ -252,7 +269,9 @@ def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
         place = (*prefix, *(step for step in item["loc"] if step != "[key]"))
         if item["type"] == "extra_forbidden":
             section = ".".join(step for step in place[:-1] if isinstance(step, str))
-            complain(place, f"unknown key{did_you_mean(str(place[-1]), _STRICT[section].model_fields)}")
+            near = did_you_mean(str(place[-1]), _STRICT[section].model_fields)
+            own = "; what an evaluator of this type reads belongs under 'config'" if section == "evaluators" else ""
+            complain(place, f"unknown key{near or own}")
         elif item["type"] == "missing":
             complain(place, f"the key {place[-1]!r} is missing")
         else:

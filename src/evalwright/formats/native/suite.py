@@ -251,7 +251,7 @@ class _Reading:
                     self._findings.warn(system.at(key), WITHOUT_EFFECT[key])
                 else:
                     self._complain((*system.at(), *steps_of(key)), message)
-        if to_run and self._known(system.at("adapter"), "targets", system.adapter):
+        if to_run and self._known(system.at("adapter"), "targets", system.adapter) and system.sound:
             self._take(system.at(), partial(build_target, variant, import_folders(self._path)))
         for i, enricher in enumerate(variant.enrich_trace_from):
             place = system.at("enrich_trace_from", i)
@@ -266,7 +266,7 @@ class _Reading:
         for section in file.evaluators:
             extractor = _extractor(section)
             config = _plain(section.config)
-            if self._wanted(section.at("type"), "evaluators", section.type, to_run):
+            if self._wanted(section.at("type"), "evaluators", section.type, to_run) and section.sound:
                 config |= self._beside(section.at("config"), config, declared("evaluators", section.type).paths)
                 self._take(section.at("config"), partial(build_evaluator, section.type, config))
             spec = EvaluatorSpec(
