@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalwright.errors import Interrupted
+from evalwright.errors import Interrupted, StorageError
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.cells import RunState
@@ -22,6 +24,7 @@ from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
+from evalwright.session.descriptors import descriptors_kept
 from evalwright.session.signals import Signals
 from evalwright.targets.build import build_target
 from evalwright.targets.threads import Threads
@@ -35,6 +38,10 @@ __all__ = ["Job", "Watch", "targets_of", "work", "work_here"]
 Watch = Callable[[RunState], AbstractContextManager[None]]
 """A display: it gets the state of the run and is entered for as long as the run works."""
 
+_CLOSED = (
+    "the files of the run were closed while it worked, most likely by the system under test: run it with "
+    "isolation: process; what was stored stays valid, and `evalwright resume` runs the rest"
+)
 _LAST_SECONDS = 2.0
 """How long tasks that user code left behind may take to end when they are cancelled at the end of a run."""
 
@@ -136,15 +143,21 @@ def _run_loop(runner: Runner, job: Job) -> None:
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda _loop, _context: None)  # what user code left behind is no news at the end
     try:
-        loop.run_until_complete(runner.run(job.history, job.again))
+        with descriptors_kept(str(Path(job.writer.location).absolute())):
+            loop.run_until_complete(runner.run(job.history, job.again))
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        raise StorageError(_CLOSED) from error
     finally:
         with contextlib.suppress(Exception):
             loop.run_until_complete(asyncio.wait_for(session().aclose(), _LAST_SECONDS))
-        if leftover := asyncio.all_tasks(loop):
-            for task in leftover:
-                task.cancel()
-            loop.run_until_complete(asyncio.wait(leftover, timeout=_LAST_SECONDS))
-        loop.close()
+        with contextlib.suppress(OSError):  # whoever closed our files has closed the loop's, too
+            if leftover := asyncio.all_tasks(loop):
+                for task in leftover:
+                    task.cancel()
+                loop.run_until_complete(asyncio.wait(leftover, timeout=_LAST_SECONDS))
+            loop.close()
 
 
 @contextlib.contextmanager

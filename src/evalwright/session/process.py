@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, Protocol, TextIO
 
 __all__ = ["ExitRefused", "Holder", "Process", "Router"]
@@ -44,9 +45,9 @@ class Router(io.TextIOBase):
     def end(self) -> None:
         """Give the descriptor back."""
         self._goes_to_stderr = _never
-        self._prints.flush()
         self._bytes.ended = True
-        self._prints.close()
+        with suppress(OSError, ValueError):  # user code may have closed the descriptor all the same
+            self._prints.close()
 
     @property
     def _stream(self) -> TextIO:

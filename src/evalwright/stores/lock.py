@@ -59,7 +59,8 @@ class RunLock:
                     self._path.unlink()
                 os.ftruncate(self._descriptor, 0)
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-            os.close(self._descriptor)
+            with suppress(OSError):  # user code may have closed it, and given the lock up with it
+                os.close(self._descriptor)
 
 
 def _open(path: Path) -> int:

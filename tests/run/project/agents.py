@@ -1,6 +1,8 @@
 """Small systems under test; what they were asked is kept in `calls`."""
 
 import asyncio
+import contextlib
+import os
 import time
 
 from evalwright.model.trace import Answer
@@ -163,3 +165,16 @@ def check(output):
 class Fails:
     def __init__(self):
         broken(None, None)
+
+
+def closes_a_range(case, variant):
+    if case["id"] == "c1":
+        os.closerange(3, 256)
+    return {"final_answer": "done"}
+
+
+def closes_each(case, variant):
+    for number in range(3, 256) if case["id"] == "c1" else ():
+        with contextlib.suppress(OSError):
+            os.close(number)
+    return {"final_answer": "done"}
