@@ -27,7 +27,7 @@ LOWER = {
     "importers": "model files registry sandbox",
     "workspaces": "model files registry processes",
     "capture": "model",
-    "session": "model",
+    "session": "model files",
     "evaluators": "model files registry processes sandbox llm session",
     "targets": "model files registry processes sandbox llm workspaces capture session",
     "decisions": "model scoring statistics",

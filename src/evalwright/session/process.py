@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any, Protocol, TextIO
 
+from evalwright.session.masking import Hiding, MaskedStream
+
 __all__ = ["ExitRefused", "Holder", "Process", "Router"]
 
 
@@ -34,9 +36,11 @@ class Router(io.TextIOBase):
     logging handler or `redirect_stdout`; all goes where it went `before` then.
     """
 
-    def __init__(self, before: TextIO, goes_to_stderr: Callable[[], bool]) -> None:
+    def __init__(
+        self, before: TextIO, goes_to_stderr: Callable[[], bool], mask: Callable[[str], str] = lambda text: text
+    ) -> None:
         self.before = before
-        self._goes_to_stderr = goes_to_stderr
+        self._goes_to_stderr, self._mask = goes_to_stderr, mask
         sys.stderr.flush()
         # a descriptor of its own, as user code may close sys.stderr
         self._bytes = _Unclosable(io.FileIO(os.dup(2), "wb"))
@@ -54,7 +58,8 @@ class Router(io.TextIOBase):
         return self._prints if self._goes_to_stderr() else self.before
 
     def write(self, text: str) -> int:
-        return self._stream.write(text)
+        self._stream.write(self._mask(text))
+        return len(text)
 
     def flush(self) -> None:
         self._stream.flush()
@@ -111,6 +116,9 @@ class Holder(Protocol):
     @property
     def folders(self) -> set[str]: ...
 
+    @property
+    def secrets(self) -> Mapping[str, str]: ...
+
 
 class Process:
     """The changes, and the open sessions that need them. `here` gives the caller's session."""
@@ -121,6 +129,8 @@ class Process:
         self._open: list[Holder] = []
         self._exit: Callable[[int], object] | None = None
         self._router: Router | None = None
+        self._errors: MaskedStream | None = None
+        self._mask = Hiding(self._secrets)
         self._shared: dict[str, list[tuple[Holder, str]]] = {}
         """By variable, what sessions have put there, the newest last: it did not exist before."""
         # a child that was forked while another thread held the lock could never take it
@@ -135,8 +145,11 @@ class Process:
             if self._exit is None:
                 self._exit, os._exit = os._exit, self._end  # type: ignore[assignment]
             if session.to_stderr and self._router is None:
-                self._router = Router(sys.stdout, self._goes_to_stderr)
+                self._router = Router(sys.stdout, self._goes_to_stderr, self._mask)
                 sys.stdout = self._router
+            if session.to_stderr and session.owns_process and self._errors is None:
+                self._errors = MaskedStream(sys.stderr, self._mask)
+                sys.stderr = self._errors
 
     def closed(self, session: Holder) -> None:
         """Take back what no open session needs any more."""
@@ -149,6 +162,8 @@ class Process:
                 sys.stdout = self._router.before
                 self._router.end()
                 self._router = None
+            if self._errors is not None and not any(one.to_stderr and one.owns_process for one in self._open):
+                sys.stderr, self._errors = self._errors.before, None
 
     def others(self, sessions: Collection[Holder]) -> list[Holder]:
         """The open sessions but for these."""
@@ -169,6 +184,15 @@ class Process:
         with self._lock:
             ours = {name: put[-1][1] for name, put in self._shared.items() if put}
             return {name: value for name, value in os.environ.items() if ours.get(name) != value}
+
+    def _secrets(self) -> Mapping[str, str]:
+        """Those of all open sessions: a thread without a session prints, too."""
+        known = list({id(one.secrets): one.secrets for one in list(self._open)}.values())
+        return (
+            known[0]
+            if len(known) == 1
+            else {f"{i}:{name}": v for i, one in enumerate(known) for name, v in one.items()}
+        )
 
     def _withdraw(self, session: Holder) -> None:
         for name, put in self._shared.items():

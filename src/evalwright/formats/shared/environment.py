@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from evalwright.files.credentials import credentials, in_address, secret_parts
@@ -94,7 +95,8 @@ class Expansion:
         """Values that must be masked, by name: of variables, and credentials."""
         found = {name: value for name, value in self._secrets.items() if name not in self._public}
         known = {part for secret in found.values() for part in (secret, *in_address(secret))}
-        for key, value in credentials(document):
+        basic = (("authorization", text) for text in self._composed if text.lower().startswith("basic "))
+        for key, value in chain(credentials(document), basic):
             # What holds the value of a variable is masked with it, and stays readable around it.
             for one in secret_parts(value) if self._holds_variable(value, known) else (value,):
                 if one not in known and not self._holds_variable(one, known):
