@@ -15,6 +15,7 @@ from evalwright.formats.letta.rows import row_of
 from evalwright.formats.letta.suite import read
 from evalwright.formats.letta.surface.progress import LISTENER, Listener, ProgressStyle
 from evalwright.formats.loading import load_suite
+from evalwright.formats.shared.python_errors import as_the_original
 from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
 from evalwright.run.options import Outcome, RunOptions
@@ -58,9 +59,10 @@ class SuiteSpec:
         return self._data.get(name)
 
     def load(self, **options: Any) -> Suite:
-        """Raises InputError for a suite that cannot be run."""
-        document = yaml.parse(yaml.dump(self._data).encode(), str(self._file), "true_false")
-        return read(self._file, document, {}, **options)
+        """Raises ValueError for a suite that cannot be run."""
+        with as_the_original():
+            document = yaml.parse(yaml.dump(self._data).encode(), str(self._file), "true_false")
+            return read(self._file, document, {}, **options)
 
 
 class Runner:
@@ -103,15 +105,19 @@ async def run_suite(
     """Run a suite and give back its results; with `output_path` they lie there too, in the original's files.
 
     A progress callback is called in the caller's event loop. Addresses and keys of a Letta server are accepted and not
-    needed. Raises InputError, ValueError for a progress callback beside a style, and what a callback raises.
+    needed. Raises FileNotFoundError, ValueError for a suite that cannot be run or a callback beside a style, and what a
+    callback raises.
     """
     if custom_progress_callback is not None and ProgressStyle(progress_style) is not ProgressStyle.NONE:
         raise ValueError("expected a progress callback or a progress style, found both")
     given = {"cached": cached_results_path, "target": target, "output": output_path, "trials": num_runs}
     options = RunOptions(trials=num_runs, concurrency=max_concurrent)
-    return await _listened_to(
-        custom_progress_callback, lambda: load_suite(Path(suite_path), FORMAT.name, options=given), options
-    )
+
+    def load() -> Suite:
+        with as_the_original(Path(suite_path)):
+            return load_suite(Path(suite_path), FORMAT.name, options=given)
+
+    return await _listened_to(custom_progress_callback, load, options)
 
 
 async def _listened_to(callback: Any, load: Callable[[], Suite], options: RunOptions) -> RunnerResult:

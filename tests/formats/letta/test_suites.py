@@ -355,10 +355,32 @@ def test_the_mean_reward_stands_where_a_gate_would(project):
     assert gate.reason == "a reward, no gate; 0 of 2 rows had errors (0.0%)"
 
 
-def test_a_reward_of_a_grader_that_is_not_there_is_a_warning_and_no_reward(project):
+def test_a_reward_of_a_grader_that_is_not_there_is_refused(project):
     suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: rihgt}\n"
-    assert [key for key, _ in heard(project, suite, DATA)] == ["reward.metric_key"]
-    assert run(project, suite).summary.gate.parts[0].value is None
+    with pytest.raises(InputError, match="no grader 'rihgt'; did you mean \"right\""):
+        run(project, suite)
+
+
+def test_a_reward_over_nothing_measured_is_undecided(project):
+    suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"
+    outcome = run(project, suite, target="agent.py:raises")
+    assert (outcome.exit_code, outcome.summary.gate.undecided) == (3, True)
+
+
+def test_a_key_that_an_extractor_does_not_read_is_a_warning_and_a_mistake_with_strict(project):
+    suite = SUITE.replace("function: contains", "function: contains, extractor_config: {note: x}")
+    assert [key for key, _ in heard(project, suite, DATA)] == ["graders.right.extractor_config.note"]
+    with pytest.raises(InputError, match="does not read 'note'"):
+        run(project, suite, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("name: support", "sandbox: true\nname: support"), ("agent_id: agent-1", "agent_id: agent-1, isolation: docker")],
+)
+def test_a_key_that_isolates_is_refused(project, old, new):
+    with pytest.raises(InputError, match="nothing runs without it"):
+        run(project, SUITE.replace(old, new))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from evalwright.errors import EvaluatorError
 from evalwright.pixie import AutoevalsAdapter, Evaluable, JSONDiff, ListContains
 
 ITEM = Evaluable(eval_input="q", eval_output="a", expectation="e", eval_metadata={"criteria": "c", "expected": "m"})
@@ -85,7 +86,9 @@ def test_no_score_is_a_skip():
     "scorer", [Scorer(0, error=ValueError("down")), Scorer(float("nan")), Scorer("high"), object()]
 )
 def test_what_could_not_score_is_an_error(scorer):
-    assert {"error", "traceback"} <= said(AutoevalsAdapter(scorer)).details.keys()
+    with pytest.raises(EvaluatorError) as raised:
+        said(AutoevalsAdapter(scorer))
+    assert {"error", "traceback"} <= raised.value.detail.keys()
 
 
 def test_such_scorers_compare_texts_and_items():

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from evalwright import pixie
+from evalwright.errors import EvaluatorError
 
 GIVEN = ["hi", "oh"]
 
@@ -51,8 +52,28 @@ def test_what_a_judge_replies_cannot_act_on_the_terminal():
     assert failure([sly], ["hi"]).__notes__[1] == "  sly 0.00: \\x1b[2Jfine PASSED"
 
 
-def test_pre_made_evaluators_are_named_as_datasets_name_them():
-    assert failure([pixie.LevenshteinMatch()], ["hi"]).__notes__[1].startswith("  LevenshteinMatch error")
+def test_an_evaluator_that_cannot_judge_is_named_as_datasets_name_it_and_is_no_failure():
+    with pytest.raises(EvaluatorError, match="requires an expected value") as raised:
+        asyncio.run(pixie.assert_pass(echo, ["hi"], [pixie.LevenshteinMatch()]))
+    assert raised.value.__notes__ == ["LevenshteinMatch could not judge"]
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_more_applications_run_at_a_time_than_are_asked_for(monkeypatch, most):
+    monkeypatch.setenv("PIXIE_RUNNABLE_CONCURRENCY", str(most))
+    running = []
+    seen = set()
+
+    async def application(given):
+        running.append(given)
+        await asyncio.sleep(0)
+        seen.add(len(running))
+        running.remove(given)
+        with pixie.start_observation(input=given, name="r") as one:
+            one.set_output(given)
+
+    asyncio.run(pixie.assert_pass(application, list("abcdefgh"), [lambda one: 1.0]))
+    assert max(seen) == most
 
 
 def test_the_other_inputs_are_judged_to_the_end_when_the_application_raises():

@@ -56,7 +56,8 @@ def test_a_choice_has_its_score(choice, score):
 
 @pytest.mark.parametrize("reply", [{"reasons": "r", "choice": "c"}, {"reasons": "r"}, "I think C", ""])
 def test_what_is_no_choice_is_an_error(reply):
-    assert "error" in judged(Factuality(client=Client(reply))).details
+    with pytest.raises(EvaluatorError):
+        judged(Factuality(client=Client(reply)))
 
 
 def test_a_closed_question_is_judged_by_its_criteria_without_the_expectation():

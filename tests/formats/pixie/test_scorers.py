@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.errors import EvaluatorError
 from evalwright.formats.pixie.assignment import best_pairs
 from evalwright.pixie import Evaluable, JSONDiff, LevenshteinMatch, ListContains, NumericDiff, ValidJSON
 
@@ -35,8 +36,8 @@ def test_scores_follow_their_rules(evaluator, output, expected, score):
 
 
 def test_what_cannot_be_scored_says_why():
-    said = scored(NumericDiff(), "six", 7)
-    assert (said.score, said.details["error"]) == (0.0, "ValueError")
+    with pytest.raises(EvaluatorError, match="NumericDiff requires a number as output, found str"):
+        scored(NumericDiff(), "six", 7)
 
 
 _sizes = st.integers(1, 4)

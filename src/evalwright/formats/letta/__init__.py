@@ -50,6 +50,13 @@ _TYPES = {
     **dict.fromkeys(("MessageCreate", "MessageCreateParam"), _CLIENT + "MessageCreate"),
     **{name: _MODELS[name] for name in ("AgentState", "LettaMessageUnion")},
 }  # fmt: skip
+_TOOLS = {"BaseTool": _CLIENT + "BaseTool", "Tool": _CLIENT + "BaseTool"}
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
 _SHIMS = {
     "letta_evals": {**_DECORATORS, **_MODELS, **_CALLBACK, **_RUN, "load_dataset": _LOADERS["load_dataset"]},
     "letta_evals.datasets": _LOADERS,
@@ -67,6 +74,11 @@ _SHIMS = {
     "letta_client.client": {"BaseTool": _CLIENT + "BaseTool"},
     "letta_client.types": _TYPES,
     "letta_client.types.agents": _TYPES,
+    # the real package has a module for each of its types
+    **{f"letta_client.types.{_snake(name)}": {name: ref} for name, ref in _TYPES.items()},
+    **{f"letta_client.types.agents.{_snake(name)}": {name: ref} for name, ref in _TYPES.items()},
+    "letta_client.types.tool": _TOOLS,
+    "letta_client.types.tools": _TOOLS,
 }
 
 _IGNORED = "Accepted and ignored: no server is needed."

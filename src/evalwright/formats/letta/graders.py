@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from evalwright.errors import did_you_mean
+from evalwright.evaluators.build import fields_by_key
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.plan import EvaluatorSpec, Plugin
-from evalwright.registry import PREMADE, names
+from evalwright.registry import PREMADE, load, names
 
 __all__ = ["NEED_TRUTH", "TOOL_GRADERS", "Graders"]
 
@@ -161,7 +164,15 @@ class Graders:
                 f"no extractor {name!r}{did_you_mean(str(name), known)} (there are: {', '.join(known)})",
             )
             return None
-        return Plugin(str(name), config)
+        kind = load("extractors", str(name))
+        if not (isinstance(kind, type) and issubclass(kind, Struct)):  # of a plug-in, which checks its keys itself
+            return Plugin(str(name), config)
+        read = fields_by_key(kind)
+        for key in config:
+            if key not in read:
+                said = f"the extractor {name!r} does not read {key!r}{did_you_mean(str(key), read)}"
+                self._note((*place, "extractor_config", key), said)
+        return Plugin(str(name), {key: value for key, value in config.items() if key in read})
 
 
 def _passes(gate: Mapping[str, Any] | None, key: str) -> tuple[float, str]:

@@ -20,6 +20,7 @@ from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate
+from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
@@ -31,6 +32,8 @@ _KEYS = (
     "name", "description", "dataset", "target", "graders", "grader", "gate", "reward", "max_samples", "sample_tags",
     "num_runs", "setup_script", "max_concurrent", "output", "cleanup", "sandbox",
 )  # fmt: skip
+_OF_TARGET = ("working_dir",)
+"""Keys of targets that look as if they isolated, and do not."""
 _CONCURRENT = 15
 _SPOILING = ["extraction_error", "grader_error"]
 
@@ -126,13 +129,17 @@ class _Reading:
                     self._warn(("graders", spec.name), f"the rubric uses names that rubric_vars does not list: {names}")
 
     def _unknown_keys(self) -> None:
+        isolated = set(isolating(self._raw, {*_KEYS} - {"sandbox"}))
+        for key in isolated:
+            self.tell((key,), refusal(key))
+        target = self._raw.get("target")
+        for key in isolating(target, _OF_TARGET):
+            self.tell(("target", key), refusal(key))
         for key in self._raw:
-            if key not in _KEYS:
+            if key not in _KEYS and key not in isolated:
                 self.note((key,), f"nothing reads this key{did_you_mean(key, _KEYS)}")
         if "grader" in self._raw and "graders" not in self._raw:
             self._warn(("grader",), "expected 'graders'; this one is read as the only grader, named 'default'")
-        if "sandbox" in self._raw:
-            self._warn(("sandbox",), "samples are run here, not in a sandbox")
 
     def _text(self, key: str) -> str:
         value = self._raw.get(key)
@@ -179,9 +186,9 @@ class _Reading:
             key = str(reward.get("metric_key"))
             if keys and key not in keys:
                 known = ", ".join(keys)
-                self._warn(
+                self.tell(
                     ("reward", "metric_key"),
-                    f"no grader {key!r}{did_you_mean(key, keys)} (there are: {known}): no sample gets a reward",
+                    f"metric_key: no grader {key!r}{did_you_mean(key, keys)} (there are: {known})",
                 )
             return {"kind": "reward", "metric_key": key}
         if kind == "custom" and isinstance(reward.get("function"), str):

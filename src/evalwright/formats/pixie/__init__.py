@@ -13,6 +13,45 @@ _SCORERS = {
     for name in ("ExactMatch", "JSONDiff", "Levenshtein", "ListContains", "NumericDiff", "ValidJSON")
 }
 """The scorers without models of `autoevals`, for files that name them where that is not installed."""
+_PRE_MADE = (
+    "AnswerCorrectness", "AnswerRelevancy", "AutoevalsAdapter", "Battle", "ClosedQA", "ContextRelevancy",
+    "EmbeddingSimilarity", "ExactMatch", "Factuality", "Faithfulness", "Humor", "JSONDiff", "LevenshteinMatch",
+    "ListContains", "Moderation", "NumericDiff", "Possible", "Security", "Sql", "Summary", "Translation", "ValidJSON",
+)  # fmt: skip
+_OF_EVALS = {
+    name: f"{_SURFACE}evals:{name}"
+    for name in (
+        *_PRE_MADE,
+        "DatasetEntryResult", "DatasetScorecard", "EvalAssertionError", "Evaluation", "Evaluator", "MemoryTraceHandler",
+        "ObservationNode", "ScoreThreshold", "as_evaluable", "assert_dataset_pass", "assert_pass", "capture_traces",
+        "create_llm_evaluator", "evaluate", "generate_dataset_scorecard_html", "last_llm_call", "root",
+        "run_and_evaluate", "save_dataset_scorecard",
+    )
+}  # fmt: skip
+
+
+def _evals(*names: str) -> dict[str, str]:
+    return {name: _OF_EVALS[name] for name in names}
+
+
+_MODULES_OF_0_4 = {
+    "pixie.evals": _OF_EVALS,
+    "pixie.evals.criteria": _evals("ScoreThreshold"),
+    "pixie.evals.eval_utils": _evals("EvalAssertionError", "assert_dataset_pass", "assert_pass", "run_and_evaluate"),
+    "pixie.evals.evaluation": _evals("Evaluation", "Evaluator", "evaluate"),
+    "pixie.evals.llm_evaluator": _evals("create_llm_evaluator"),
+    "pixie.evals.rate_limiter": {
+        "RateLimitConfig": _SURFACE + "config:RateLimitConfig",
+        **{name: f"{_SURFACE}rates:{name}" for name in ("RateLimiter", "configure_rate_limits")},
+    },
+    "pixie.evals.scorecard": _evals(
+        "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard"
+    ),
+    "pixie.evals.scorers": _evals(*_PRE_MADE),
+    "pixie.evals.trace_capture": _evals("MemoryTraceHandler", "capture_traces"),
+    "pixie.evals.trace_helpers": _evals("as_evaluable", "last_llm_call", "root"),
+}
+"""What programs import from the modules below `pixie.evals`, which later releases no longer have."""
 
 FORMAT = Format(
     name="pixie",
@@ -167,7 +206,7 @@ FORMAT = Format(
         "pixie.eval.evaluable": _SURFACE + "evaluable",
         "pixie.eval.evaluation": _SURFACE + "evaluation",
         "pixie.eval.rate_limiter": _SURFACE + "rates",
-        "pixie.evals": _SURFACE + "evals",
+        **_MODULES_OF_0_4,
         "pixie.harness": _SURFACE + "runnable",
         "pixie.harness.runnable": _SURFACE + "runnable",
         "pixie.instrumentation": _SURFACE + "instrumentation",

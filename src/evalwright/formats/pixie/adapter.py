@@ -7,15 +7,16 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
+from evalwright.errors import EvaluatorError
 from evalwright.formats.pixie.scorers import scored
 from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable, collapse_named_data
-from evalwright.formats.pixie.surface.evaluation import Evaluation
+from evalwright.formats.pixie.surface.evaluation import Evaluation, label_of
 
 __all__ = ["AutoevalsAdapter"]
 
 
 class AutoevalsAdapter:
-    """An evaluator made of any object with `eval_async` or `eval`; what it raises becomes a score of 0 with details."""
+    """An evaluator made of any object with `eval_async` or `eval`; what it raises is an EvaluatorError."""
 
     def __init__(
         self,
@@ -50,7 +51,9 @@ class AutoevalsAdapter:
             return self._evaluation(said)
         except Exception as error:
             details = {"error": type(error).__name__, "traceback": traceback.format_exc()}
-            return Evaluation(0.0, str(error), details)
+            raised = EvaluatorError(str(error) or type(error).__name__, "evaluator_error", details)
+            raised.add_note(f"{label_of(self)} could not judge")
+            raise raised from error
 
     def _expectation(self, evaluable: Evaluable) -> Any:
         """The entry's expectation, the adapter's, or that of the metadata; None is as good as none."""

@@ -16,6 +16,7 @@ from evalwright import registry
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.pixie.evaluator import TYPE
+from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.model.case import ForeignCase
 from evalwright.model.plan import Variant
 
@@ -92,6 +93,8 @@ class _Reading:
         if "..." in shared:
             self._tell("evaluators", "evaluators: '...' is only allowed in row-level evaluators")
             shared = [one for one in shared if one != "..."]
+        for key in isolating(raw, _KEYS):
+            self._tell(key, refusal(key))
         title = name if isinstance(name, str) and name else self._path.stem
         dataset = Dataset(title, title, runnable, self._folders, raw)
         self._check(shared, "evaluators", "")
@@ -223,6 +226,8 @@ class _Reading:
             self._tell(base, f"{where}{base}: contains what cannot be stored: {error}")
             return None
         before = len(self._problems)
+        for key in isolating(entry, _ENTRY_KEYS):
+            self._tell(f"{base}.{key}", f"{where}{refusal(key)}")
         arguments, given = self._older(entry) if older else self._given(entry, base, where)
         description = entry.get("description")
         described = isinstance(description, str) and description.strip()

@@ -9,6 +9,7 @@ from evalwright.evaluators.build import build_extractor
 from evalwright.evaluators.conversation.turns import assistant_texts
 from evalwright.formats.letta.surface.messages import as_data
 from evalwright.formats.letta.surface.models import AgentState
+from evalwright.formats.shared.python_errors import as_the_original
 
 __all__ = [
     "flatten_content",
@@ -55,8 +56,9 @@ def get_tool_calls(trajectory: Trajectory) -> list[tuple[Any, Any]]:
 
 
 def get_extractor(name: str, config: Mapping[str, Any] | None = None) -> Callable[..., str]:
-    """The built-in extractor `name` as a function of a trajectory (and the agent's state). Raises InputError."""
-    built = build_extractor(name, dict(config or {}))
+    """The built-in extractor `name` as a function of a trajectory (and the agent's state). Raises ValueError."""
+    with as_the_original():
+        built = build_extractor(name, dict(config or {}))
 
     def extract(trajectory: Trajectory, agent_state: AgentState | None = None) -> str:
         blocks = None if agent_state is None else {block.label: block.value for block in agent_state.blocks}

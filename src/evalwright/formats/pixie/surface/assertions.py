@@ -13,6 +13,7 @@ from evalwright.capture.observations import init, listening
 from evalwright.capture.tree import ObservationNode, tree_of
 from evalwright.formats.pixie.observer import PASSES, Note, noted
 from evalwright.formats.pixie.recorded import root
+from evalwright.formats.pixie.surface.config import get_config
 from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable, collapse_named_data
 from evalwright.formats.pixie.surface.evaluation import Evaluation, could_not_judge, label_of, said_by
 from evalwright.reports.text import one_line
@@ -26,7 +27,6 @@ __all__ = [
     "run_and_evaluate",
 ]
 
-_AT_ONCE = 4
 _MOST_SHOWN = 20
 _LONGEST = 200
 Matrix = list[list[Evaluation]]
@@ -145,7 +145,9 @@ async def assert_pass(
     pass_criteria: Callable[[Matrix], tuple[bool, str]] | None = None,
     from_trace: Callable[..., Evaluable] | None = None,
 ) -> None:
-    """Run the application on every input, at most four at a time, and hold the scores to the criteria.
+    """Run the application on every input and hold the scores to the criteria.
+
+    At most PIXIE_RUNNABLE_CONCURRENCY (4) of them run at a time.
 
     An item of `evaluables` brings what is expected; one with an output is judged without running. Raises
     EvalAssertionError, ValueError for lists of different length, and whatever application or evaluator raise.
@@ -153,7 +155,7 @@ async def assert_pass(
     __tracebackhide__ = True  # pytest's traceback ends in the test
     if evaluables is not None and len(evaluables) != len(eval_inputs):
         raise ValueError(f"{len(evaluables)} evaluables for {len(eval_inputs)} inputs, expected as many")
-    slots = asyncio.Semaphore(_AT_ONCE)
+    slots = asyncio.Semaphore(get_config().runnable_concurrency)
     criteria = pass_criteria or ScoreThreshold()
     threshold = criteria.threshold if isinstance(criteria, ScoreThreshold) else PASSES
 

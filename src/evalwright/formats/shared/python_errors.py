@@ -1,0 +1,31 @@
+"""Errors of files for programs that were written for an original, and catch what that raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evalwright.errors import InputError
+
+__all__ = ["InvalidFile", "MissingFile", "as_the_original"]
+
+
+class InvalidFile(InputError, ValueError):
+    """A file or a value that cannot be used."""
+
+
+class MissingFile(InputError, FileNotFoundError):
+    """A file that is not there."""
+
+
+@contextmanager
+def as_the_original(file: Path | None = None) -> Iterator[None]:
+    """Raise an InputError of the block as the ValueError that it is, too, or as FileNotFoundError without `file`."""
+    try:
+        yield
+    except (InvalidFile, MissingFile):
+        raise
+    except InputError as error:
+        kind = InvalidFile if file is None or file.exists() else MissingFile
+        raise kind(error.problems or error.headline, error.headline) from error
