@@ -103,12 +103,12 @@ def _labelled(reader: RunReader, terms: Terms) -> Labelled:
                 slices.setdefault((key.removeprefix(_METADATA), value), set()).add(case.key)
     there = ", ".join(sorted(seen)) or "neither tags nor metadata"
     unknown = [
-        Problem("", f"no slices by {key!r}{did_you_mean(key, seen)} (there are: {there})")
+        Problem("--slices", f"no slices by {key!r}{did_you_mean(key, seen)} (there are: {there})")
         for key in terms.slices
         if key not in seen
     ]
     if terms.group not in (None, "none") and not groups:
-        unknown.append(Problem("", f"no case has {terms.group!r} in its metadata, by which to group"))
+        unknown.append(Problem("--group", f"no case has {terms.group!r} in its metadata, by which to group"))
     if unknown:
         raise InputError(unknown)
     return Labelled(groups, slices)

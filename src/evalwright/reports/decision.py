@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted
-from evalwright.model.decision import Decision
+from evalwright.model.decision import Decision, ErrorCounts, GuardPart, SideRate, SlicePart
 from evalwright.reports import numbers
+from evalwright.reports.text import Paint, one_line
 
-__all__ = ["WORDS", "amount", "change_of", "claim", "units_line", "with_ends"]
+__all__ = ["WORDS", "amount", "change_of", "claim", "decision_lines", "units_line", "with_ends"]
 
 WORDS = {"ship": "SHIP", "dont": "DON'T", "undecided": "UNDECIDED"}
 
@@ -55,3 +58,185 @@ def units_line(decision: Decision) -> str:
     trials = max(decision.trials)
     text = counted(decision.n, "case") + (f" × {trials} trials" if trials > 1 else "")
     return text + (f", {counted(decision.units, 'group')}" if decision.units < decision.n else "")
+
+
+_STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
+_SHOWN = 3
+_WIDTH = 80
+
+
+def decision_lines(decision: Decision, paint: Paint, *, titled: bool = False) -> list[str]:
+    """A decision on a terminal: verdict, estimate, interval and units first; lines without content are left out."""
+    lines = [*_claims(decision), _rates(decision), _errors(decision), *_judge(decision), *_slices(decision)]
+    lines += [*_guards(decision), *_evaluators(decision), *_changed(decision), *_clusters(decision)]
+    columns = max(40, min(paint.columns or _WIDTH, _WIDTH))
+    body = [row for line in lines if line for row in _wrapped(line, columns)]
+    title = [f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}"] if titled else []
+    warnings = [row for line in decision.warnings for row in _wrapped(f"warning: {one_line(line)}", columns)]
+    return [*title, *_head(decision, paint, columns), *body, *warnings, *_next(decision)]
+
+
+def _wrapped(line: str, columns: int) -> list[str]:
+    """A line in `columns`, its continuation below its text."""
+    return wrap(line, columns, subsequent_indent=" " * 13, break_on_hyphens=False) or [line]
+
+
+def _head(decision: Decision, paint: Paint, columns: int) -> list[str]:
+    words = WORDS[decision.verdict]
+    if decision.verdict == "ship" and decision.ci is not None:
+        words += (
+            ", better" if decision.ci[0] > 0 else ", but worse, by less than the margin" if decision.ci[1] < 0 else ""
+        )
+    if decision.verdict == "undecided" and decision.reasons != ["data"]:
+        words += f" ({', '.join(decision.reasons)})"
+    change = f"B − A = {with_ends(decision.difference, decision.ci, decision.metric)}"
+    units = units_line(decision)
+    left = f"{words}  {change}"
+    gap = columns - len(left) - len(units)
+    coloured = left.replace(words, paint(words, _STYLES[decision.verdict]), 1)
+    return [coloured + " " * gap + units] if gap > 1 else [coloured, f"  {units}"]
+
+
+def _claims(decision: Decision) -> list[str]:
+    """What was asked and what was shown of it, each with its p."""
+    if decision.ci is None:
+        return ["  no case was judged in both runs"]
+    low, high = decision.ci
+    better = "shown" if low > 0 else "worse" if high < 0 else "not shown"
+    parts = [f"better   {better} (p {_p(decision.p_better)})"]
+    if decision.margin:
+        state = "shown" if low > -decision.margin else "refuted" if high < -decision.margin else "not shown"
+        limit = amount(decision.margin, decision.metric)
+        parts.insert(0, f"not worse than −{limit}   {state} (p {_p(decision.p_margin)})")
+    return ["  " + "       ".join(parts)]
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "< .001" if value < 0.001 else f"= {value:.{2 if value >= 0.01 else 3}f}".replace("= 0.", "= .")
+
+
+def _rates(decision: Decision) -> str:
+    name = "pass rate" if decision.metric == PASS_RATE else one_line(decision.metric, 20)
+    sides = "   ".join(
+        f"{label} {_rate(side, decision.metric)}" for label, side in (("A", decision.a), ("B", decision.b))
+    )
+    level = f"alpha {decision.alpha:g}".replace("0.", ".")
+    family = f", family of {decision.family}" if decision.family > 1 else ""
+    return f"  {name:<10} {sides}   {level}{family}, {decision.method or 'no test'}"
+
+
+def _rate(side: SideRate, metric: str) -> str:
+    if side.rate is None:
+        return "no case judged"
+    factor, unit, digits = (100, " %", 1) if metric == PASS_RATE else (1, "", 3)
+    ends = "" if side.ci is None else f" [{factor * side.ci[0]:.{digits}f}, {factor * side.ci[1]:.{digits}f}]"
+    return f"{factor * side.rate:.{digits}f}{unit}{ends}"
+
+
+def _errors(decision: Decision) -> str:
+    errors = decision.errors
+    if errors.all_failed is None or errors.all_passed is None:
+        return ""
+    sides = ", ".join(f"{name} {_causes(side)}" for name, side in (("A", errors.a), ("B", errors.b)))
+    metric = decision.metric
+    failed, passed = (with_ends(one.difference, None, metric) for one in (errors.all_failed, errors.all_passed))
+    same = "same verdict" if errors.same_verdict else "another verdict"
+    return f"  errors     {sides}; all failed {failed}, all passed {passed}: {same}"
+
+
+def _causes(side: ErrorCounts) -> str:
+    parts = [f"{name} {n:,}" for name, n in (("target", side.target), ("evaluator", side.evaluator)) if n]
+    return f"{side.target + side.evaluator:,}" + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _judge(decision: Decision) -> list[str]:
+    judge = decision.judge
+    if judge is None:
+        return []
+    shown = with_ends(judge.difference, judge.ci, PASS_RATE)
+    why = f" ({judge.refused})" if judge.refused else ""
+    return [f"  judge      {counted(judge.labels, 'label')}: {judge.method or 'not corrected'} {shown}{why}"]
+
+
+def _slices(decision: Decision) -> list[str]:
+    """The slices that changed beyond noise, and how many others there are."""
+    if not decision.slices:
+        return []
+    shown = [one for one in decision.slices if one.p_holm is not None and one.p_holm <= decision.alpha]
+    marked = [one for one in decision.slices if one not in shown and one.q is not None and one.q <= 0.1]
+    lines = [
+        f"  slices     {_slice(one, decision.metric)} (Holm p {_p(one.p_holm)}, {counted(one.n, 'case')})"
+        for one in shown
+    ]
+    lines += [
+        f"  slices     {_slice(one, decision.metric)} (q {_p(one.q)}, {counted(one.n, 'case')})" for one in marked
+    ]
+    rest = len(decision.slices) - len(shown) - len(marked)
+    return lines + ([f"  slices     {rest:,} {'others' if lines else 'slices'}: nothing shown"] if rest else [])
+
+
+def _slice(one: SlicePart, metric: str) -> str:
+    return f"{one_line(one.key, 20)}={one_line(one.value, 20)} {with_ends(one.difference, one.ci, metric)}"
+
+
+def _guards(decision: Decision) -> list[str]:
+    return [f"  {one_line(one.name, 24):<10} {_guard(one)}" for one in decision.guards]
+
+
+def _guard(one: GuardPart) -> str:
+    ratio = not one.name.startswith("evaluator:")
+    limit = f"{100 * (one.limit - 1):+,.6g} %" if ratio else f"{100 * one.limit:+.3g} pp"
+    if one.value is None or one.ci is None:
+        return f"{one.state} ({limit}): {one.reason}"
+    if not ratio:
+        return f"{with_ends(one.value, one.ci, PASS_RATE)}  {one.state} ({limit})".replace("(-", "(−")
+    value, low, high = (numbers.signed(100 * (end - 1), 0) for end in (one.value, *one.ci))
+    return f"{value} % [{low}, {high}]  {one.state} ({limit})"
+
+
+def _evaluators(decision: Decision) -> list[str]:
+    """Evaluators that changed, of several: the only one says what the pass rate says."""
+    found = (
+        [one for one in decision.evaluators if one.q is not None and one.q <= 0.1]
+        if len(decision.evaluators) > 1
+        else []
+    )
+    return [f"  evaluator  {one_line(one.name, 30)} {with_ends(one.difference, one.ci, PASS_RATE)}" for one in found]
+
+
+def _changed(decision: Decision) -> list[str]:
+    changed = decision.changed
+    if not changed.flipped:
+        return []
+    expected = (
+        "" if changed.flipped_expected is None else f", {changed.flipped_expected:.0f} expected of an unchanged system"
+    )
+    flipped = f"{changed.flipped:,} flipped ({len(changed.worse):,} worse, {len(changed.better):,} better){expected}"
+    if changed.flipped_expected is None:
+        return [f"  changed    {flipped}"]
+    if changed.too_few_trials:
+        return [f"  changed    {flipped}; trials too few to tell which"]
+    worse, better = set(changed.worse), set(changed.better)
+    beyond = [one.case_id for one in changed.beyond_noise]
+    directions = f"{sum(c in worse for c in beyond):,} worse, {sum(c in better for c in beyond):,} better"
+    sure = f"{len(beyond):,} of {decision.n:,} beyond noise: {directions}"
+    return [f"  changed    {sure}; {flipped}"]
+
+
+def _clusters(decision: Decision) -> list[str]:
+    gained = [one for one in decision.clusters if one.b > one.a][:_SHOWN]
+    if not gained:
+        return []
+    return ["  why worse  " + "   ".join(f"{one.b - one.a} × {one_line(one.signature, 60)}" for one in gained)]
+
+
+def _next(decision: Decision) -> list[str]:
+    found = decision.next
+    if found is None:
+        return []
+    trials = f" × {found.trials}" if found.trials > 1 else ""
+    cost = "" if found.cost_usd is None else f", {numbers.money(found.cost_usd)} more"
+    holds = with_ends(decision.difference, None, decision.metric)
+    return [f"next: about {found.cases:,} cases{trials} to decide at 80 % if {holds} holds{cost}"]

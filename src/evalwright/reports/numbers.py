@@ -102,7 +102,7 @@ def points(delta: float, ends: tuple[float, float] | None = None) -> str:
 def signed(value: float, digits: int) -> str:
     """A number with its sign, `0.0` where nothing is left of it."""
     text = f"{value:+.{digits}f}"
-    return "0." + "0" * digits if float(text) == 0 else text.replace("-", "−")
+    return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
 
 
 def change(value: float) -> str:

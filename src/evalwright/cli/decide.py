@@ -1,0 +1,143 @@
+"""`evalwright decide`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from evalwright.cli.options import as_json, run_argument, store_options
+from evalwright.errors import InputError
+
+if TYPE_CHECKING:
+    from evalwright.decisions.runs import TwoRuns
+    from evalwright.model.decision import Decision
+
+__all__ = ["command"]
+
+
+@click.command("decide")
+@run_argument("a")
+@run_argument("b")
+@store_options
+@as_json
+@click.option(
+    "--margin", metavar="M", help="The loss that would not matter: 2pp or 0.02 (default: 2pp, 2 % of a score's range)."
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, True, True),
+    default=0.05,
+    show_default=True,
+    metavar="A",
+    help="Error rate of the two-sided test; that of a false SHIP is at most half of it.",
+)
+@click.option("--metric", default="pass_rate", show_default=True, metavar="NAME", help="Or an evaluator: its score.")
+@click.option("--variant", metavar="V", help="The variant to decide (default: the one that both runs have).")
+@click.option("--variants", metavar="A:B,…", help="Several, by their names in A and in B; decided together.")
+@click.option("--better", is_flag=True, help="SHIP only where B is better, not where it is merely not worse.")
+@click.option("--slices", metavar="KEYS", help="Show slices by these keys: tag,metadata.lang")
+@click.option(
+    "--guard",
+    metavar="K=LIMIT,…",
+    help="What must hold, too: cost=+10%,latency=+20%,latency_p95=+30%,tokens=+10%,evaluator:NAME=-1pp",
+)
+@click.option(
+    "--errors",
+    type=click.Choice(["exclude", "fail", "strict"]),
+    default="exclude",
+    show_default=True,
+    help="fail: errors of the system are its failures. strict: the verdict must hold whatever they would have been.",
+)
+@click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
+@click.option("--allow-changed", is_flag=True, help="Leave out cases that changed, keep evaluators that did.")
+def command(
+    a: Path,
+    b: Path,
+    as_json: bool,
+    margin: str | None,
+    alpha: float,
+    metric: str,
+    variant: str | None,
+    variants: str | None,
+    better: bool,
+    slices: str | None,
+    guard: str | None,
+    errors: str,
+    group: str | None,
+    allow_changed: bool,
+) -> int:
+    """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), with what it would take.
+
+    SHIP: B is shown to be not worse than by the margin, and every guard holds. DON'T: it is shown to be worse than
+    that, or a guard is broken. Errors are in no rate; where they could turn the verdict, there is none.
+    """
+    import msgspec
+
+    from evalwright.cli.pairs import opened_pair
+    from evalwright.cli.screen import say
+    from evalwright.decisions.terms import Terms, guards_of, margin_of
+    from evalwright.reports.decision import decision_lines
+    from evalwright.reports.text import paint_for
+
+    terms = Terms(
+        metric=metric,
+        margin=None if margin is None else margin_of(margin),
+        alpha=alpha,
+        better=better,
+        slices=tuple(filter(None, map(str.strip, (slices or "").split(",")))),
+        errors=errors,  # type: ignore[arg-type]
+        group=group,
+    )
+    with opened_pair(a, b, terms) as opened:
+        runs = opened.runs
+        if not allow_changed:
+            runs.refuse_changed(cases=True)
+        pairs = _pairs(runs, variant, variants)
+        names = {name for side in runs.b.values() for name in side.scores}
+        guards = guards_of(guard, sorted(names)) if guard else ()
+        runs.terms = msgspec.structs.replace(terms, guards=guards, family=len(pairs))
+        for before, after in pairs:
+            runs.refuse_strangers(before, after)
+        found = [runs.decision(before, after) for before, after in pairs]
+    if as_json:
+        whole = (
+            found[0] if len(found) == 1 else {"schema_version": "1.0", "decisions": found, "exit_code": _code(found)}
+        )
+        say([msgspec.json.encode(whole).decode()])
+    else:
+        paint = paint_for(sys.stdout)
+        lines = [line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]]
+        say(lines[1:])
+    return _code(found)
+
+
+def _code(found: Sequence[Decision]) -> int:
+    codes = {one.exit_code for one in found}
+    return 1 if 1 in codes else 3 if 3 in codes else 0
+
+
+def _pairs(runs: TwoRuns, variant: str | None, variants: str | None) -> list[tuple[str, str]]:
+    """The names before and after of what is decided. Raises InputError."""
+    if variant and variants:
+        raise InputError("--variant and --variants: expected one of them, found both")
+    if variants:
+        pairs = [(one.strip(), other.strip() or one.strip()) for one, _, other in _parts(variants)]
+    elif variant:
+        pairs = [(variant, variant)]
+    elif len(runs.a) == len(runs.b) == 1:
+        pairs = [(next(iter(runs.a)), next(iter(runs.b)))]
+    else:
+        pairs = [(name, name) for name in runs.a if name in runs.b]
+    known = f"A has {', '.join(runs.a) or 'none'}; B has {', '.join(runs.b) or 'none'}"
+    unknown = [f"{one}:{other}" for one, other in pairs if one not in runs.a or other not in runs.b]
+    if unknown or not pairs:
+        raise InputError(f"no variant {', '.join(unknown) or 'is in both runs'} ({known}; --variants A:B pairs them)")
+    return pairs
+
+
+def _parts(variants: str) -> list[tuple[str, str, str]]:
+    return [entry.partition(":") for entry in variants.split(",") if entry.strip()]

@@ -1,0 +1,139 @@
+"""`decide`: a verdict with its exit code, and everything behind it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from acceptance.projects import Project, project
+
+AGENT = """
+import collections, json, os
+TABLE = json.load(open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.json")))
+SEEN = collections.Counter()
+def answer(case, variant):
+    seen = SEEN[case["id"]]
+    SEEN[case["id"]] += 1
+    outcome = TABLE[case["id"]][seen]
+    if outcome == "e":
+        raise RuntimeError("HTTP 500")
+    return {"final_answer": "thanks" if outcome == "1" else "no"}
+"""
+SUITE = """
+eval: {name: shop}
+dataset: {type: jsonl, path: cases.jsonl}
+systems: [{name: v, adapter: python_function, target: "tabled:answer"}]
+evaluators: [{name: polite, type: contains_text, config: {all_of: [thanks]}}]
+run: {max_concurrency: 1, trials: TRIALS}
+output: {type: local_files, path: runs}
+"""
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Project:
+    found = project(tmp_path, {})
+    (tmp_path / "tabled.py").write_text(AGENT)
+    return found
+
+
+def ran(made: Project, table: str, question: str = "q") -> Path:
+    """A run of the outcomes in `table`: `11x20 10x5` are 25 cases of two trials."""
+    outcomes = [row for entry in table.split() for row in [entry.partition("x")[0]] * int(entry.partition("x")[2])]
+    named = {f"c{i:03}": row for i, row in enumerate(outcomes)}
+    cases = [
+        {"id": c, "input": {"q": f"{question} {c}"}, "metadata": {"lang": "es" if i % 3 == 0 else "en"}}
+        for i, c in enumerate(named)
+    ]
+    (made.folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
+    (made.folder / "table.json").write_text(json.dumps(named))
+    (made.folder / "eval.yaml").write_text(SUITE.replace("TRIALS", str(len(outcomes[0]))))
+    return made.run()
+
+
+def decided(made: Project, a: Path, b: Path, *flags: str) -> tuple[int, dict[str, object]]:
+    ended = made.evalwright("decide", a, b, "--json", *flags)
+    return ended.code, json.loads(ended.out)
+
+
+def test_a_clear_win_ships_and_a_clear_loss_does_not(made: Project) -> None:
+    a, b = ran(made, "1x20 0x30"), ran(made, "1x50")
+    code, found = decided(made, a, b)
+    assert (code, found["verdict"], found["exit_code"], found["method"]) == (0, "ship", 0, "mcnemar")
+    assert (found["difference"], found["n"], found["reasons"]) == (0.6, 50, [])
+    code, found = decided(made, b, a)
+    assert (code, found["verdict"]) == (1, "dont")
+
+
+def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Project) -> None:
+    a, b = ran(made, "111x20 101x30"), ran(made, "111x22 110x20 e01x8")
+    ended = made.evalwright("decide", a, b, "--guard", "latency=+900000%", "--slices", "metadata.lang", COLUMNS="80")
+    lines = ended.out.splitlines()
+    assert lines[0].startswith("UNDECIDED  B − A = ")
+    assert lines[0].endswith("50 cases × 3 trials")
+    assert max(map(len, lines)) <= 80
+    assert "B 8 (target 8)" in ended.out
+    assert "latency" in ended.out
+    assert ended.code == 3
+
+
+def test_errors_that_could_turn_it_leave_it_undecided(made: Project) -> None:
+    a, b = ran(made, "1x60"), ran(made, "1x48 ex12")
+    code, found = decided(made, a, b, "--margin", "0.15")
+    assert (code, found["verdict"], found["reasons"]) == (3, "undecided", ["errors"])
+    errors = found["errors"]
+    assert isinstance(errors, dict)
+    assert (errors["b"], errors["same_verdict"]) == ({"target": 12, "evaluator": 0}, False)
+    assert errors["all_failed"]["difference"] == pytest.approx(-0.2)
+    code, found = decided(made, a, b, "--margin", "0.15", "--errors", "fail")
+    assert (found["difference"], found["n"]) == (pytest.approx(-0.2), 60)
+
+
+def test_a_case_that_asks_something_else_is_refused_or_left_out(made: Project) -> None:
+    a, b = ran(made, "1x30"), ran(made, "1x30", question="another")
+    refused = made.evalwright("decide", a, b)
+    assert refused.code == 2
+    assert "30 of 30 cases changed" in refused.err
+    text = (made.folder / "cases.jsonl").read_text().replace("another", "q", 29)
+    (made.folder / "cases.jsonl").write_text(text)
+    code, found = decided(made, a, made.run(), "--allow-changed")
+    assert (code, found["n"], found["identity"]["cases_changed"]) == (3, 29, ["c029"])  # type: ignore[index]
+    assert "1 of 30 cases changed: left out: c029" in str(found["warnings"])
+
+
+def test_a_broken_guard_forbids_what_the_rate_allows(made: Project) -> None:
+    a, b = ran(made, "1x20 0x30"), ran(made, "1x50")
+    code, found = decided(made, a, b, "--guard", "evaluator:polite=+90pp")
+    assert (code, found["guards"][0]["state"]) == (1, "broken")  # type: ignore[index]
+    code, found = decided(made, a, b, "--guard", "cost=+10%")
+    assert (code, found["reasons"], found["guards"][0]["state"]) == (3, ["guard"], "undecided")  # type: ignore[index]
+
+
+def test_slices_that_got_worse_are_named(made: Project) -> None:
+    a = ran(made, "1x90")
+    b = ran(made, " ".join("0x1 1x2" for _ in range(30)))
+    _, found = decided(made, a, b, "--slices", "metadata.lang")
+    slices = {one["value"]: one for one in found["slices"]}  # type: ignore[attr-defined]
+    assert slices["es"]["difference"] == -1.0
+    assert slices["es"]["p_holm"] < 1e-6
+    assert slices["en"]["p_holm"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--margin", "2"], "2pp or 0.02"),
+        (["--margin", "2%"], "2pp or 0.02"),
+        (["--metric", "polit"], 'did you mean "polite"'),
+        (["--guard", "cots=+1%,cost=1"], 'did you mean "cost"'),
+        (["--slices", "metadata.lng"], 'did you mean "metadata.lang"'),
+        (["--variant", "w"], "no variant w:w"),
+        (["--group", "town"], "no case has 'town'"),
+    ],
+)
+def test_mistakes_name_the_value_and_what_is_accepted(made: Project, flags: list[str], named: str) -> None:
+    a = ran(made, "1x2")
+    ended = made.evalwright("decide", a, a, *flags)
+    assert (ended.code, ended.out) == (2, "")
+    assert named in ended.err
