@@ -15,15 +15,18 @@ from evalwright.model.trace import Answer, TraceError
 from evalwright.run.addresses import BUSY_ATTEMPTS, asked_pause
 from evalwright.run.cells import Cell
 from evalwright.run.records import timed_out
+from evalwright.session.open_files import has_run_out, limit_of_files
 from evalwright.targets.answers import says_nothing
 from evalwright.targets.failures import target_failure
 from evalwright.targets.keys import optional_parts
 
-__all__ = ["GRACE", "Call", "deadline_in", "failure_in", "retriable"]
+__all__ = ["GRACE", "OUT_OF_FILES", "Call", "deadline_in", "failure_in", "out_of_files", "retriable"]
 
 GRACE = 5.0
 """Seconds that cancelled code has to come back before it is left behind: it may close connections meanwhile."""
 _SILENT = "the system gave no answer (allow_missing: [final_answer] of the system if it may be absent)"
+OUT_OF_FILES = "out_of_files"
+"""Error type of a call for which this machine had no open file left."""
 _RETRIABLE = ("timeout", "http_5xx")
 
 
@@ -70,7 +73,7 @@ class Call:
         except BaseException as error:
             # Targets are user code: SystemExit, KeyboardInterrupt and refused exits are this cell's error, not the end.
             self.deadline = None
-            return timed_out(limit) if self._was_late() else target_failure(error)
+            return timed_out(limit) if self._was_late() else out_of_files(error) or target_failure(error)
         if self._was_late():
             return timed_out(limit)
         if not isinstance(answer, Answer):
@@ -95,6 +98,13 @@ class Call:
         if self.deadline is not None and now > self.deadline and self.overdue_since is None and self.task is not None:
             self.overdue_since = now
             self.task.cancel()
+
+
+def out_of_files(error: BaseException) -> TraceError | None:
+    """The record of an exception that came of too many open files, which is no word of the system; else None."""
+    if not has_run_out(error):
+        return None
+    return TraceError(OUT_OF_FILES, f"too many open files: {limit_of_files()} may be open (ulimit -n)")
 
 
 def _is_silent(answer: Answer, variant: Variant, target: Target) -> bool:

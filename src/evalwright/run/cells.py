@@ -84,6 +84,8 @@ class RunState:
     """Cancels the cells in flight, from any thread; None while no cell can be. A later session runs them again."""
     already_done: int = 0
     """Cells that an earlier session of the same run had finished; they are part of `done`."""
+    at_once: int | None = None
+    """The most cells that there can be open files for; None if that is as many as asked for."""
     warnings: Sequence[str] = ()
     """Those of the plan, to be shown before anything else."""
     running: dict[int, tuple[Cell, float]] = field(default_factory=dict)

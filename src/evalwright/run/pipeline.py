@@ -23,7 +23,7 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
 from evalwright.run.addresses import LONGEST_PAUSE, Address, addresses_of, asked_pause
-from evalwright.run.call import GRACE, Call, failure_in, retriable
+from evalwright.run.call import GRACE, OUT_OF_FILES, Call, failure_in, retriable
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
@@ -71,6 +71,8 @@ class Pipeline:
         self._spent = state.cost_usd
         self.standstill = Standstill(plan)
         state.stuck = self.standstill.reasons
+        self._starved = 0
+        """Cells that wait for others to close files."""
 
     async def open(self) -> None:
         """Make ready what cells need. Raises InputError when the user's set-up code fails or takes too long."""
@@ -121,7 +123,7 @@ class Pipeline:
     async def _call(self, call: Call, cell: Cell) -> Answer | TraceError | None:
         """The last try's outcome; None when the run stops before a try that is still due."""
         rule, address, begun = self._retry, self._addresses.get(cell.variant.name), time.monotonic()
-        call.retried = []
+        call.retried, alone = [], False
         while True:
             if address is None:
                 answer = await self._ask(call, cell)
@@ -134,6 +136,11 @@ class Pipeline:
             error = failure_in(answer)
             if error is None or call.abandoned:
                 return answer
+            if error.type == OUT_OF_FILES and not alone:
+                alone = not await self._room_made()
+                if self._state.stopping:
+                    return None
+                continue
             tries = len(call.retried) + 1
             pause = min(rule.backoff_seconds * 2 ** min(tries - 1, 30), LONGEST_PAUSE)
             pause = max(pause, asked_pause(error) or 0.0)
@@ -148,6 +155,19 @@ class Pipeline:
     def _ask(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
         target, workspaces = self._targets[cell.variant.name], self._workspaces
         return call.ask(target, cell) if workspaces is None else workspaces.ask(call, target, cell)
+
+    async def _room_made(self) -> bool:
+        """Wait until another cell has ended, whose files are free then; False if no other one is at work."""
+        running, done = self._state.running, self._state.done
+        if len(running) - self._starved <= 1:
+            return False
+        self._starved += 1
+        try:
+            while self._state.done == done and len(running) > self._starved and not self._state.stopping:
+                await asyncio.sleep(_LOOK)
+        finally:
+            self._starved -= 1
+        return True
 
     async def _pause(self, left: Callable[[], float]) -> bool:
         """Wait as long as there are seconds `left`, which may become more; False once the run is to stop."""

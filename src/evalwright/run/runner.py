@@ -17,6 +17,7 @@ from evalwright.model.protocols import RunWriter
 from evalwright.model.trace import TraceError
 from evalwright.run.call import GRACE, Call, deadline_in
 from evalwright.run.cells import Cell, Grid, RunState, groups_of
+from evalwright.run.concurrency import fitted
 from evalwright.run.limits import Watchdog
 from evalwright.run.pipeline import Pipeline
 from evalwright.targets.threads import Threads
@@ -111,9 +112,8 @@ class Runner:
         start = 0
         if history is not None and not again:
             start = next((n for n, attempt in enumerate(history.traced) if not attempt), 0) // self._grid.per_case
-        for variants, width in groups_of(self._plan):
-            cells = self._grid.cells(self._writer, variants, attempt_of, start)
-            yield cells, min(width, self._grid.total)
+        for variants, width in fitted(groups_of(self._plan), self._grid.total, self._state.at_once):
+            yield self._grid.cells(self._writer, variants, attempt_of, start), width
 
     def _start_worker(self, cells: Iterator[Cell]) -> None:
         call = Call(cells)

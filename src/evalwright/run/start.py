@@ -298,11 +298,17 @@ def _rest_of(
 
 def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunState:
     from evalwright.run.cells import Grid
+    from evalwright.run.concurrency import most_at_once
 
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
     spent = 0.0 if history is None else history.spent_usd
-    return RunState(total=total, done=finished, already_done=finished, cost_usd=spent, warnings=plan.warnings)
+    most, warning = most_at_once(plan, total - finished)
+    if warning:
+        plan.warnings = [*plan.warnings, warning]
+    state = RunState(total=total, done=finished, already_done=finished, cost_usd=spent, warnings=plan.warnings)
+    state.at_once = most
+    return state
 
 
 def _outcome(

@@ -13,7 +13,7 @@ from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import Prepared, RunReader, RunWriter, Target, Workspace
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.registry import load
-from evalwright.run.call import Call
+from evalwright.run.call import Call, out_of_files
 from evalwright.run.cells import Cell
 from evalwright.session.workspace import working_in
 from evalwright.stores.artifacts import artifact_path, folder_of, read_artifact
@@ -63,7 +63,7 @@ class Workspaces:
             prepared = await self._threads.call(self._workspace.prepare, cell.case, cell.trial)
         except (OSError, EvalwrightError) as error:
             call.started = time.monotonic()
-            return TraceError("workspace_error", f"no workspace could be made: {error}")
+            return out_of_files(error) or TraceError("workspace_error", f"no workspace could be made: {error}")
         self._prepared[cell.number] = prepared
         with working_in(prepared.path):
             return await call.ask(target, cell)
