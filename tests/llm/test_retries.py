@@ -1,8 +1,117 @@
-"""The number of calls at a time, after refusals and after successes."""
+"""How often and when a call is made again, and how many are made at a time."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
-from evalwright.llm.retries import Gate
+import pytest
+
+from evalwright.llm.failures import CallFailed, retry_after
+from evalwright.llm.retries import Gate, Pace, Rules, retried
+
+
+class Timeless(asyncio.SelectorEventLoop):
+    """A loop whose clock jumps to whatever is waited for."""
+
+    def __init__(self):
+        super().__init__()
+        self.now = 0.0
+        select = self._selector.select
+
+        def jump(seconds):
+            self.now += seconds or 0.0
+            return select(0)
+
+        self._selector.select = jump
+
+    def time(self):
+        return self.now
+
+
+class Service:
+    """Fails with one failure, each time after so many seconds; notes when it was called."""
+
+    def __init__(self, failure, seconds=0.0):
+        self.failure, self.seconds, self.called = failure, seconds, []
+        self.inside = self.most = 0
+
+    async def __call__(self):
+        self.called.append(asyncio.get_running_loop().time())
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        await asyncio.sleep(self.seconds)
+        self.inside -= 1
+        raise self.failure
+
+
+def busy(**told):
+    return CallFailed("rate_limited", "HTTP 429: busy", retryable=True, **told)
+
+
+def calls(service, width=1, rules=None):
+    """The moments of all calls of a service that is asked `width` times at once."""
+
+    async def ask():
+        gate = Gate(width)
+        asking = [retried(service, gate, Pace(None), rules or Rules()) for _ in range(width)]
+        return await asyncio.gather(*asking, return_exceptions=True)
+
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        assert {type(one) for one in runner.run(ask())} == {CallFailed}
+    return service.called
+
+
+def test_a_call_is_made_five_times_by_default():
+    assert len(calls(Service(CallFailed("http_5xx", "HTTP 500", retryable=True)))) == 5
+
+
+def test_a_call_that_no_retry_can_help_is_made_once():
+    assert len(calls(Service(CallFailed("authentication", "HTTP 401")))) == 1
+
+
+def test_a_call_takes_ten_minutes_at_most_however_many_attempts_are_left():
+    rules = Rules()
+    rules.attempts = 100
+    assert calls(Service(busy(retry_after=60.0), seconds=100), rules=rules) == [0, 160, 320, 480]
+
+
+@pytest.mark.parametrize("asked", [31_536_000.0, 99_999_999_999.0, float("inf")])
+def test_a_server_is_obeyed_for_a_minute_at_most(asked):
+    assert calls(Service(busy(retry_after=asked))) == [0, 60, 120, 180, 240]
+
+
+def test_a_server_that_asks_for_less_is_obeyed_to_the_second():
+    assert calls(Service(busy(retry_after=7.0))) == [0, 7, 14, 21, 28]
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("3", 3), ("-1", 0), ("31536000", 31_536_000), ("soon", None), ("", None), ("Wed, 99 Foo 2020", None)],
+)
+def test_what_servers_write_into_retry_after(header, seconds):
+    assert retry_after({"retry-after": header}) == seconds
+
+
+def test_a_date_in_retry_after_is_the_time_until_then():
+    then = datetime.now(UTC) + timedelta(seconds=90)
+    assert 80 < retry_after({"retry-after": format_datetime(then, usegmt=True)}) <= 90
+    assert retry_after({"retry-after": format_datetime(then - timedelta(days=1), usegmt=True)}) == 0
+
+
+def test_after_a_429_half_as_many_calls_are_made_at_a_time():
+    rules = Rules()
+    rules.attempts = 2
+    service = Service(busy(retry_after=10.0), seconds=1)
+    made = calls(service, width=8, rules=rules)
+    assert (made[:8], service.most) == ([0] * 8, 8)
+    assert made.count(11) == 4
+
+
+def test_after_other_failures_as_many_calls_are_made_as_before():
+    rules = Rules()
+    rules.attempts = 2
+    failure = CallFailed("http_5xx", "HTTP 503", retryable=True, retry_after=10.0)
+    assert calls(Service(failure, seconds=1), width=8, rules=rules).count(11) == 8
 
 
 async def width(gate):

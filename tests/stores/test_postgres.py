@@ -88,6 +88,20 @@ def test_what_jsonb_refuses_altogether_is_kept_as_its_line(kept: Kept, store: St
     assert kept.query("SELECT length(line) > 140000 FROM traces WHERE case_id = 'b'") == [(True,)]
 
 
+def test_what_is_too_complex_for_jsonb_is_kept_as_its_line(kept: Kept) -> None:
+    join = "&" if "?" in server_dsn() else "?"
+    dsn = f"{server_dsn()}{join}options=-c%20max_stack_depth%3D100kB"  # SQLSTATE 54001, statement_too_complex
+    store = postgres({"dsn": dsn, "schema": kept.schema}, None, kept.folder)
+    writer = store.create(a_plan(), [a_case()], {})
+    for case_id, value in (("a", b"1"), ("b", b"[" * 3000 + b"]" * 3000)):
+        writer.append_trace(a_trace(case_id=case_id, input=msgspec.Raw(value)))
+    writer.close()
+    assert kept.query("SELECT case_id, payload = '{\"not_in_jsonb\": true}' FROM traces ORDER BY seq") == [
+        ("a", False),
+        ("b", True),
+    ]
+
+
 def test_ids_longer_than_an_index_takes_are_kept(store: Store) -> None:
     import random
 

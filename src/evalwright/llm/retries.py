@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
-import time
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
@@ -108,15 +107,20 @@ class Pace:
     async def turn(self) -> None:
         """Wait for the next free moment."""
         if self._gap:
-            now = time.monotonic()
+            now = _now()
             mine = max(now, self._next)
             self._next = mine + self._gap  # taken before the wait, so that callers who come meanwhile queue up behind
             await asyncio.sleep(mine - now)
 
 
+def _now() -> float:
+    """The clock of the loop, by which all waits and time limits go as well."""
+    return asyncio.get_running_loop().time()
+
+
 async def retried(call: Callable[[], Awaitable[T]], gate: Gate, pace: Pace, rules: Rules) -> T:
     """The result of `call`, which is retried if that may help. Raises the last CallFailed."""
-    until = time.monotonic() + rules.call_seconds
+    until = _now() + rules.call_seconds
     wave = 0
     for attempt in range(1, rules.attempts + 1):
         await pace.turn()
@@ -135,7 +139,7 @@ async def retried(call: Callable[[], Awaitable[T]], gate: Gate, pace: Pace, rule
                 gate.narrow(wave)
             wait = rules.wait(failure, attempt)
             # Gives up at once rather than after a wait that leaves no time for another attempt.
-            last = attempt == rules.attempts or time.monotonic() + wait > until
+            last = attempt == rules.attempts or _now() + wait > until
             if last or not rules.allows_retry(failure):
                 tries = f" (tried {attempt} times)" if attempt > 1 else ""
                 raise CallFailed(failure.kind, f"{failure}{tries}") from failure
