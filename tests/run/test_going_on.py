@@ -1,10 +1,13 @@
 """Resume, retry and judge again: nothing is called that need not be, and the newest record wins."""
 
+from pathlib import Path
+
 import pytest
 
+from evalwright import registry
 from evalwright.errors import InputError, RunLockedError
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.start import open_run, re_evaluate, resume, retry, run_suite
 from evalwright.stores.local_files import LocalFiles
@@ -56,6 +59,41 @@ def test_retry_takes_failed_cells_only_when_asked(tmp_path, agents):
     assert len(agents.calls) == 2
     retry(outcome.run_dir, evaluator_failures=True)
     assert agents.calls[2:] == ["c1"]
+
+
+class ByWord:
+    """Finds what the answer says."""
+
+    def __init__(self, **config):
+        pass
+
+    def evaluate(self, case, trace):
+        word = trace.output.final_answer
+        return Evaluation(word == "pass", skipped=word == "skip")
+
+
+def test_failures_are_run_again_beside_errors_but_no_passes_and_no_skips(tmp_path, agents, monkeypatch):
+    monkeypatch.setitem(registry.KINDS["evaluators"], "by_word", f"{__name__}:ByWord")
+    evaluators = [EvaluatorSpec("one", "by_word"), EvaluatorSpec("two", "by_word")]
+    words = ["pass", "fail", "skip", "error"]
+    outcome = run_suite(suite(tmp_path, words, "agents:word", evaluators=evaluators, max_concurrency=1))
+    assert [row.status for row in rows(outcome.run_dir, CaseVerdict, "verdicts")] == words
+    agents.calls.clear()
+    retry(outcome.run_dir)
+    assert agents.calls == ["c3"]
+    agents.calls.clear()
+    retry(outcome.run_dir, evaluator_failures=True)
+    assert agents.calls == ["c1", "c3"]
+
+
+def test_a_bare_id_is_that_of_a_run_below_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_id = run_suite(suite(tmp_path, ["done"])).run_dir.name
+    assert open_run(Path(run_id))[1].run_id == run_id
+    assert resume(Path(run_id)).run_dir == tmp_path / "runs" / run_id
+    (tmp_path / run_id).mkdir()
+    with pytest.raises(InputError, match="not a run folder"):
+        open_run(Path(run_id))
 
 
 @pytest.mark.parametrize("processes", [1, 3])

@@ -33,6 +33,7 @@ __all__ = ["NOTE", "Place", "address_of", "find_run", "folder_beside", "labels_f
 
 NOTE = "store.json"
 _POSTGRES = "postgres:"
+_RUNS = Path("runs")
 _NAMES = ("schema",)
 """Keys of stores that name something inside of them."""
 _FROM_ENVIRONMENT = {"postgres": DSN_VARIABLE}
@@ -125,8 +126,9 @@ def find_run(
     named: Plugin | None = None,
     trusted: bool = False,
 ) -> Place:
-    """The run at a path: a run folder, `FILE.sqlite/RUN_ID`, `FILE.sqlite` for its newest run, a folder with a note
-    of a run elsewhere, or `postgres:SCHEMA/RUN_ID`; a Place is one already. Raises InputError.
+    """The run at a path: a run folder, the id of one below `runs`, `FILE.sqlite/RUN_ID`, `FILE.sqlite` for its newest
+    run, a folder with a note of a run elsewhere, or `postgres:SCHEMA/RUN_ID`; a Place is one already. Raises
+    InputError.
 
     `secrets` of its suite are masked in what is written, besides those of the environment. A run folder may be
     anyone's: of a run elsewhere its note gives the id and the kind of store, and the address comes from the user, in
@@ -134,6 +136,7 @@ def find_run(
     """
     if isinstance(path, Place):
         return path
+    path = _below_runs(path)
     masker = Masker.of(secrets, os.environ)
     if str(path).startswith(_POSTGRES):
         return _in_postgres(str(path), masker)
@@ -149,6 +152,14 @@ def find_run(
     except (OSError, ValueError) as error:  # a name too long, or with a NUL
         raise InputError(f"not the path of a run: {error}") from error
     return Place(folder, run_id, folder.folder / run_id)
+
+
+def _below_runs(path: Path) -> Path:
+    """A bare run id means a run below `runs/`, where runs are by default; what has that name here goes first."""
+    below = _RUNS / path
+    if path.name == str(path) and not os.path.lexists(path) and os.path.lexists(below):
+        return below
+    return path
 
 
 def _in_postgres(text: str, masker: Masker) -> Place:

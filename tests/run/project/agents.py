@@ -178,3 +178,11 @@ def closes_each(case, variant):
         with contextlib.suppress(OSError):
             os.close(number)
     return {"final_answer": "done"}
+
+
+def word(case, variant):
+    """Says its input, unless that is `error`."""
+    calls.append(case["id"])
+    if case["input"] == "error":
+        raise RuntimeError("no word")
+    return {"final_answer": case["input"]}
