@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from evalwright.model.trace import Span
+import pytest
+
+from evalwright.model.trace import Metrics, Span, SpanEvent, ToolCall, TraceMessage
+from evalwright.registry import load
 from evalwright.reports.inspection import cell_lines
 from evalwright.reports.text import Paint
-from evalwright.testing import a_result, a_trace
+from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace, a_verdict
+from reports.runs import summary, variant
 
 
 def shown(**trace: object) -> str:
@@ -56,3 +60,48 @@ def test_of_many_steps_the_first_are_shown_and_the_others_counted() -> None:
 def test_a_latency_that_nobody_measured_is_not_shown() -> None:
     assert "ms" in shown(latency_ms=0)
     assert "ms" not in shown(latency_ms=None)
+
+
+RECORDED = {
+    "messages": [
+        TraceMessage("user", "the first turn"),
+        TraceMessage("assistant", None, "a thought", ToolCall("look", arguments={"id": "argument"}), None),
+        TraceMessage("tool", "what look gave", name="look"),
+    ],
+    "spans": [
+        Span(
+            "1",
+            "ask",
+            input={"prompt": "the prompt\x1b"},
+            output="the reply",
+            attributes={"model": "the model"},
+            events=[SpanEvent("the event", None, {"key": "of the event"})],
+        )
+    ],
+    "extra": {"note": "an extra"},
+    "metrics": Metrics(custom={"seen": "a metric"}),
+}
+TEXTS = (
+    "the first turn", "a thought", "argument", "what look gave", "the prompt", "the reply", "the model", "the event",
+    "of the event", "an extra", "a metric", "the judge wrote this",
+)  # fmt: skip
+
+
+def test_everything_that_was_recorded_can_be_shown() -> None:
+    rows = [a_result(detail={"raw_reply": "the judge wrote this"})]
+    full = "\n".join(cell_lines(a_trace(**RECORDED), rows, "pass", Paint(), None))
+    assert [text for text in TEXTS if text not in full] == []
+    assert "\x1b" not in full
+    short = "\n".join(cell_lines(a_trace(**RECORDED), rows, "pass", Paint(), 200))
+    assert "the prompt" not in short
+
+
+@pytest.mark.parametrize("name", ["json", "html"])
+def test_reports_hold_everything_that_was_recorded(name: str) -> None:
+    trace = a_trace(case_id="c1", variant_name="v", **RECORDED)
+    run = MemoryStore().create(a_plan(), [a_case()], {})
+    run.append_trace(trace)
+    run.append_results([a_result(case_id="c1", variant_name="v", detail={"raw_reply": "the judge wrote this"})])
+    run.append_verdict(a_verdict(case_id="c1", variant_name="v", status="fail"))
+    text = load("reports", name)().render(run, summary(variants=[variant("v", cells={"fail": 1})]))
+    assert [recorded for recorded in TEXTS if recorded not in text] == []

@@ -100,5 +100,7 @@ def _next(outcome: Outcome, run: str) -> str:
     errors = any(variant.cells.get("error") for variant in outcome.summary.variants)
     if outcome.interrupted or (outcome.summary.cells_missing and not errors):
         return f"evalwright resume {run}"
-    commands = {0: f"evalwright inspect {run}", 3: f"evalwright retry {run}"}
+    # only a system that erred is called again; what a judge could not say is asked for without it
+    again = "retry" if any(variant.cases_errored for variant in outcome.summary.variants) else "re-evaluate"
+    commands = {0: f"evalwright inspect {run}", 3: f"evalwright {again} {run}"}
     return commands.get(outcome.exit_code, f"evalwright inspect {run} --failed")

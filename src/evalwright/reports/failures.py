@@ -9,6 +9,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import TraceError
+from evalwright.reports.order import First, order_of
 from evalwright.scoring.facts import AttemptFacts
 
 __all__ = ["Failures", "error_text", "find_failures", "newest_verdicts"]
@@ -39,24 +40,22 @@ class Failures:
 
 
 def find_failures(reader: RunReader, summary: RunSummary, limit: int) -> Failures:
-    """At most `limit` cells of each kind. Totals are the summary's: a run without failures reads no records."""
+    """The first `limit` cells of each kind, in the order of the dataset.
+
+    Totals are the summary's: a run without failures reads no records.
+    """
     found = Failures(failed_total=_count(summary, "fail", "borderline"), errored_total=_count(summary, "error"))
-    wanted = min(limit, found.failed_total) + min(limit, found.errored_total)
-    if not wanted:
+    if not found.failed_total + found.errored_total:
         return found
+    place = order_of(variant.name for variant in summary.variants)
+    failed: First[CaseVerdict] = First(limit, place)
+    errored: First[CaseVerdict] = First(limit, place)
+    lists = {"fail": failed, "borderline": failed, "error": errored}
     for verdict in newest_verdicts(reader):
-        kind = _list_of(found, verdict.status)
-        if kind is not None and len(kind) < limit:
-            kind.append(verdict)
-            if len(found.failed) + len(found.errored) == wanted:
-                break
+        if (kind := lists.get(verdict.status)) is not None:
+            kind.add(verdict)
+    found.failed, found.errored = failed.sorted(), errored.sorted()
     return found
-
-
-def _list_of(found: Failures, status: str) -> list[CaseVerdict] | None:
-    if status == "error":
-        return found.errored
-    return found.failed if status in ("fail", "borderline") else None
 
 
 def _count(summary: RunSummary, *statuses: str) -> int:

@@ -10,14 +10,14 @@ import msgspec
 
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.result import EvaluationResult
-from evalwright.model.trace import Span, ToolCall, ToolResult, Trace
+from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
 from evalwright.reports import numbers
 from evalwright.reports.failures import error_text
-from evalwright.reports.steps import about, outlined
+from evalwright.reports.steps import about, outlined, recorded_in
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import Paint, block, one_line
 
-__all__ = ["MARKS", "calls_with_results", "cell_lines", "facts", "file_lines"]
+__all__ = ["MARKS", "calls_with_results", "cell_lines", "facts", "file_lines", "recorded_metrics"]
 
 MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~"}
 _LABEL = 12
@@ -30,9 +30,15 @@ _INDENT = " " * (_LABEL + 2)
 def cell_lines(
     trace: Trace, results: Sequence[EvaluationResult], status: str, paint: Paint, limit: int | None
 ) -> list[str]:
-    """The cell for a terminal. Texts are cut after `limit` characters; None shows them in full."""
+    """The cell for a terminal. Texts are cut after `limit` characters.
+
+    None shows them in full, and everything else that was recorded: messages, what went in and out of each step, the
+    details of results.
+    """
     lines = [_headline(trace, status, paint)]
     lines += _field("input", _text(trace.input), paint, limit)
+    if limit is None:
+        lines += _labelled("messages", [_message(message) for message in trace.messages], paint)
     lines += _field("thinking", trace.output.thinking, paint, limit)
     lines += _field("answer", trace.output.final_answer, paint, limit)
     lines += _field("structured", _text(trace.output.structured), paint, limit)
@@ -42,6 +48,9 @@ def cell_lines(
         lines += _field("error", error_text(trace.error), paint, limit, "error")
         if limit is None:
             lines += _field("stack", trace.error.stack, paint, limit)
+    if limit is None:
+        lines += _field("usage", _text(recorded_metrics(trace)), paint, limit)
+        lines += _field("extra", _text(trace.extra or None), paint, limit)
     lines += _labelled("warnings", [one_line(str(warning), 200) for warning in _warnings(trace)], paint)
     lines += _labelled("evaluators", [_result(result, paint, limit) for result in results], paint)
     return lines
@@ -113,8 +122,31 @@ def _steps(trace: Trace, paint: Paint, limit: int | None) -> list[str]:
 
 
 def _step(depth: int, span: Span, paint: Paint, limit: int | None) -> str:
-    line = f"{'  ' * min(depth, _DEEPEST)}{one_line(span.name, 60)}  {paint(about(span), 'dim')}".rstrip()
-    return f"{line}  {paint(block(span.error, _INDENT, limit), 'error')}" if span.error else line
+    inset = "  " * min(depth, _DEEPEST)
+    line = f"{inset}{one_line(span.name, 60)}  {paint(about(span), 'dim')}".rstrip()
+    lines = [f"{line}  {paint(block(span.error, _INDENT, limit), 'error')}" if span.error else line]
+    if limit is None:
+        within = f"{_INDENT}{inset}  "
+        lines += [
+            f"{within}{paint(label, 'dim')}  {block(_text(value), within + '  ', limit)}"
+            for label, value in recorded_in(span)
+        ]
+    return "\n".join(lines)
+
+
+def _message(message: TraceMessage) -> str:
+    """One message in full: who, what it says, and the call that it makes or answers."""
+    said = msgspec.to_builtins(message)
+    role, content = said.pop("role"), said.pop("content", None)
+    more = {key: value for key, value in said.items() if value not in (None, [], {})}
+    parts = [role, _text(content), _text(more or None)]
+    return block("  ".join(part for part in parts if part), _INDENT, None)
+
+
+def recorded_metrics(trace: Trace) -> dict[str, Any] | None:
+    """What is known of tokens, times and costs; None if nothing is."""
+    known = msgspec.to_builtins(trace.metrics)
+    return {key: value for key, value in known.items() if value not in (None, {})} or None
 
 
 def _tools(trace: Trace, paint: Paint, limit: int | None) -> Iterator[str]:
@@ -164,6 +196,8 @@ def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
         lines += [
             f"{_INDENT}  {paint(sign, style)} {block(text, _INDENT, limit)}" for text in texts if text not in reason
         ]
+    if limit is None and result.detail:
+        lines.append(f"{_INDENT}  {paint('detail', 'dim')} {block(_text(result.detail), _INDENT, limit)}")
     return "\n".join(lines)
 
 

@@ -10,6 +10,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
 from evalwright.reports.failures import error_text, newest_verdicts
+from evalwright.reports.order import order_of
 
 __all__ = ["JUnit"]
 
@@ -28,7 +29,7 @@ class _Time(OfCase, gc=False):
 class JUnit:
     """One test suite with a test case for each finished cell: `classname` is the variant, `name` the case.
 
-    Borderline cells are failures; `time` is the system's, in seconds.
+    They are in the order of the dataset. Borderline cells are failures; `time` is the system's, in seconds.
     """
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
@@ -37,7 +38,8 @@ class JUnit:
         suite = ElementTree.Element("testsuite", name=name, timestamp=f"{summary.started_at:%Y-%m-%dT%H:%M:%S}")
         counts = dict.fromkeys(("tests", "failure", "error", "skipped"), 0)
         total = 0.0
-        for verdict in newest_verdicts(reader):
+        place = order_of(variant.name for variant in summary.variants)
+        for verdict in sorted(newest_verdicts(reader), key=place):
             key = (verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt)
             seconds = (times.get(key) or 0) / 1000
             case = ElementTree.SubElement(suite, "testcase", classname=_text(verdict.variant_name), name=_name(verdict))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
 
 from evalwright.model.trace import Span
 from evalwright.reports import numbers
 
-__all__ = ["about", "outlined"]
+__all__ = ["about", "outlined", "recorded_in"]
 
 
 def outlined(spans: Sequence[Span]) -> Iterator[tuple[int, Span]]:
@@ -23,6 +26,16 @@ def outlined(spans: Sequence[Span]) -> Iterator[tuple[int, Span]]:
         yield depth, span
         pending += [(depth + 1, below) for below in reversed(inside.pop(span.id, []))]
     yield from ((0, span) for ring in inside.values() for span in ring)
+
+
+def recorded_in(span: Span) -> list[tuple[str, Any]]:
+    """What was recorded of a step beside its name and times: input, output, attributes and events, where there are any.
+
+    Prompts and replies of models are here, for example.
+    """
+    events = [msgspec.to_builtins(event) for event in span.events]
+    found = [("input", span.input), ("output", span.output), ("attributes", span.attributes), ("events", events)]
+    return [(label, value) for label, value in found if value is not None and value not in ({}, [])]
 
 
 def _start(span: Span) -> float:

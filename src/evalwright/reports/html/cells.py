@@ -12,11 +12,12 @@ from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import Span, ToolCall, ToolResult, Trace
+from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
 from evalwright.reports.failures import error_text, newest_verdicts
 from evalwright.reports.html.elements import Child, Html, element, side_by_side
-from evalwright.reports.inspection import MARKS, calls_with_results, facts
-from evalwright.reports.steps import about, outlined
+from evalwright.reports.inspection import MARKS, calls_with_results, facts, recorded_metrics
+from evalwright.reports.order import First, order_of
+from evalwright.reports.steps import about, outlined, recorded_in
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import capped
 
@@ -41,7 +42,7 @@ def cells_shown(reader: RunReader, summary: RunSummary) -> Html:
     for variant in summary.variants:
         for status, count in variant.cells.items():
             totals[_GROUPS.get(status, _REST)] += count
-    chosen = _chosen(reader)
+    chosen = _chosen(reader, [variant.name for variant in summary.variants])
     shown = _rendered(reader, {_key(verdict): verdict for verdicts in chosen.values() for verdict in verdicts})
     return side_by_side(_group(title, chosen[title], totals[title], shown) for title in _MOST if totals[title])
 
@@ -54,13 +55,12 @@ def _group(title: str, verdicts: Sequence[CaseVerdict], total: int, shown: dict[
     return element("section", heading, *cells, element("p", note, class_="note") if note else "")
 
 
-def _chosen(reader: RunReader) -> dict[str, list[CaseVerdict]]:
-    chosen: dict[str, list[CaseVerdict]] = {title: [] for title in _MOST}
+def _chosen(reader: RunReader, variants: Sequence[str]) -> dict[str, list[CaseVerdict]]:
+    place = order_of(variants)
+    chosen: dict[str, First[CaseVerdict]] = {title: First(most, place) for title, most in _MOST.items()}
     for verdict in newest_verdicts(reader):
-        title = _GROUPS.get(verdict.status, _REST)
-        if len(chosen[title]) < _MOST[title]:
-            chosen[title].append(verdict)
-    return chosen
+        chosen[_GROUPS.get(verdict.status, _REST)].add(verdict)
+    return {title: first.sorted() for title, first in chosen.items()}
 
 
 def _key(record: CaseVerdict | Trace | EvaluationResult) -> _Key:
@@ -97,7 +97,7 @@ def _cell(trace: Trace | None, results: Sequence[EvaluationResult], verdict: Cas
 def _facts(trace: Trace | None, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> Iterator[Html]:
     if trace is not None:
         yield from _field("input", _block(trace.input))
-        yield from _field("messages", [_message(m.role, m.content) for m in trace.messages[:_MOST_ITEMS]])
+        yield from _field("messages", [_message(message) for message in trace.messages[:_MOST_ITEMS]])
         yield from _field("thinking", _block(trace.output.thinking))
         yield from _field("answer", _block(trace.output.final_answer))
         yield from _field("structured", _block(trace.output.structured))
@@ -106,6 +106,8 @@ def _facts(trace: Trace | None, results: Sequence[EvaluationResult], verdict: Ca
         yield from _field("steps", [_step(depth, span) for depth, span in islice(outlined(trace.spans), _MOST_ITEMS)])
         left_out = max(len(calls), len(trace.messages), len(trace.spans)) - _MOST_ITEMS
         yield from _field("", f"only the first {_MOST_ITEMS} are shown" if left_out > 0 else "")
+        yield from _field("usage", _block(recorded_metrics(trace)))
+        yield from _field("extra", _block(trace.extra or None))
     error = verdict.error or (trace.error if trace else None)
     yield from _field("error", _block(error_text(error)) if error else "")
     if error is not None and error.stack:
@@ -118,7 +120,12 @@ def _facts(trace: Trace | None, results: Sequence[EvaluationResult], verdict: Ca
 def _step(depth: int, span: Span) -> Html:
     error = element("span", f" {capped(span.error, 300)}", class_="error") if span.error else ""
     name = _EM_SPACE * min(depth, _DEEPEST) + capped(span.name, 200)
-    return element("div", name, element("span", f" {about(span)}", class_="note"), error)
+    head = element("div", name, element("span", f" {about(span)}", class_="note"), error)
+    recorded = recorded_in(span)
+    if not recorded:
+        return head
+    parts = [side_by_side(element("span", label, class_="note"), _block(value)) for label, value in recorded]
+    return side_by_side(head, element("details", element("summary", "recorded", class_="note"), *parts))
 
 
 def _field(label: str, *content: Child) -> Iterator[Html]:
@@ -134,8 +141,10 @@ def _block(value: Any) -> Html:
     return element("pre", capped(text, _LONGEST), dir="auto")
 
 
-def _message(role: str, content: Any) -> Html:
-    return side_by_side(element("span", role, class_="note"), _block(content))
+def _message(message: TraceMessage) -> Html:
+    said = {"thinking": message.thinking, "tool_call": message.tool_call, "name": message.name}
+    more = {key: value for key, value in said.items() if value is not None}
+    return side_by_side(element("span", message.role, class_="note"), _block(message.content), _block(more or None))
 
 
 def _call(call: ToolCall | None, result: ToolResult | None) -> Html:
