@@ -240,3 +240,8 @@ def test_inspect_says_which_case_or_variant_it_looked_for(tmp_path: Path) -> Non
     run = made.run()
     assert "case 'refnd'; did you mean \"refund\"?" in made.evalwright("inspect", run, "--case", "refnd").out
     assert "variant 'nope'" in made.evalwright("inspect", run, "--variant", "nope").out
+
+
+def test_a_suite_is_no_run(tmp_path: Path) -> None:
+    ended = project(tmp_path, {"a": "thanks"}).evalwright("inspect", "eval.yaml")
+    assert (ended.code, "eval.yaml  is neither a run folder" in ended.err) == (2, True)

@@ -119,6 +119,18 @@ def _without_literals(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield key, value
 
 
+def _must_be_database(file: Path) -> None:
+    """Raise InputError for a file that holds no runs, such as a suite."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(16)
+    except OSError:
+        return  # the store says what is wrong
+    if start and not start.startswith(b"SQLite format 3"):
+        said = "is neither a run folder nor a SQLite file with runs; `evalwright run SUITE` prints its run folder"
+        raise InputError(Problem(str(file), said))
+
+
 def find_run(
     path: Path | Place,
     secrets: Mapping[str, str] = {},
@@ -142,11 +154,13 @@ def find_run(
         return _in_postgres(str(path), masker)
     if os.path.isfile(path / NOTE):  # noqa: PTH113 - Path.is_file raises for a name too long
         return _noted(path.resolve(), secrets, named, trusted)
-    if any(os.path.isfile(place) for place in (path, *path.parents)):  # noqa: PTH113
+    file = next((place for place in (path, *path.parents) if os.path.isfile(place)), None)  # noqa: PTH113
+    if file is not None:
+        _must_be_database(file)
         from evalwright.stores.sqlite import Sqlite
 
-        file, run_id = Sqlite.at(path, masker)
-        return Place(file, run_id, file.path / run_id)
+        store, run_id = Sqlite.at(path, masker)
+        return Place(store, run_id, store.path / run_id)
     try:
         folder, run_id = LocalFiles.at(path, masker)
     except (OSError, ValueError) as error:  # a name too long, or with a NUL

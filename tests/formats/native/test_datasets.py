@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError, Problem
+from evalwright.formats.loading import load_suite
 from evalwright.formats.native import datasets as evalh_datasets
 from evalwright.model.case import EvalCase
 from evalwright.registry import load
@@ -308,3 +309,45 @@ def test_a_case_of_a_newer_version_is_a_mistake(tmp_path: Path, kind: str) -> No
     (tmp_path / "data").write_text(lines(record) if kind != "yaml" else json.dumps({"cases": [record]}))
     (problem,) = refusal(lambda: list(load("datasets", kind)(tmp_path / "data", "suite", {}))).problems
     assert (problem.key.endswith("schema_version"), "1.x" in problem.message, "2.0" in problem.message) == (True,) * 3
+
+
+SUITE = """
+eval: {name: t}
+dataset: {type: jsonl, path: cases.jsonl}
+systems: [{name: s, adapter: replay}]
+evaluators: [%s]
+output: {type: local_files, path: runs}
+"""
+EXPECTS = {"answer_should_include": ["x"], "must_call_tools": ["t"]}
+
+
+@pytest.mark.parametrize(
+    ("evaluators", "unread"),
+    [
+        ("{name: a, type: contains_text}", ["must_call_tools"]),
+        ("{name: a, type: contains_text, config: {all_of: [y]}}", ["answer_should_include", "must_call_tools"]),
+        ("{name: a, type: tool_called}, {name: b, type: contains_text}", []),
+        ("{name: a, type: latency_under, config: {max_ms: 5}}", ["answer_should_include", "must_call_tools"]),
+        (
+            "{name: a, type: tool_called}, {name: b, type: exact_match, config: {field: a, expected_from: n}}",
+            [],
+        ),
+    ],
+)
+def test_what_is_expected_and_read_by_no_evaluator_is_told(tmp_path: Path, evaluators: str, unread: list[str]) -> None:
+    (tmp_path / "cases.jsonl").write_text(
+        lines({"id": "a", "input": {}}, {"id": "b", "input": {}, "expected": EXPECTS})
+    )
+    (tmp_path / "eval.yaml").write_text(SUITE % evaluators)
+    told = list(load_suite(tmp_path / "eval.yaml").cases.unknown_keys())  # type: ignore[union-attr]
+    assert sorted(problem.key for problem in told) == [f"expected.{key}" for key in unread]
+    assert all(problem.line == 2 for problem in told)
+
+
+def test_keys_of_the_dataset_and_its_neighbours_that_nothing_reads_are_told(tmp_path: Path) -> None:
+    (tmp_path / "cases.jsonl").write_text(lines({"id": "a", "input": {}}))
+    text = (SUITE % "{name: a, type: contains_text}").replace("cases.jsonl}", "cases.jsonl, fliter: {tags: x}}")
+    (tmp_path / "eval.yaml").write_text(text.replace("path: runs}", "path: runs, pth: x}"))
+    told = {warning.key: warning.message for warning in load_suite(tmp_path / "eval.yaml").warnings}
+    assert told.keys() == {"dataset.fliter", "output.0.pth"}
+    assert 'did you mean "filter"?' in told["dataset.fliter"]

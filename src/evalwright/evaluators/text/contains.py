@@ -35,7 +35,13 @@ class ContainsText(msgspec.Struct, frozen=True):
 
     @property
     def uses_case(self) -> bool:
-        return self.all_of is None or self.none_of is None
+        return bool(self.expected_keys)
+
+    @property
+    def expected_keys(self) -> frozenset[str]:
+        """The keys of `expected` that it reads."""
+        given = {"answer_should_include": self.all_of, "answer_should_not_include": self.none_of}
+        return frozenset(key for key, value in given.items() if value is None)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         all_of = case.expected.answer_should_include if self.all_of is None else self.all_of

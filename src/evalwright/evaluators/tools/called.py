@@ -54,6 +54,11 @@ class ToolCalled(msgspec.Struct, frozen=True, dict=True):
     def uses_case(self) -> bool:
         return self.tool_name is None or has_template(self.args_match)
 
+    @property
+    def expected_keys(self) -> frozenset[str] | None:
+        """The keys of `expected` that it reads; None if a template may read any."""
+        return None if self.tool_name is not None else frozenset({"must_call_tools"})
+
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         name = self.tool_name
         if name is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -113,12 +113,18 @@ def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def unknown_case_keys(raw: Any, tell: Tell) -> Iterator[Problem]:
-    """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked."""
+def unknown_case_keys(raw: Any, tell: Tell, read: Collection[str] | None) -> Iterator[Problem]:
+    """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked.
+
+    `read` are the keys of `expected` that the suite's evaluators read, None if that is not known.
+    """
     if isinstance(raw, dict):
         yield from _strangers(raw, FileCase, (), tell)
         if isinstance(raw.get("expected"), dict):
             yield from _strangers(raw["expected"], ExpectedBehavior, ("expected",), tell)
+            for key in raw["expected"].keys() & ExpectedBehavior.model_fields.keys() - (read or ()):
+                if read is not None and raw["expected"][key]:
+                    yield tell(("expected", key), "no evaluator of this suite reads this key")
 
 
 def _strangers(

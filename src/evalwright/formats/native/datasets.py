@@ -6,7 +6,7 @@ A dataset can be gone through any number of times; each pass checks every case a
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -45,6 +45,7 @@ class Dataset:
         self._sample: int | None = config.get("sample")
         seed = config.get("seed")
         self._seed = name if seed is None else seed
+        self._read_of_expected: Collection[str] | None = config.get("read_of_expected")
         self._recordings_needed = bool(config.get("embed_full_trace"))
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
@@ -77,7 +78,7 @@ class Dataset:
     def unknown_keys(self) -> Iterator[Problem]:
         """Keys of the cases that nothing reads."""
         for raw, tell in self.records():
-            yield from unknown_case_keys(raw, tell)
+            yield from unknown_case_keys(raw, tell, self._read_of_expected)
 
     def _fitting(self) -> Iterator[EvalCase | Case]:
         problems: list[Problem] = []

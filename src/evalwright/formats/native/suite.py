@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from evalwright import registry
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, steps_of
@@ -112,6 +112,7 @@ class _Reading:
         evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
+        self._doubt_keys(("run", "executor"), file.run.executor)
         prices = self._prices(file, to_run)
         rewards = file.totals is not None and self._known(("totals",), "formats", file.totals) and _rewards(file.totals)
         gate = self._gate(file, rewards)
@@ -175,6 +176,12 @@ class _Reading:
         self._files.append(path)
         return path
 
+    def _doubt_keys(self, place: Place, section: BaseModel) -> None:
+        """Warn of keys of an open section that its type, one of ours, does not read."""
+        for key in section.model_extra or ():
+            known = did_you_mean(key, type(section).model_fields)
+            self._findings.warn((*place, key), f"nothing reads this key{known}")
+
     def _known(self, place: Place, kind: str, name: str) -> bool:
         """Whether a name is registered; reported as a problem if not."""
         if registry.knows(kind, name):
@@ -198,6 +205,9 @@ class _Reading:
             self._complain(first.at(), "the first store needs 'path'")
         elif to_run and known:
             self._take(first.at(), partial(registry.load("stores", first.type), _config(first), None, Path("runs")))
+        for output in file.output:
+            if output.type == "local_files":
+                self._doubt_keys(output.at(), output)
         for other in others:
             if to_run and self._known(other.at("type"), "mirrors", other.type):
                 self._take(other.at(), partial(registry.load("mirrors", other.type), _config(other)))
@@ -311,6 +321,8 @@ class _Reading:
         dataset = file.dataset
         if not self._known(("dataset", "type"), "datasets", dataset.type):
             return ()
+        if dataset.type in registry.KINDS["datasets"]:
+            self._doubt_keys(("dataset",), dataset)
         if dataset.own_evaluators and dataset.type != "cases":
             self._complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
         path = self._found(("dataset", "path"), dataset.path or "")
@@ -331,6 +343,8 @@ class _Reading:
             config["to_run"] = to_run
             with open(path, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - `path` may be a text
                 self._expansion.learn_from(lines)
+        elif to_run:
+            config["read_of_expected"] = _read_of_expected(evaluators)
         cases: Iterable[EvalCase | Case] = registry.load("datasets", dataset.type)(path, name, config)
         return cases
 
@@ -341,6 +355,23 @@ class _Reading:
             boundary.check(path)
         except OutsideError as error:
             self._complain(("dataset", "path"), str(error))
+
+
+def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | None:
+    """The keys of `expected` that the evaluators read; None where one of them may read any."""
+    from evalwright.evaluators.build import build
+
+    read: frozenset[str] = frozenset()
+    for spec in evaluators:
+        try:
+            evaluator, traits = build(spec)
+        except InputError:
+            return None
+        own: frozenset[str] | None = getattr(evaluator, "expected_keys", None) if traits.uses_case else frozenset()
+        if own is None:
+            return None
+        read |= own
+    return read
 
 
 class _Missing:
