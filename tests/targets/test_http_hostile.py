@@ -127,9 +127,18 @@ def test_a_mapped_error_is_an_answer():
     assert answer.output.final_answer == "too busy"
 
 
-@pytest.mark.parametrize("document", [None, 42, "text", [], {}, {"error": None}, {"error": True}, {"answer": None}])
-def test_json_without_an_answer_has_none(document):
-    assert ask(reply(document)).output.final_answer is None
+WITHOUT_AN_ANSWER = [None, 42, "text", [], {}, {"error": None}, {"error": True}, {"answer": None}]
+
+
+@pytest.mark.parametrize("document", WITHOUT_AN_ANSWER)
+def test_json_without_an_answer_is_an_error_that_says_where_it_was_looked_for(document):
+    with pytest.raises(TargetError, match=r"no answer: response_mapping.final_answer \$\.answer finds"):
+        ask(reply(document))
+
+
+@pytest.mark.parametrize("document", WITHOUT_AN_ANSWER)
+def test_json_without_an_answer_has_none_where_the_suite_allows_it(document):
+    assert ask(reply(document), allow_missing=["final_answer"]).output.final_answer is None
 
 
 @pytest.mark.parametrize(

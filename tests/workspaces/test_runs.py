@@ -71,7 +71,8 @@ def test_cells_do_not_see_each_other_and_their_artifacts_say_what_they_did(tmp_p
     ],
 )
 def test_the_artifact_of_a_system_that_failed_is_stored_and_judged(tmp_path, todo, system, error):
-    make(tmp_path, [todo], system)
+    suite = make(tmp_path, [todo], system)
+    suite.write_text(suite.read_text() + "pass_criteria: {errored_cases: evaluate}\n")
     evalwright(tmp_path, "run", "eval.yaml")
     run = newest(tmp_path)
     assert [trace["error"]["type"] for trace in rows(run, "traces")] == [error]
@@ -138,10 +139,10 @@ def test_stored_artifacts_are_what_is_judged_again(tmp_path):
     before = verdicts(run)
     (tmp_path / "agent.py").unlink()
     (tmp_path / "project" / "calc.py").unlink()
-    assert evalwright(tmp_path, "re-evaluate", run).returncode == 0
+    assert evalwright(tmp_path, "re-evaluate", run).returncode == 3
     assert verdicts(run) == before
     (run / "artifacts" / "c0" / "v" / "artifact.json").unlink()
-    assert evalwright(tmp_path, "re-evaluate", run).returncode == 0
+    assert evalwright(tmp_path, "re-evaluate", run).returncode == 3
     assert verdicts(run)["c0", "changed"] == verdicts(run)["c0", "reads"] == "missing_artifact"
 
 

@@ -238,7 +238,8 @@ def write_suite(
             "description": description,
         },
         "dataset": {"type": "jsonl", "path": _CASES},
-        "systems": [{"name": "recorded", "adapter": "replay"}],
+        # What was recorded need not end in words, and is judged nevertheless: by its actions or its reward.
+        "systems": [{"name": "recorded", "adapter": "replay", "allow_missing": ["final_answer"]}],
         "evaluators": evaluators,
         "pass_criteria": {"all_required": [evaluators[0]["name"]]},
         "run": {"trials": trials},

@@ -21,7 +21,6 @@ from evalwright.errors import InputError, Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
-from evalwright.session.user_code import user_place
 
 __all__ = [
     "import_by_name",
@@ -202,6 +201,8 @@ def named_object(place: Any, key: str = "target") -> Any:
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
     except BaseException as error:
+        from evalwright.session.user_code import user_place
+
         where = user_place(error)
         why = f"{place!r} cannot be imported: {type(error).__name__}: {error}" + (f" in {where}" if where else "")
         absent = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
