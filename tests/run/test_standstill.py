@@ -62,6 +62,12 @@ def test_the_number_is_the_suite_s_and_may_be_none(tmp_path):
     assert resume(stopped.run_dir, keep_going=True).summary.cells_missing == 0
 
 
+def test_an_answer_of_a_cell_in_flight_lets_the_system_go_on(tmp_path):
+    outcome = ran(tmp_path, "agents:slow_to_answer", max_concurrency=40)
+    assert len(traces(outcome)) == 60
+    assert outcome.summary.warnings == []
+
+
 def test_other_systems_of_the_run_finish(tmp_path):
     variants = [python("agents:broken", "broken"), python("agents:echo", "sound")]
     outcome = run_suite(suite(tmp_path, ["done"] * 40, variants=variants, max_concurrency=2))

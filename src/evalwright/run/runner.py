@@ -124,6 +124,8 @@ class Runner:
         running, run, standstill = self._state.running, self._pipeline.run, self._pipeline.standstill
         try:
             for cell in cells:
+                if standstill.reasons:
+                    await self._last_answers(cell.variant.name)
                 if self._state.stopping or standstill.all_stuck:
                     break
                 if cell.variant.name in standstill.reasons:
@@ -150,6 +152,14 @@ class Runner:
             # keeps what it raises to itself: handed over, it ends the run and is raised there.
             self._fail(error)
         self._leave(call)
+
+    async def _last_answers(self, variant: str) -> None:
+        """Wait for cells in flight of a system that is to be called no more: one of them may have an answer yet."""
+        reasons, running = self._pipeline.standstill.reasons, self._state.running
+        while variant in reasons and any(cell.variant.name == variant for cell, _ in list(running.values())):
+            if self._state.stopping:
+                return
+            await asyncio.sleep(_TICK)
 
     def _leave(self, call: Call) -> None:
         self._calls.discard(call)

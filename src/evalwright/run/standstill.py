@@ -40,13 +40,16 @@ class Standstill:
         return len(self.reasons) == self._systems
 
     def add(self, trace: Trace) -> None:
-        """Count the outcome of one cell; a system that has answered once is never stopped."""
+        """Count the outcome of one cell; a system that has answered once is never stopped, or goes on."""
         counts = self._unproven.get(trace.variant_name)
-        if counts is None:
+        if counts is None and not self.reasons:
             return
         error = trace.error
         if error is None or trace.extra.get("source") == "replay":
-            del self._unproven[trace.variant_name]
+            self._unproven.pop(trace.variant_name, None)
+            self.reasons.pop(trace.variant_name, None)  # a cell that was in flight when it was stopped
+            return
+        if counts is None:
             return
         if error.type in _NOT_ITS_OWN:
             return

@@ -143,6 +143,13 @@ def broken_in_many_ways(case, variant):
     raise (ValueError, KeyError, TypeError)[len(calls) % 3]("wrong")
 
 
+async def slow_to_answer(case, variant):
+    calls.append(case["id"])
+    late = len(calls) > 30
+    await asyncio.sleep(0.3 if late else 0.01)
+    return {"final_answer": "done"} if late else broken(case, variant)
+
+
 def broken_by_case(case, variant):
     raise RuntimeError(f"no model for {case['id']} after {time.time()} s")
 
