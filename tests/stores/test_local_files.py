@@ -46,6 +46,18 @@ def test_a_mistake_in_the_cases_goes_through_and_leaves_nothing(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_mistake_in_the_cases_leaves_no_folder_that_was_made_for_the_run(tmp_path: Path) -> None:
+    def cases() -> Iterator[Case]:
+        yield a_case()
+        raise InputError("the second case is wrong")
+
+    (tmp_path / "there").mkdir()
+    for folder in ("there", "new", "there/new/newer"):
+        with pytest.raises(InputError):
+            LocalFiles(tmp_path / folder).create(a_plan(), cases(), {})
+    assert [path.name for path in tmp_path.rglob("*")] == ["there"]
+
+
 def test_a_case_that_json_cannot_hold_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         LocalFiles(tmp_path).create(a_plan(), [a_case(input=object())], {})

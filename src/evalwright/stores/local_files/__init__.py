@@ -77,6 +77,7 @@ class LocalFiles(Masked):
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
         """A new run; see `Store.create`. Raises StorageError."""
         run_id = safe_id(plan.run_id)
+        made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         draft, lock = self._new_draft()
         try:
             encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
@@ -86,6 +87,9 @@ class LocalFiles(Masked):
         except BaseException:  # Ctrl-C while a long dataset is read must not leave a locked draft behind
             shutil.rmtree(draft, ignore_errors=True)
             lock.release()
+            with suppress(OSError):  # another process has a run in there by now
+                for folder in made:
+                    folder.rmdir()
             raise
         return LocalWriter(folder, lock, self._masker, new=True)
 
