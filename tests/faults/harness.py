@@ -129,7 +129,8 @@ def make_project(
     if output is POSTGRES:
         from postgres_server import fresh_schema, server_dsn
 
-        environment["RUNS_DSN"] = server_dsn()
+        # The second one because a run folder does not say where its database is.
+        environment |= dict.fromkeys(("RUNS_DSN", "EVALWRIGHT_POSTGRES_DSN"), server_dsn())
         suite["output"] = [{**output, "schema": fresh_schema()}]
     (folder / "eval.yaml").write_text(yaml.safe_dump(suite, sort_keys=False))
     return Project(folder, environment)
