@@ -34,7 +34,7 @@ def test_every_command_takes_what_run_prints(project: Project) -> None:
     assert "Changed cases, worse: 0" in run(project, "compare", place, place, *mine)
     assert "# Run" in run(project, "report", place, *mine)
     assert run(project, "retry", place, "--quiet", *mine, code=3).strip() == place
-    assert "re-evaluated 3 traces" in run(project, "re-evaluate", place, "--trust-run")
+    assert "re-evaluated 3 traces" in run(project, "re-evaluate", place, "--trust-run", code=3)
     assert "nothing to do" in run(project, "resume", place, *mine, code=3)
     listed = run(project, "list", "runs", place.partition("/")[0], *mine)
     assert re.search(rf"{Path(place).name} +complete", listed)
@@ -118,5 +118,5 @@ def test_a_mirror_holds_what_the_run_holds(tmp_path: Path) -> None:
     run(project, "retry", place, "--quiet", code=3)
     compared = run(project, "compare", place, f"runs.sqlite/{Path(place).name}")
     assert "Changed cases, worse: 0" in compared
-    assert "(n=3)" in compared
+    assert "2 cases" in compared
     assert run(project, "inspect", "runs.sqlite") == run(project, "inspect", place)

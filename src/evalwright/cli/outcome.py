@@ -20,7 +20,7 @@ from evalwright.run.options import Outcome
 from evalwright.run.start import open_run
 from evalwright.stores.local_files.lines import reserved_words
 
-__all__ = ["present", "watch_of"]
+__all__ = ["present", "tell_whose_word", "watch_of"]
 
 _LISTED = 10
 
@@ -79,6 +79,14 @@ def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> 
     reader, _ = open_run(outcome.address)
     with closing(reader):
         return failure_lines(find_failures(reader, summary, _LISTED), run, paint)
+
+
+def tell_whose_word(outcome: Outcome, suite: Path | None = None) -> None:
+    """Say with whose configuration a stored run was continued: a run folder may be anyone's."""
+    if suite is not None:
+        tell([f"suite: {suite}, as you named it"])
+    elif outcome.plan.config_path:
+        tell([f"suite: {seen_from_here(Path(outcome.plan.config_path))}, as the run stored it"])
 
 
 def _store_option(outcome: Outcome) -> str:

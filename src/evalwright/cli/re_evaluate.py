@@ -42,7 +42,7 @@ def command(
     The exit code is that of `run` for the same verdicts, and 3 if some trace cannot be read: its cell keeps its
     results.
     """
-    from evalwright.cli.outcome import present, watch_of
+    from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.start import re_evaluate
 
     suite = None
@@ -51,6 +51,8 @@ def command(
 
         suite = load_suite(suite_file, to_run=False)
     outcome = re_evaluate(run, add=add, suite=suite, concurrency=concurrency, watch=watch_of(quiet), models=models)
+    if not quiet:
+        tell_whose_word(outcome, suite_file)
     code = present(outcome, as_json=as_json, quiet=quiet)
     if outcome.unreadable:
         return 3

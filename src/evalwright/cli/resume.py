@@ -24,9 +24,10 @@ __all__ = ["command"]
 @quiet
 def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, models: ModelChoices) -> int:
     """Run the cells that are missing in the run folder RUN. Finished cells are kept as they are."""
-    from evalwright.cli.outcome import present, watch_of
+    from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.start import resume
 
-    return present(
-        resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going), as_json=as_json, quiet=quiet
-    )
+    outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going)
+    if not quiet:
+        tell_whose_word(outcome)
+    return present(outcome, as_json=as_json, quiet=quiet)

@@ -30,7 +30,7 @@ def command(
 
     The newest attempt of a cell counts; earlier ones stay in the file.
     """
-    from evalwright.cli.outcome import present, watch_of
+    from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.start import retry
 
     outcome = retry(
@@ -40,4 +40,6 @@ def command(
         models=models,
         keep_going=keep_going,
     )
+    if not quiet:
+        tell_whose_word(outcome)
     return present(outcome, as_json=as_json, quiet=quiet)
