@@ -1,4 +1,4 @@
-"""`decide`: a verdict with its exit code, and everything behind it."""
+"""`decide` and `plan`: a verdict with its exit code, and everything behind it."""
 
 from __future__ import annotations
 
@@ -135,5 +135,24 @@ def test_slices_that_got_worse_are_named(made: Project) -> None:
 def test_mistakes_name_the_value_and_what_is_accepted(made: Project, flags: list[str], named: str) -> None:
     a = ran(made, "1x2")
     ended = made.evalwright("decide", a, a, *flags)
+    assert (ended.code, ended.out) == (2, "")
+    assert named in ended.err
+
+
+def test_a_plan_says_what_a_difference_takes(made: Project) -> None:
+    a = ran(made, "111x20 101x30")
+    ended = made.evalwright("plan", "eval.yaml", "--detect", "30pp", "--from", a, "--json")
+    found = json.loads(ended.out)
+    assert (ended.code, found["cases"], found["reached"]) == (0, 50, True)
+    assert {row["trials"] for row in found["rows"]} == {1, 3, 5}
+    assert made.evalwright("plan", "eval.yaml", "--detect", "1pp").code == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"), [(["--detect", "3"], "--detect"), (["--detect", "3pp", "--trials", "0"], "--trials")]
+)
+def test_a_plan_refuses_what_could_be_read_in_two_ways(made: Project, flags: list[str], named: str) -> None:
+    ran(made, "1x2")
+    ended = made.evalwright("plan", "eval.yaml", *flags)
     assert (ended.code, ended.out) == (2, "")
     assert named in ended.err

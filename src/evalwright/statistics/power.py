@@ -179,8 +179,11 @@ def power_mcnemar_exact(
         shift = abs(delta) * sqrt(n) - low * sqrt(p_discordant)
         return McNemarPower(normal_cdf(shift / sqrt(spread)) if spread else 1.0, needed)
     won = (p_discordant + delta) / (2 * p_discordant) if p_discordant else 0.5
-    total, critical, half = 0.0, -1, alpha / 2
-    for changed in range(n + 1):
+    total, half = 0.0, alpha / 2
+    middle, reach = n * p_discordant, 9 * sqrt(n * p_discordant * (1 - p_discordant)) + 10
+    least, most = max(0, int(middle - reach)), min(n, int(middle + reach) + 1)  # what lies beyond has no chance
+    critical = max(-1, int(least / 2 - low * sqrt(least) / 2) - 5)
+    for changed in range(least, most + 1):
         while binomial_cdf(critical + 1, changed, 0.5) <= half and critical + 1 < changed / 2:
             critical += 1
         chance = binomial_mass(changed, n, p_discordant)

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from evalwright.decisions.planning import Spread, guessed_spreads, planned, spreads_of
+from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.statistics import power_mcnemar_exact, power_trials
+
+
+def side(*shares: tuple[int, int]) -> SideCounts:
+    return SideCounts("v", {f"c{i}": CaseTotal(passed, judged) for i, (passed, judged) in enumerate(shares)})
+
+
+def test_the_cases_named_have_the_power_and_one_fewer_does_not() -> None:
+    [row] = planned("s", 80, [Spread("", 0.0, 0.1, 0.2)], [1], detect=0.1, margin=0.0, alpha=0.05, power=0.8).rows
+    needed = next(need.cases for need in row.needs if need.power == 0.8)
+    assert needed is not None
+    assert power_mcnemar_exact(needed, 0.2, 0.1).power >= 0.8 > power_mcnemar_exact(needed - 5, 0.2, 0.1).power
+
+
+def test_trials_lower_the_number_of_cases_and_the_cheapest_is_marked() -> None:
+    spread = Spread("", 0.001, 0.2, cell_usd=0.01, cell_ms=600.0)
+    found = planned("s", 188, [spread], [1, 3, 5], detect=0.03, margin=0.0, alpha=0.05, power=0.8, concurrency=2)
+    needs = [next(need for need in row.needs if need.power == 0.8) for row in found.rows]
+    assert [need.cases for need in needs] == [
+        power_trials(0, 0.001, 0.2, 0.2, k, k, 0.03).n_required for k in (1, 3, 5)
+    ]
+    assert needs[0].cost_usd == pytest.approx((needs[0].cases or 0) * 0.01)
+    assert needs[0].minutes == pytest.approx((needs[0].cases or 0) * 0.01 / 2)
+    assert sum(row.cheapest for row in found.rows) == 1
+    assert not found.reached
+
+
+def test_groups_multiply_the_cases_and_a_margin_lowers_them() -> None:
+    def cases(**given: float) -> int:
+        spread = Spread("", 0.0, 0.2, design_effect=given.get("effect", 1.0))
+        row = planned("s", 10, [spread], [3], detect=0.05, margin=given.get("margin", 0.0), alpha=0.05, power=0.8).rows[
+            0
+        ]
+        return row.needs[1].cases or 0
+
+    assert cases(effect=2.0) == pytest.approx(2 * cases(), abs=1)
+    assert cases(margin=0.05) < cases() / 3
+
+
+def test_trials_of_a_run_say_how_far_it_varies() -> None:
+    same, noisy = spreads_of(side((3, 3), (1, 2), (0, 2)), None)
+    assert (same.omega2, same.sigma2) == (0.0, pytest.approx((0 + 0.5 + 0) / 3))
+    assert noisy.omega2 == noisy.sigma2
+    [both] = spreads_of(side((1, 1), (0, 1), (1, 1)), side((1, 1), (1, 1), (0, 1)))
+    assert both.changed == pytest.approx(2 / 3)
+
+
+def test_without_a_run_some_shares_of_changing_pairs_are_assumed() -> None:
+    assert [spread.changed for spread in guessed_spreads()] == [0.05, 0.1, 0.2, 0.3]
