@@ -173,4 +173,10 @@ def test_a_broken_pipe_is_no_error(tmp_path: Path) -> None:
     assert process.stderr is not None
     complaints = process.stderr.read()
     process.stderr.close()
-    assert (process.wait(timeout=60), complaints) == (0, b"")
+    assert (process.wait(timeout=60), complaints.count(b"\n")) == (0, 1)  # the line that names the code
+
+
+def test_the_first_run_of_a_suite_says_which_code_it_executes(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    assert "this suite runs code on this machine: agent.py\n" in made.evalwright("run", "eval.yaml").err
+    assert "runs code" not in made.evalwright("run", "eval.yaml").err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -26,12 +27,14 @@ from evalwright.errors import InputError
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
     from evalwright.model.suite import Suite
+    from evalwright.run.cells import RunState
     from evalwright.run.loop import Watch
     from evalwright.run.options import Outcome, RunOptions
 
 __all__ = ["command"]
 
 _COUNT = click.IntRange(min=1)
+_MOST_CODE = 5
 
 
 @click.command("run", cls=SuiteCommand)
@@ -127,7 +130,7 @@ def command(
     suite = load(found.files[0])
     watch = watch_of(quiet)
     if retried is None:
-        outcome = _ran(suite, options, watch)
+        outcome = _ran(suite, options, watch if quiet else _with_code(suite, options, watch))
     else:
         outcome = _retried(retried, suite, options, include_evaluator_failures, watch)
     code = present(outcome, as_json=as_json, quiet=quiet)
@@ -146,6 +149,25 @@ def _retried(run: Path, suite: Suite, options: RunOptions, failures: bool, watch
 
     place = find_run(run, suite.secrets, named=suite.store)
     return retry(place, evaluator_failures=failures, watch=watch, models=options.models, keep_going=options.keep_going)
+
+
+def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
+    """The display, and what the suite executes before it, if this is its first run in the folder."""
+    from glob import escape
+
+    from evalwright.cli.screen import tell
+    from evalwright.run.used_files import executed
+
+    runs = options.out or suite.out or Path("runs")
+    if any(runs.glob(f"*_{escape(suite.name)}*/plan.json")) or not (code := executed(suite)):
+        return watch
+    more = f" and {len(code) - _MOST_CODE} more" if len(code) > _MOST_CODE else ""
+
+    def announced(state: RunState) -> AbstractContextManager[None]:
+        tell([f"this suite runs code on this machine: {', '.join(code[:_MOST_CODE])}{more}"])
+        return watch(state)
+
+    return announced
 
 
 def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:

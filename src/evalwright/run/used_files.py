@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import Problem
-from evalwright.files.paths import import_folders
+from evalwright.files.paths import import_folders, seen_from_here
 from evalwright.model.suite import Suite
 
-__all__ = ["doubled_modules", "hashed"]
+__all__ = ["doubled_modules", "executed", "hashed"]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
 """`module.path:name`; a module is looked for by the first part of its path."""
@@ -40,6 +40,16 @@ def doubled_modules(suite: Suite) -> Iterator[Problem]:
         if len(homes) > 1:
             message = f"{text!r} is {homes[0]}; another module of that name is not used: {homes[1]}"
             yield Problem(str(suite.source), message, key=name)
+
+
+def executed(suite: Suite) -> list[str]:
+    """What a run of the suite executes that is not evalwright's: files of code, and the first word of each command."""
+    files = [str(seen_from_here(path)) for path in _code(suite)]
+    commands = [variant.config.get("command") for variant in suite.variants]
+    words = [
+        one[0] if isinstance(one, list) else one.split()[0] for one in commands if one and isinstance(one, str | list)
+    ]
+    return list(dict.fromkeys([*files, *map(str, words)]))
 
 
 def _code(suite: Suite) -> Iterator[Path]:
