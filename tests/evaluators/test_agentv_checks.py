@@ -279,8 +279,9 @@ def member(name, score, **more):
     return {"name": name, "type": "code_judge", "config": config, **more}
 
 
-def composed(members, **aggregator):
-    return judged("composite", {"evaluators": members, **({"aggregator": aggregator} if aggregator else {})}, trace())
+def composed(members, errors="error", **aggregator):
+    given = {"aggregator": aggregator} if aggregator else {}
+    return judged("composite", {"evaluators": members, "errors": errors, **given}, trace())
 
 
 @pytest.mark.parametrize(
@@ -311,9 +312,29 @@ def test_members_results_are_kept_with_their_names():
     assert found.misses == ["[i] [x] m", "[b] m"]
 
 
-def test_a_member_that_fails_counts_nothing_and_is_told():
-    broken = {"name": "b", "type": "code_judge", "config": {"script": [sys.executable, "-c", "raise SystemExit(1)"]}}
-    found = composed([member("a", 1), broken])
+BROKEN = {"name": "b", "type": "code_judge", "config": {"script": [sys.executable, "-c", "raise SystemExit(1)"]}}
+OFF = {
+    "name": "o",
+    "type": "python_code",
+    "config": {"code": "def validate(o, c, r): return {'passed': 1 > 0, 'score': 7}"},
+}
+
+
+@pytest.mark.parametrize("broken", [BROKEN, OFF])
+@pytest.mark.parametrize("kind", ["weighted_average", "minimum", "maximum", "threshold"])
+def test_a_member_with_an_error_makes_it_an_error(broken, kind):
+    with pytest.raises(EvaluatorError, match=r"its member '[bo]' had an error") as raised:
+        composed([member("a", 1), broken], type=kind)
+    assert [child["evaluator"] for child in raised.value.detail["children"]] == ["a", broken["name"]]
+
+
+def test_an_aggregator_with_an_error_makes_it_an_error():
+    with pytest.raises(EvaluatorError, match="the aggregator failed"):
+        composed([member("a", 1)], type="code_judge", path="exit 1")
+
+
+def test_errors_count_as_0_where_the_suite_says_so():
+    found = composed([member("a", 1), BROKEN], errors="count")
     assert found.score == 0.5
     assert found.detail["children"][1]["error"]["type"] == "exit_code"
 

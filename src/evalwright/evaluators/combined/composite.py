@@ -13,6 +13,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem
 from evalwright.evaluators.build import Built, build, build_evaluator, calls_models
 from evalwright.evaluators.code.judge import asked, script_of
 from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.wording import shown
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec
@@ -31,7 +32,7 @@ _KINDS = (
 
 
 class _Said(NamedTuple):
-    """The result of one member; an error counts as 0."""
+    """The result of one member; where errors count, one counts as 0."""
 
     spec: EvaluatorSpec
     evaluation: Evaluation
@@ -66,6 +67,7 @@ class _Said(NamedTuple):
 class Composite:
     """Combines `evaluators`, given as in a plan, by `aggregator` {type, ...}: by default their weighted average.
 
+    It has an error where a member or the aggregator has one; with `errors` `count` they count as 0, as in AgentV.
     Raises InputError for a member that cannot be built, and for an aggregator that is unknown or names other members.
     """
 
@@ -76,8 +78,15 @@ class Composite:
         return (config.get("aggregator") or {}).get("type") == "llm_judge" or any(calls_models(*m) for m in members)
 
     def __init__(
-        self, evaluators: Sequence[Mapping[str, Any]], aggregator: Mapping[str, Any] | None = None, folder: str = "."
+        self,
+        evaluators: Sequence[Mapping[str, Any]],
+        aggregator: Mapping[str, Any] | None = None,
+        folder: str = ".",
+        errors: str = "error",
     ) -> None:
+        if errors not in ("error", "count"):
+            raise _refused("errors", f"expected 'error' or 'count', found {errors!r}")
+        self._errors_count = errors == "count"
         if not evaluators:
             raise _refused("evaluators", "expected at least one member")
         self._members = [_member(raw, i) for i, raw in enumerate(evaluators)]
@@ -103,13 +112,21 @@ class Composite:
 
     async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
         said = await asyncio.gather(*(_ask(spec, member, case, trace, artifact) for spec, member in self._members))
+        broken = next((one for one in said if one.error is not None), None)
+        children = {"children": [one.child() for one in said]}
+        if broken is not None and broken.error is not None and not self._errors_count:
+            message = f"its member {broken.spec.name!r} had an error: {broken.error.message}"
+            raise EvaluatorError(message, broken.error.type, children, _cost(said))
         try:
             found = await self._aggregated(case, trace, said)
         except EvaluatorError as error:
+            if not self._errors_count:
+                detail = {**error.detail, **children}
+                raise EvaluatorError(f"the aggregator failed: {error}", error.type, detail, _cost(said)) from error
             found = banded(0.0, misses=[f"the aggregator failed: {error}"], detail={"aggregator_error": str(error)})
-        found.detail = {**found.detail, "children": [one.child() for one in said]}
-        costs = [one.evaluation.cost_usd for one in said if one.evaluation.cost_usd is not None]
-        found.cost_usd = sum(costs) + (found.cost_usd or 0.0) if costs else found.cost_usd
+        found.detail = {**found.detail, **children}
+        if (cost := _cost(said)) is not None:
+            found.cost_usd = cost + (found.cost_usd or 0.0)
         return found
 
     async def _aggregated(self, case: Case, trace: Trace, said: Sequence[_Said]) -> Evaluation:
@@ -180,13 +197,26 @@ def _refused(key: str, message: str) -> InputError:
 async def _ask(spec: EvaluatorSpec, member: Built, case: Case, trace: Trace, artifact: Artifact | None) -> _Said:
     try:
         given = member.evaluate(case, trace, *([artifact] if member.traits.uses_artifact else []))
-        return _Said(spec, await given if isinstance(given, Awaitable) else given, None)
+        said = await given if isinstance(given, Awaitable) else given
+        _must_be_within(said.score, *member.traits.scores)
+        return _Said(spec, said, None)
     except EvaluatorError as error:
         failure = TraceError(error.type, str(error))
     except Exception as error:
         failure = TraceError(type(error).__name__, str(error))
     message = f"Evaluator {spec.name!r} failed: {failure.message}"
     return _Said(spec, Evaluation(False, 0.0, message, misses=[message]), failure)
+
+
+def _must_be_within(score: Any, low: float, high: float) -> None:
+    usable = isinstance(score, (int, float)) and not isinstance(score, bool) and low <= score <= high
+    if score is not None and not usable:
+        raise EvaluatorError(f"the score is {shown(score, 80)}, expected a number from {low:g} to {high:g}")
+
+
+def _cost(said: Sequence[_Said]) -> float | None:
+    costs = [one.evaluation.cost_usd for one in said if one.evaluation.cost_usd is not None]
+    return sum(costs) if costs else None
 
 
 def _result(one: _Said) -> dict[str, Any]:

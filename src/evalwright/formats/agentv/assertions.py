@@ -246,7 +246,7 @@ class Evaluators:
         if not read:
             tell(f"{place}.evaluators", f"evaluators: the composite {name!r} needs at least one readable member")
         aggregator = raw.get("aggregator")
-        config: dict[str, Any] = {"evaluators": read, "folder": self._folder}
+        config: dict[str, Any] = {"evaluators": read, "folder": self._folder, "errors": "count"}
         if isinstance(aggregator, dict):
             prompt = aggregator.get("prompt")
             read_prompt = {}
