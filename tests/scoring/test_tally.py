@@ -65,7 +65,34 @@ def test_a_group_of_cases_counts_as_one_in_intervals(trials: int) -> None:
     grouped.merge(alone)
     (variant,) = grouped.summary(of, MOMENT).variants
     assert (variant.pass_rate, variant.pass_rate_n) == (0.75, 4)
-    assert variant.pass_rate_ci95 == wilson(1.5, 2)
+    assert variant.pass_rate_ci95 == pytest.approx(wilson(1.2, 1.6))
+
+
+def test_trials_that_agree_on_how_often_a_case_passes_narrow_the_interval() -> None:
+    """Forty cases that pass twice or three times in four: far less spread than forty coins."""
+    of = plan(cases_total=40, run=RunSettings(trials=4))
+    cells = [cell for i in range(40) for cell in repeated(f"c{i}", *["pass"] * (2 + i % 2), *["fail"] * (2 - i % 2))]
+    variant = counted(cells, of).summary(of, MOMENT).variants[0]
+    assert variant.pass_rate == 0.625
+    ends, alone = variant.pass_rate_ci95, wilson(25, 40)
+    assert ends is not None
+    assert alone is not None
+    assert ends[1] - ends[0] < 0.5 * (alone[1] - alone[0])
+
+
+def test_groups_of_single_trials_are_paid_for_without_counting_cases() -> None:
+    of = plan(cases_total=60)
+    tally = Tally.of(of)
+    for group in range(20):
+        cells: list[tuple[str, str, Status]] = [
+            (f"c{group}-{i}", "v0", "pass" if group % 2 else "fail") for i in range(3)
+        ]
+        tally.merge(counted(cells, of, group=f"g{group}"))
+    variant = tally.summary(of, MOMENT).variants[0]
+    ends, alone = variant.pass_rate_ci95, wilson(30, 60)
+    assert ends is not None
+    assert alone is not None
+    assert ends[1] - ends[0] > 1.5 * (alone[1] - alone[0])
 
 
 @pytest.mark.parametrize("trials", [1, 3])

@@ -12,7 +12,9 @@ from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
 from evalwright.scoring.facts import ResultLike, TraceLike
-from evalwright.statistics.proportions import wilson
+from evalwright.statistics.proportions import Interval, wilson
+from evalwright.statistics.rates import rate_of_counts, rate_of_units, rate_with_design_effect
+from evalwright.statistics.units import Cluster, units_from
 
 __all__ = ["CaseCounts", "EvaluatorCount", "Mean", "Unjudged", "VariantCount"]
 
@@ -154,6 +156,7 @@ class VariantCount:
         "cost",
         "errored",
         "evaluators",
+        "group_passes",
         "grouped",
         "latency",
         "tokens_input",
@@ -170,6 +173,8 @@ class VariantCount:
         self.cases: dict[str, int] | None = {} if by_case else None
         self.grouped: dict[str, str] = {}
         """The groups of the judged cases that have one."""
+        self.group_passes: dict[str, int] = {}
+        """Passed cases by group, where cases are not counted one by one."""
 
     def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
         """Count one cell."""
@@ -191,6 +196,8 @@ class VariantCount:
             self.cases[case] = self.cases.get(case, 0) + value
         if trace.group is not msgspec.UNSET and self._of_status[status] & _MASK:
             self.grouped[trace.case_key] = trace.group
+            if self.cases is None:
+                self.group_passes[trace.group] = self.group_passes.get(trace.group, 0) + (status == "pass")
         if not errored or self._unjudged.traces:
             self._add_results(results)
 
@@ -238,6 +245,8 @@ class VariantCount:
         for name, count in other.evaluators.items():
             self.evaluators.setdefault(name, EvaluatorCount()).merge(count)
         self.grouped.update(other.grouped)
+        for group, passes in other.group_passes.items():
+            self.group_passes[group] = self.group_passes.get(group, 0) + passes
         if self.cases is not None and other.cases is not None:
             for case, value in other.cases.items():
                 self.cases[case] = self.cases.get(case, 0) + value
@@ -269,6 +278,33 @@ class VariantCount:
                 share += number * (passed / of)
         rate = share / judged if judged else None
         return CaseCounts(len(self.cases), always, errored, rate, judged, self._independent(judged))
+
+    def pass_interval(self) -> Interval | None:
+        """The 95 % interval of the pass rate, in which trials and groups are paid their price; None without a rate."""
+        if not self.grouped:
+            return rate_of_counts(self._shares()).ci
+        if self.cases is None:
+            sizes = Counter(self.grouped.values())
+            parts = [Cluster(float(passes), sizes[group]) for group, passes in self.group_passes.items()]
+            found = self.by_case()
+            passed = self.cells["pass"] - sum(self.group_passes.values())
+            parts += [Cluster(1.0, 1)] * passed + [Cluster(0.0, 1)] * (found.judged - len(self.grouped) - passed)
+            return rate_of_units(units_from(parts)).ci
+        trials = self.trials()
+        groups = [self.grouped.get(case, (case,)) for case in trials]
+        return rate_with_design_effect([passed / of for passed, of in trials.values()], groups).ci
+
+    def _shares(self) -> dict[float, int]:
+        """How many cases have each share of passed trials."""
+        if self.cases is None:
+            found = self.by_case()
+            return {1.0: self.cells["pass"], 0.0: found.judged - self.cells["pass"]} if found.judged else {}
+        shares: dict[float, int] = {}
+        for value, number in Counter(self.cases.values()).items():
+            passed, of = _unpacked(value)
+            if of:
+                shares[passed / of] = shares.get(passed / of, 0) + number
+        return shares
 
     def _independent(self, cases: int) -> int:
         return cases - len(self.grouped) + len(set(self.grouped.values()))

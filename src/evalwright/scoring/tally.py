@@ -152,7 +152,6 @@ class Tally:
 
 
 def _summary(name: str, count: VariantCount) -> VariantSummary:
-    """The interval takes n = cases, of a group's one, which is too wide rather than too narrow."""
     cases = count.by_case()
     return VariantSummary(
         name,
@@ -165,7 +164,7 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
         count.tokens_input.mean,
         count.tokens_output.mean,
         cases.judged,
-        wilson((cases.pass_rate or 0.0) * cases.independent, cases.independent),
+        count.pass_interval(),
         sum(count.cells.values()),
         dict(count.cells),
         count.latency.n,

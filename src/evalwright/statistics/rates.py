@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from math import fsum, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.clusters import jackknife_error
 from evalwright.statistics.distributions import t_quantile, two_sided_z
 from evalwright.statistics.proportions import Interval, wilson
-from evalwright.statistics.units import FEW_UNITS, units_of
+from evalwright.statistics.units import FEW_UNITS, Units, units_of
 
-__all__ = ["DesignRate", "rate_with_design_effect"]
+__all__ = ["DesignRate", "rate_of_counts", "rate_of_units", "rate_with_design_effect"]
 
 
 class DesignRate(NamedTuple):
@@ -27,15 +28,40 @@ def rate_with_design_effect(
 ) -> DesignRate:
     """Wilson's interval with n* = p(1 - p)/se² (z/t)² for n (Korn and Graubard 1998), se by leaving out units.
 
-    `shares` are the shares of passed trials by case. Where fewer than 12 units differ from the most common share, or
-    nothing varies, n* is the effective number of units. Raises ValueError for values that are not finite.
+    `shares` are the shares of passed trials by case; of one trial each and without groups it is Wilson's own. Where
+    fewer than 12 units differ from the most common share, n* is the effective number of units.
+    Raises ValueError for values that are not finite.
     """
-    units = units_of(shares, groups)
-    number, rate = len(units.parts), min(1.0, max(0.0, units.mean))
+    return rate_of_units(units_of(shares, groups), confidence)
+
+
+def rate_of_units(units: Units, confidence: float = 0.95) -> DesignRate:
+    """As `rate_with_design_effect`, of units that are already made."""
+    number = len(units.parts)
     if not number:
         return DesignRate(None, 0.0, None, 0)
-    effective = units.effective
-    if units.moved() >= FEW_UNITS and (error := jackknife_error(units)) > 0:
-        price = two_sided_z(confidence) / t_quantile((1 + confidence) / 2, units.df)
+    single = number == units.n and all(unit.total in (0, 1) for unit in units.parts)
+    error = jackknife_error(units) if units.moved() >= FEW_UNITS and not single else 0.0
+    return _rate(units.mean, units.effective, error, units.df, number, confidence)
+
+
+def rate_of_counts(counts: Mapping[float, int], confidence: float = 0.95) -> DesignRate:
+    """As `rate_with_design_effect` without groups, of how many cases have each share."""
+    n = sum(counts.values())
+    if not n:
+        return DesignRate(None, 0.0, None, 0)
+    mean = fsum(share * number for share, number in counts.items()) / n
+    error = 0.0
+    if n - max(counts.values()) >= FEW_UNITS and not counts.keys() <= {0, 1}:
+        squares = fsum(number * (share - mean) ** 2 for share, number in counts.items())
+        error = sqrt(squares / (n - 1) / n)
+    return _rate(mean, float(n), error, max(1.0, n - 1.0), n, confidence)
+
+
+def _rate(mean: float, effective: float, error: float, df: float, units: int, confidence: float) -> DesignRate:
+    """Wilson's interval of as many cases as the standard error is worth; of the effective units where that is 0."""
+    rate = min(1.0, max(0.0, mean))
+    if error > 0:
+        price = two_sided_z(confidence) / t_quantile((1 + confidence) / 2, df)
         effective = rate * (1 - rate) / error**2 * price**2
-    return DesignRate(rate, effective, wilson(rate * effective, effective, confidence), number)
+    return DesignRate(rate, effective, wilson(rate * effective, effective, confidence), units)

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from math import fsum, isfinite
 from typing import NamedTuple
 
-__all__ = ["FEW_UNITS", "Cluster", "Units", "units_of"]
+__all__ = ["FEW_UNITS", "Cluster", "Units", "units_from", "units_of"]
 
 FEW_UNITS = 12
 """Below so many units that differ from the rest, Student's t is not to be trusted."""
@@ -58,6 +58,12 @@ def units_of(values: Sequence[float], groups: Sequence[Hashable] | None = None) 
         for value, group in zip(values, groups, strict=True):
             members.setdefault(group, []).append(value)
         parts = [Cluster(fsum(member), len(member)) for member in members.values()]
-    n = len(values)
+    return units_from(parts)
+
+
+def units_from(parts: Sequence[Cluster]) -> Units:
+    """Units from their totals and sizes."""
+    n = sum(unit.size for unit in parts)
     squares = sum(unit.size**2 for unit in parts)
-    return Units(parts, n, fsum(values) / n if n else 0.0, n * n / squares if n else 0.0)
+    total = fsum(unit.total for unit in parts)
+    return Units(parts, n, total / n if n else 0.0, n * n / squares if n else 0.0)
