@@ -191,3 +191,9 @@ def test_rates_and_intervals_stay_rates(pairs: list[tuple[bool, bool | None]]) -
     ends = [*(rate.corrected_ci95 or ()), *(rate.powered_ci95 or ()), *(found.tpr.ci95 or () if found.tpr else ())]
     assert all(0 <= x <= 1 for x in [*ends, rate.corrected or 0, rate.powered or 0])
     assert found.labels == sum(human is not None for _, human in pairs)
+
+
+def test_a_rater_who_says_the_same_of_all_has_no_kappa() -> None:
+    found = measured(run_of(True, False, True, True), labels(True, True, True, True))
+    assert (found.cohen_kappa, found.cohen_kappa_ci95) == (None, None)
+    assert found.accuracy is not None

@@ -22,6 +22,7 @@ from evalwright.statistics.judges import corrected_rate_interval, powered_rate, 
 from evalwright.statistics.proportions import wilson
 from evalwright.statistics.ranks import spearman
 from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
+from evalwright.statistics.rates import rate_with_design_effect
 
 __all__ = ["calibrate"]
 
@@ -98,6 +99,8 @@ def _measure(result: JudgeCalibration, pairs: Sequence[_Pair]) -> None:
     result.tnr = _share(table.true_fail, table.true_fail + table.false_pass)
     both = agreement([bool(p.human) for p in pairs], [p.judge for p in pairs], [False, True])
     result.cohen_kappa, ends = both.cohen_kappa, both.cohen_kappa_ci95
+    if len({bool(p.human) for p in pairs}) == 1 or len({p.judge for p in pairs}) == 1:
+        result.cohen_kappa = ends = None  # one rater says the same of all: chance alone explains any agreement
     result.cohen_kappa_ci95 = None if ends is None else (max(-1.0, ends[0]), min(1.0, ends[1]))
     counts = (table.true_pass, table.false_pass, table.false_fail, table.true_fail)
     result.gwet_ac1 = agreement_binary(*counts).gwet_ac1
@@ -155,9 +158,10 @@ def _rate(variant: str, said: Mapping[CellKey, bool], table: Confusion, pairs: S
     rest = [float(passed) for key, passed in said.items() if key not in mine]
     human, judge = [float(bool(p.human)) for p in pairs], [float(p.judge) for p in pairs]
     powered = powered_rate(human, judge, rest) if pairs else None
+    by_case = rate_with_design_effect([float(passed) for passed in said.values()], [key[0] for key in said])
     return CorrectedRate(
         variant,
-        _share(counts[0], counts[1]),
+        Share(counts[0] / counts[1], counts[1], by_case.ci),
         len(pairs),
         None if corrected is None else _clipped(corrected),
         corrected_rate_interval(*counts),
@@ -189,4 +193,4 @@ def _notes(
     elif min(result.tpr.n, result.tnr.n) < _FEW:
         yield f"fewer than {_FEW} labels of a kind: TPR and TNR are rough estimates"
     if len({key[:2] for key in judgements}) < len(judgements):
-        yield "some cases have several answers per variant, which the intervals treat as independent"
+        yield "some cases have several answers per variant, which the corrected intervals treat as independent"
