@@ -116,7 +116,11 @@ class Ground(NamedTuple):
             after = sides[1].get(case)
             if after is None or case in self.left_out or (only is not None and case not in only):
                 continue
-            (total_a, n_a), (total_b, n_b) = one.of(before), other.of(after)
+            total_a, n_a, total_b, n_b = before.total, before.judged, after.total, after.judged
+            if before.target_errors or before.evaluator_errors:
+                total_a, n_a = one.of(before)
+            if after.target_errors or after.evaluator_errors:
+                total_b, n_b = other.of(after)
             if not n_a or not n_b:
                 continue
             cases.append(case)

@@ -285,10 +285,10 @@ class VariantCount:
             return rate_of_counts(self._shares()).ci
         if self.cases is None:
             sizes = Counter(self.grouped.values())
-            parts = [Cluster(float(passes), sizes[group]) for group, passes in self.group_passes.items()]
-            found = self.by_case()
+            parts = Counter(Cluster(float(passes), sizes[group]) for group, passes in self.group_passes.items())
             passed = self.cells["pass"] - sum(self.group_passes.values())
-            parts += [Cluster(1.0, 1)] * passed + [Cluster(0.0, 1)] * (found.judged - len(self.grouped) - passed)
+            parts[Cluster(1.0, 1)] += passed
+            parts[Cluster(0.0, 1)] += self.by_case().judged - len(self.grouped) - passed
             return rate_of_units(units_from(parts)).ci
         trials = self.trials()
         groups = [self.grouped.get(case, (case,)) for case in trials]

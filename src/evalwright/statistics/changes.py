@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import comb, exp, fsum, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.corrections import adjust_p_values
+from evalwright.statistics.corrections import false_discovery
 from evalwright.statistics.distributions import log_choose
 from evalwright.statistics.means import t_interval, variance_of
 from evalwright.statistics.proportions import Interval
@@ -60,7 +60,7 @@ def changed_cases(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]], q: flo
         if table not in known:
             known[table] = fisher_exact(*table)
     ps = [known[table] for table in tables]
-    qs = [float(value) for value in adjust_p_values(ps)["benjamini_hochberg_adjusted"]]
+    qs = false_discovery(ps)
     return ChangedCases(ps, qs, [place for place, value in enumerate(qs) if value <= q])
 
 

@@ -36,7 +36,7 @@ def cluster_jackknife(
     are None without spread. Raises ValueError for values that are not finite.
     """
     units = units_of(differences, groups)
-    number = len(units.parts)
+    number = units.number
     if number < 2:
         return ClusterJackknife(units.mean if number else None, None, None, units.effective, number, None, None, None)
     error, df = jackknife_error(units), units.df
@@ -56,7 +56,7 @@ def cluster_jackknife(
 
 def jackknife_error(units: Units) -> float:
     """The standard error of the mean of at least two units, by leaving out one after the other (CR3)."""
-    number, n, mean = len(units.parts), units.n, units.mean
+    number, n, mean = units.number, units.n, units.mean
     total = mean * n
-    squares = fsum(((total - unit.total) / (n - unit.size) - mean) ** 2 for unit in units.parts)
+    squares = fsum(times * ((total - unit.total) / (n - unit.size) - mean) ** 2 for unit, times in units.parts.items())
     return sqrt((number - 1) / number * squares)

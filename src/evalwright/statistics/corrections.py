@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import fsum
 
-__all__ = ["adjust_p_values"]
+__all__ = ["adjust_p_values", "false_discovery"]
 
 
 def adjust_p_values(p_values: Sequence[float], alpha: float = 0.05) -> dict[str, list[float] | list[bool]]:
@@ -38,6 +38,16 @@ def adjust_p_values(p_values: Sequence[float], alpha: float = 0.05) -> dict[str,
         answer[f"{name}_adjusted"] = adjusted
         answer[f"{name}_reject"] = [value <= alpha for value in adjusted]
     return answer
+
+
+def false_discovery(p_values: Sequence[float]) -> list[float]:
+    """The q-values of Benjamini and Hochberg 1995 alone, in the order given: quick for very many tests."""
+    n = len(p_values)
+    order = sorted(range(n), key=p_values.__getitem__)
+    found = [0.0] * n
+    for place, q in zip(order, _step_up([p_values[i] * n / (k + 1) for k, i in enumerate(order)]), strict=True):
+        found[place] = min(1.0, q)
+    return found
 
 
 def _step_up(values: Sequence[float]) -> list[float]:

@@ -58,7 +58,7 @@ def decide_difference(
     Raises ValueError for values that are not finite, and unless there are as many groups as values.
     """
     units = units_of(differences, groups)
-    number = len(units.parts)
+    number = units.number
     if not number:
         return DecidedDifference(None, None, None, None, None, "undecided", 0, 0, 0.0)
     moved = units.moved()

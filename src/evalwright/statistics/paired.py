@@ -175,7 +175,8 @@ def mcnemar_units(units: Units, alpha: float, margin: float) -> tuple[Interval, 
     """
     found = guarded_units(units, -margin, alpha, 1.0)
     low, high = found.ci
-    exact = mcnemar_exact(sum(unit.total < 0 for unit in units.parts), sum(unit.total > 0 for unit in units.parts))
+    worse = sum(times for unit, times in units.parts.items() if unit.total < 0)
+    exact = mcnemar_exact(worse, sum(times for unit, times in units.parts.items() if unit.total > 0))
     if exact > alpha:
         ends = min(low, 0.0), max(high, 0.0)
     elif low <= 0 <= high:  # the exact test sees what the interval just does not

@@ -37,7 +37,7 @@ def rate_with_design_effect(
 
 def rate_of_units(units: Units, confidence: float = 0.95) -> DesignRate:
     """As `rate_with_design_effect`, of units that are already made."""
-    number = len(units.parts)
+    number = units.number
     if not number:
         return DesignRate(None, 0.0, None, 0)
     single = number == units.n and all(unit.total in (0, 1) for unit in units.parts)

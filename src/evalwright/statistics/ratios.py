@@ -36,18 +36,28 @@ def ratio_of_means(
         raise ValueError(f"expected as many values of A as of B, found {len(a)} and {len(b)}")
     if any(value < 0 for value in (*a, *b)):
         raise ValueError("expected values of at least 0")
-    before, after = units_of(a, groups), units_of(b, groups)
+    before, after, df = _totals(a, groups), _totals(b, groups), units_of(a, groups).df
     sum_a, sum_b = fsum(a), fsum(b)
     if not sum_a or not sum_b:
         return RatioOfMeans(None, None, None, None)
-    middle, number = log(sum_b / sum_a), len(before.parts)
-    rest = [(sum_a - one.total, sum_b - other.total) for one, other in zip(before.parts, after.parts, strict=True)]
+    middle, number = log(sum_b / sum_a), len(before)
+    rest = [(sum_a - one, sum_b - other) for one, other in zip(before, after, strict=True)]
     if number < 2 or any(left <= 0 or right <= 0 for left, right in rest):
         return RatioOfMeans(sum_b / sum_a, None, None, None)
     squares = fsum((log(right / left) - middle) ** 2 for left, right in rest)
-    error, df = sqrt((number - 1) / number * squares), before.df
+    error = sqrt((number - 1) / number * squares)
     half = t_quantile((1 + confidence) / 2, df) * error
     return RatioOfMeans(sum_b / sum_a, error, df, (exp(middle - half), exp(middle + half)))
+
+
+def _totals(values: Sequence[float], groups: Sequence[Hashable] | None) -> list[float]:
+    """Of each unit, in the order in which they first appear."""
+    if groups is None:
+        return list(values)
+    totals: dict[Hashable, float] = {}
+    for value, group in zip(values, groups, strict=True):
+        totals[group] = totals.get(group, 0.0) + value
+    return list(totals.values())
 
 
 class QuantileRatio(NamedTuple):

@@ -45,10 +45,10 @@ def sign_flip(
 
 
 def sign_flip_units(units: Units, null: float, alpha: float, scale: float) -> SignFlip:
-    if not 0 < len(units.parts) <= _MOST_FLIPPED:
-        raise ValueError(f"expected 1 to {_MOST_FLIPPED} units, found {len(units.parts)}")
+    if not 0 < units.number <= _MOST_FLIPPED:
+        raise ValueError(f"expected 1 to {_MOST_FLIPPED} units, found {units.number}")
     sums = [(0.0, 0)]
-    for unit in units.parts:
+    for unit in (unit for unit, times in units.parts.items() for _ in range(times)):
         sums += [(total + unit.total, size + unit.size) for total, size in sums]
     means = sorted(round(total / size, _DIGITS) for total, size in sums if size)
     signs, at = len(sums), round(null, _DIGITS)
@@ -87,7 +87,7 @@ def guarded_units(units: Units, null: float, alpha: float, scale: float) -> Guar
     if not units.n:
         raise ValueError("expected values, found none")
     weight = units.effective + 2
-    square = fsum(unit.total**2 / unit.size for unit in units.parts) / units.n
+    square = fsum(times * unit.total**2 / unit.size for unit, times in units.parts.items()) / units.n
     centre = units.mean * units.effective / weight
     variance = ((units.effective * square + 2 * scale**2) / weight - centre**2) / weight
     error, df = sqrt(max(0.0, variance)), units.df

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import fsum, isfinite
 from typing import NamedTuple
 
@@ -23,7 +23,9 @@ class Cluster(NamedTuple):
 class Units(NamedTuple):
     """Units with what every test needs of them; `n` cases, of the given mean (0 without any)."""
 
-    parts: Sequence[Cluster]
+    parts: Mapping[Cluster, int]
+    """How many units there are of each total and size: most are alike, so that 10⁵ cases are counted quickly."""
+    number: int
     n: int
     mean: float
     effective: float
@@ -36,10 +38,11 @@ class Units(NamedTuple):
 
     def moved(self) -> int:
         """How many units differ from the most common mean, to 12 digits."""
-        if not self.parts:
-            return 0
-        means = Counter(round(unit.total / unit.size, 12) for unit in self.parts)
-        return len(self.parts) - max(means.values())
+        means: dict[float, int] = {}
+        for unit, times in self.parts.items():
+            mean = round(unit.total / unit.size, 12)
+            means[mean] = means.get(mean, 0) + times
+        return self.number - max(means.values(), default=0)
 
 
 def units_of(values: Sequence[float], groups: Sequence[Hashable] | None = None) -> Units:
@@ -47,23 +50,21 @@ def units_of(values: Sequence[float], groups: Sequence[Hashable] | None = None) 
 
     Raises ValueError unless there are as many groups as values, and all values are finite.
     """
-    if not all(isfinite(value) for value in values):
-        raise ValueError("expected finite values, found NaN or infinity")
     if groups is None:
-        parts = [Cluster(value, 1) for value in values]
-    else:
-        if len(groups) != len(values):
-            raise ValueError(f"expected a group for each value, found {len(groups)} for {len(values)}")
-        members: dict[Hashable, list[float]] = {}
-        for value, group in zip(values, groups, strict=True):
-            members.setdefault(group, []).append(value)
-        parts = [Cluster(fsum(member), len(member)) for member in members.values()]
-    return units_from(parts)
+        return units_from({Cluster(value, 1): times for value, times in Counter(values).items()})
+    if len(groups) != len(values):
+        raise ValueError(f"expected a group for each value, found {len(groups)} for {len(values)}")
+    members: dict[Hashable, list[float]] = {}
+    for value, group in zip(values, groups, strict=True):
+        members.setdefault(group, []).append(value)
+    return units_from(Counter(Cluster(fsum(member), len(member)) for member in members.values()))
 
 
-def units_from(parts: Sequence[Cluster]) -> Units:
-    """Units from their totals and sizes."""
-    n = sum(unit.size for unit in parts)
-    squares = sum(unit.size**2 for unit in parts)
-    total = fsum(unit.total for unit in parts)
-    return Units(parts, n, total / n if n else 0.0, n * n / squares if n else 0.0)
+def units_from(parts: Mapping[Cluster, int]) -> Units:
+    """Units from how many there are of each total and size. Raises ValueError for totals that are not finite."""
+    if not all(isfinite(unit.total) for unit in parts):
+        raise ValueError("expected finite values, found NaN or infinity")
+    n = sum(times * unit.size for unit, times in parts.items())
+    squares = sum(times * unit.size**2 for unit, times in parts.items())
+    total = fsum(times * unit.total for unit, times in parts.items())
+    return Units(parts, sum(parts.values()), n, total / n if n else 0.0, n * n / squares if n else 0.0)
