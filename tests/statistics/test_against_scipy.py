@@ -1,0 +1,64 @@
+"""Our own numerics against scipy, which is imported by these tests only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.statistics import cluster_jackknife, mcnemar_interval, proportion_interval
+from evalwright.statistics.changes import fisher_exact
+from evalwright.statistics.distributions import noncentral_t_above, t_quantile, t_two_sided
+
+stats: Any = pytest.importorskip("scipy.stats")
+degrees = st.floats(1.0, 500.0)
+
+
+@given(st.floats(-30, 30), degrees)
+def test_tails_of_t(t: float, df: float) -> None:
+    assert t_two_sided(t, df) == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-8, abs=1e-300)
+
+
+@given(st.floats(0.001, 0.999), degrees)
+def test_quantiles_of_t(p: float, df: float) -> None:
+    assert t_quantile(p, df) == pytest.approx(stats.t.ppf(p, df), rel=1e-8, abs=1e-8)
+
+
+@given(st.floats(0.5, 5), st.integers(1, 500), st.floats(0, 8))
+def test_tails_of_noncentral_t(t: float, df: int, shift: float) -> None:
+    assert noncentral_t_above(t, df, shift) == pytest.approx(stats.nct.sf(t, df, shift), abs=1e-7)
+
+
+@given(st.integers(0, 30), st.integers(1, 30), st.integers(0, 30), st.integers(1, 30))
+def test_fishers_exact_test(x: int, n: int, y: int, m: int) -> None:
+    x, y = min(x, n), min(y, m)
+    expected = stats.fisher_exact([[x, n - x], [y, m - y]])[1]
+    assert fisher_exact(x, n, y, m) == pytest.approx(expected, rel=1e-6)
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_exact_p_and_interval_of_changed_pairs(worse: int, better: int) -> None:
+    if worse + better == 0:
+        return
+    found, expected = mcnemar_interval(10, worse, better, 10), stats.binomtest(better, worse + better)
+    assert found.p_exact == pytest.approx(expected.pvalue, rel=1e-8)
+    ends = expected.proportion_ci(method="exact")
+    assert found.share_ci == pytest.approx((ends.low, ends.high), abs=1e-8)
+
+
+@given(st.lists(st.integers(-10, 10).map(lambda x: x / 10), min_size=3, max_size=40))
+def test_groups_of_one_are_the_paired_t_test(differences: list[float]) -> None:
+    if len(set(differences)) == 1:
+        return
+    found, expected = cluster_jackknife(differences), stats.ttest_1samp(differences, 0.0)
+    assert found.p_two_sided == pytest.approx(expected.pvalue, rel=1e-7, abs=1e-12)
+    ends = expected.confidence_interval()
+    assert found.ci == pytest.approx((ends.low, ends.high), abs=1e-8)
+
+
+@given(st.integers(0, 300), st.integers(1, 300))
+def test_wilsons_interval(k: int, n: int) -> None:
+    ends = stats.binomtest(min(k, n), n).proportion_ci(method="wilson")
+    assert proportion_interval(min(k, n), n).wilson == pytest.approx((ends.low, ends.high), abs=1e-9)
