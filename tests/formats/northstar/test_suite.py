@@ -97,6 +97,12 @@ def test_an_infinite_limit_is_a_limit_and_a_missing_latency_is_none(tmp_path: Pa
         assert (summary.variants[0].avg_latency_ms, summary.variants[0].latency_n) == (40.0, 1)
 
 
+def test_a_record_in_which_nobody_answered_is_graded_all_the_same(tmp_path: Path) -> None:
+    silent = {"id": "silent", "messages": [], "expected": {"not_contains": ["bye"]}}
+    outcome = ran(written(tmp_path, silent, {**MUTE, "messages": []}))
+    assert cells(outcome) == {"fail": 1, "skip": 1}
+
+
 def test_a_broken_trace_is_the_error_of_its_case_alone(tmp_path: Path) -> None:
     broken = {**GOOD, "id": "broken", "trace": {"run_id": "r", "runs": 5}}
     outcome = ran(written(tmp_path, broken, GOOD))

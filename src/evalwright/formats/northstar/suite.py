@@ -35,7 +35,7 @@ def load(
         dialect=FORMAT.name,
         source=path,
         cases=cases,
-        variants=[Variant(VARIANT, "replay")],
+        variants=[Variant(VARIANT, "replay", {"allow_missing": ["final_answer"]})],
         evaluators=evaluators,
         pass_criteria=PassCriteria(errored_evaluators="error"),
         document={
