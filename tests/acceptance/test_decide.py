@@ -156,3 +156,18 @@ def test_a_plan_refuses_what_could_be_read_in_two_ways(made: Project, flags: lis
     ended = made.evalwright("plan", "eval.yaml", *flags)
     assert (ended.code, ended.out) == (2, "")
     assert named in ended.err
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "yaml"])
+def test_cases_of_a_group_are_one_unit_whatever_the_dataset(made: Project, kind: str) -> None:
+    cases = [{"id": f"c{i}", "input": {"q": i}, "group": f"g{i // 10}"} for i in range(50)]
+    text = "".join(json.dumps(c) + "\n" for c in cases) if kind == "jsonl" else json.dumps({"cases": cases})
+    (made.folder / "cases.jsonl").write_text(text)
+    (made.folder / "eval.yaml").write_text(SUITE.replace("TRIALS", "1").replace("type: jsonl", f"type: {kind}"))
+    runs = []
+    for failing in ((), range(10)):
+        table = {case["id"]: "0" if i in failing else "1" for i, case in enumerate(cases)}
+        (made.folder / "table.json").write_text(json.dumps(table))
+        runs.append(made.run())
+    _, found = decided(made, *runs)
+    assert (found["units"], found["verdict"]) == (5, "undecided")

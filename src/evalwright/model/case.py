@@ -45,14 +45,14 @@ class EvalCase(BaseModel):
     tags: list[StrictStr] = Field(default_factory=list)
     recorded: Any = None
     """A recorded trace of this case (mapping in the shape of a stored trace), for replay."""
+    group: StrictStr | None = None
+    """Cases of one group (a conversation, a document) are not independent of each other."""
     schema_version: StrictStr = "1.0"
 
 
 class ForeignCase(EvalCase):
     """A case of another format than the native one, with what only such formats have."""
 
-    group: StrictStr | None = None
-    """Cases of one group (a conversation, a document) are not independent of each other."""
     description: StrictStr | None = None
     note: StrictStr | None = None
     extra: dict[str, Any] = Field(default_factory=dict)
