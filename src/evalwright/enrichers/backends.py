@@ -29,6 +29,9 @@ class _Platform:
     """Keys: `endpoint`, `headers`, `wait_for_ingestion_seconds`, `max_attempts`, `merge` {trace path: JSONPath}."""
 
     default_endpoint: str | None = None
+    config_keys: tuple[str, ...] = (
+        "endpoint", "host", "headers", "wait_for_ingestion_seconds", "max_attempts", "merge",
+    )  # fmt: skip
 
     def __init__(self, config: dict[str, Any]) -> None:
         problems = [Problem("", message, key=key) for key, message in (*self._mistakes(config), *_limits(config))]
@@ -150,6 +153,7 @@ class Langfuse(_Platform):
     """Langfuse's public API; keys from `public_key` and `secret_key`, or from the usual environment variables."""
 
     default_endpoint: str = "https://cloud.langfuse.com"
+    config_keys: tuple[str, ...] = (*_Platform.config_keys, "public_key", "secret_key")
 
     def _credentials(self, config: dict[str, Any]) -> dict[str, str]:
         public = config.get("public_key") or os.environ.get("LANGFUSE_PUBLIC_KEY", "")
@@ -166,6 +170,7 @@ class Phoenix(_Platform):
     """Arize Phoenix; the key from `api_key` or PHOENIX_API_KEY."""
 
     default_endpoint: str = "http://127.0.0.1:6006"
+    config_keys: tuple[str, ...] = (*_Platform.config_keys, "api_key")
 
     def _credentials(self, config: dict[str, Any]) -> dict[str, str]:
         key = config.get("api_key") or os.environ.get("PHOENIX_API_KEY")

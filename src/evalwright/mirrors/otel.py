@@ -46,6 +46,8 @@ _CONVENTIONS = {
 class OpenTelemetry:
     """Keys: `endpoint`, `headers`, `protocol` (http/protobuf or grpc), `timeout_seconds`. Needs the extra `otel`."""
 
+    config_keys: tuple[str, ...] = ("endpoint", "headers", "protocol", "timeout_seconds")
+
     def __init__(self, config: dict[str, Any]) -> None:
         protocol = config.get("protocol", _PROTOCOLS[0])
         if protocol not in _PROTOCOLS:

@@ -20,6 +20,8 @@ _LONGEST = 1900
 class Webhook:
     """Keys: `platform` (slack, discord or linear), `url` ("" turns it off), `headers`, `timeout_seconds`."""
 
+    config_keys: tuple[str, ...] = ("platform", "url", "headers", "timeout_seconds")
+
     def __init__(self, config: dict[str, Any]) -> None:
         problems = [Problem("", message, key=key) for key, message in _mistakes(config)]
         if problems:

@@ -422,6 +422,8 @@ def test_other_formats_refuse_options_of_this_one(project):
         ("name: support", "name: support\nnam: x", "nam"),
         ("function: contains", "function: contains, extractr: x", "graders.right.extractr"),
         ("metric_key: right", "metric_key: right, aggregation: accuracy", "gate.value"),
+        ("metric_key: right", "metric_key: right, pass_treshold: 0.5", "gate.pass_treshold"),
+        ("agent_id: agent-1", "agent_id: agent-1, timout: 3", "target.timout"),
         ("kind: tool, function: contains", "kind: model_judge, prompt: 'Is {this} right?'", "graders.right"),
     ],
 )

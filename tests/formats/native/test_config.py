@@ -34,6 +34,7 @@ def changed(path: str, value: Any) -> dict[str, Any]:
     return suite
 
 
+CONDITION = {"metric_key": "e", "aggregation": "accuracy", "op": "gte", "value": 90}
 WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("eval", REMOVED, "eval", ["missing"]),
     ("eval.name", REMOVED, "eval.name", ["missing"]),
@@ -92,6 +93,13 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("systems.0.enrich_trace_from", [{"type": "nope"}], "systems.0.enrich_trace_from.0.type", ["'nope'"]),
     ("systems.0.enrich_trace_from", [{}], "systems.0.enrich_trace_from.0.type", ["missing"]),
     ("output", [SOUND["output"], {"type": "nope"}], "output.1.type", ["Unknown store 'nope'"]),
+    ("gate", {"metric_key": "e", "op": "gte", "value": 1, "pass_op": "gt", "valeu": 2}, "gate.valeu", ['"value"']),
+    (
+        "gate",
+        {"kind": "logical", "operator": "or", "conditions": [CONDITION | {"kind": "simple", "weights": {"e": 1}}]},
+        "gate.conditions.0.weights",
+        ["nothing reads"],
+    ),
 ]
 
 
@@ -313,3 +321,49 @@ def test_one_mistake_of_an_evaluator_hides_no_other(tmp_path: Path) -> None:
     assert told.keys() == {"evaluators.0.confg", "evaluators.0.type", "evaluators.1.value", "evaluators.1.type"}
     assert 'did you mean "contains_text"?' in told["evaluators.0.type"]
     assert "belongs under 'config'" in told["evaluators.1.value"]
+
+
+FUNCTION = {"name": "s", "adapter": "python_function", "target": "agent:answer"}
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"isolaton": "process"}, 'did you mean "isolation"'),
+        ({"timeout_secnds": 3}, 'did you mean "timeout_seconds"'),
+        ({"sandbox": "docker"}, "nothing runs without it"),
+        ({"dockerImage": "x"}, "nothing runs without it"),
+        ({"workspace": {"type": "git"}}, "at the top of the file"),
+    ],
+)
+def test_a_function_is_not_run_without_the_isolation_that_its_system_seems_to_ask_for(
+    tmp_path: Path, extra: dict[str, Any], said: str
+) -> None:
+    (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return 'hi'\n")
+    (problem,) = problems(tmp_path, changed("systems", [FUNCTION | extra]))
+    assert problem.key == f"systems.0.{next(iter(extra))}"
+    assert said in problem.message
+
+
+def test_other_keys_of_a_function_are_its_own(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return 'hi'\n")
+    own = {"tone": "kind", "environment": "staging", "timeout": 3, "workspace": "/data", "sandbox": False}
+    suite = load_suite(write(tmp_path, changed("systems", [FUNCTION | own])))
+    assert suite.variants[0].config.items() >= own.items()
+    assert suite.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key"),
+    [
+        ("output", [SOUND["output"], {"type": "webhook", "platform": "slack", "url": "", "headrs": {}}], "headrs"),
+        ("systems.0.enrich_trace_from", [{"type": "langfuse", "public_key": "x", "merg": {}}], "merg"),
+        ("systems.0.enrich_trace_from", [{"type": "phoenix", "public_key": "x"}], "public_key"),
+        ("gate", CONDITION | {"value": 0.9}, "value"),
+    ],
+)
+def test_what_a_mirror_an_enricher_or_a_gate_most_likely_was_not_meant_to_say_is_a_warning(
+    tmp_path: Path, path: str, value: Any, key: str
+) -> None:
+    suite = load_suite(write(tmp_path, changed(path, value)))
+    assert [steps_of(warning.key)[-1] for warning in suite.warnings] == [key]

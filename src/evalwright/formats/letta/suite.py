@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
-from evalwright.formats.shared.gates import checked_gate
+from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
 from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.case import EvalCase
@@ -32,8 +32,12 @@ _KEYS = (
     "name", "description", "dataset", "target", "graders", "grader", "gate", "reward", "max_samples", "sample_tags",
     "num_runs", "setup_script", "max_concurrent", "output", "cleanup", "sandbox",
 )  # fmt: skip
-_OF_TARGET = ("working_dir",)
-"""Keys of targets that look as if they isolated, and do not."""
+_OF_TARGET = (
+    "kind", "backend", "callable", "function", "endpoint", "url", "model", "path", "base_url", "api_key", "project_id",
+    "timeout", "max_retries", "agent_id", "agent_file", "agent_script", "model_configs", "model_handles", "working_dir",
+    "skills_dir",
+)  # fmt: skip
+"""Keys of targets; some of them concern a Letta server only, or look as if they isolated, and do not."""
 _CONCURRENT = 15
 _SPOILING = ["extraction_error", "grader_error"]
 
@@ -119,8 +123,8 @@ class _Reading:
 
     def _look(self, gate: Mapping[str, Any] | None, evaluators: list[EvaluatorSpec]) -> None:
         """Warn of what is allowed but most likely not meant."""
-        for place, value in _fractions(gate, ("gate",)):
-            self._warn(place, f"accuracy is a percentage from 0 to 100: {value:g} is reached by almost any run")
+        for place, message in fractions(gate):
+            self._warn(place, message)
         for spec in evaluators:
             if spec.type == "rubric_template":
                 unknown = sorted(_names_in(spec) - {*RESERVED, *spec.config["rubric_vars"]})
@@ -133,8 +137,12 @@ class _Reading:
         for key in isolated:
             self.tell((key,), refusal(key))
         target = self._raw.get("target")
-        for key in isolating(target, _OF_TARGET):
-            self.tell(("target", key), refusal(key))
+        refused = set(isolating(target, _OF_TARGET))
+        for key in target if isinstance(target, dict) else ():
+            if key in refused:
+                self.tell(("target", key), refusal(key))
+            elif key not in _OF_TARGET:
+                self.note(("target", str(key)), f"nothing reads this key{did_you_mean(str(key), _OF_TARGET)}")
         for key in self._raw:
             if key not in _KEYS and key not in isolated:
                 self.note((key,), f"nothing reads this key{did_you_mean(key, _KEYS)}")
@@ -175,6 +183,8 @@ class _Reading:
             return None
         if not keys:
             return None
+        for place, message in unread_gate_keys(self._raw["gate"]):
+            self.note(place, message)
         gate = checked_gate(self._raw["gate"], keys, self.tell)
         rate = self._options.get("max_error_rate")
         return gate if gate is None or rate is None else {**gate, "max_error_rate": rate}
@@ -264,13 +274,3 @@ class _Reading:
 def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> set[str]:
     """The names that a rubric uses, by default the judge's own."""
     return filled(rubric or spec.config["prompt"], {}, doubled=spec.config.get("braces") == "doubled")[1]
-
-
-def _fractions(gate: Mapping[str, Any] | None, place: Place) -> Iterator[tuple[Place, float]]:
-    """Where a gate holds an accuracy against a value that looks like a fraction."""
-    if gate is None or gate["kind"] == "reward":
-        return
-    for i, condition in enumerate(gate.get("conditions", ())):
-        yield from _fractions(condition, (*place, "conditions", i))
-    if gate.get("aggregation") == "accuracy" and 0 < gate["value"] <= 1:
-        yield (*place, "value"), gate["value"]

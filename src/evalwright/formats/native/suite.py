@@ -23,6 +23,7 @@ from evalwright.formats.native.checks import ill_named
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
 from evalwright.formats.shared.environment import Expansion
 from evalwright.formats.shared.findings import Findings
+from evalwright.formats.shared.isolation import isolating_function
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RetryRule, RunSettings, Variant
 from evalwright.model.snapshot import Case
@@ -182,6 +183,13 @@ class _Reading:
             known = did_you_mean(key, type(section).model_fields)
             self._findings.warn((*place, key), f"nothing reads this key{known}")
 
+    def _doubt_config(self, place: Place, kind: str, given: Plugin) -> None:
+        """Warn of keys that a mirror or an enricher, which says by `config_keys` what it reads, does not read."""
+        known: tuple[str, ...] | None = getattr(registry.load(kind, given.type), "config_keys", None)
+        for key in given.config:
+            if known is not None and key not in known:
+                self._findings.warn((*place, key), f"nothing reads this key{did_you_mean(key, known)}")
+
     def _known(self, place: Place, kind: str, name: str) -> bool:
         """Whether a name is registered; reported as a problem if not."""
         if registry.knows(kind, name):
@@ -210,7 +218,9 @@ class _Reading:
                 self._doubt_keys(output.at(), output)
         for other in others:
             if to_run and self._known(other.at("type"), "mirrors", other.type):
-                self._take(other.at(), partial(registry.load("mirrors", other.type), _config(other)))
+                mirror = Plugin(other.type, _config(other))
+                self._take(other.at(), partial(self._doubt_config, other.at(), "mirrors", mirror))
+                self._take(other.at(), partial(registry.load("mirrors", other.type), mirror.config))
         return Plugin(first.type, _config(first)), [Plugin(other.type, _config(other)) for other in others]
 
     def _workspace(self, file: EvalFile, to_run: bool) -> Plugin | None:
@@ -261,11 +271,14 @@ class _Reading:
                     self._findings.warn(system.at(key), WITHOUT_EFFECT[key])
                 else:
                     self._complain((*system.at(), *steps_of(key)), message)
+            for key, message in isolating_function(variant.config) if system.adapter == "python_function" else ():
+                self._complain(system.at(key), message)
         if to_run and self._known(system.at("adapter"), "targets", system.adapter) and system.sound:
             self._take(system.at(), partial(build_target, variant, import_folders(self._path)))
         for i, enricher in enumerate(variant.enrich_trace_from):
             place = system.at("enrich_trace_from", i)
             if to_run and self._known((*place, "type"), "enrichers", enricher.type):
+                self._take(place, partial(self._doubt_config, place, "enrichers", enricher))
                 self._take(place, partial(registry.load("enrichers", enricher.type), enricher.config))
         return variant
 
@@ -311,9 +324,14 @@ class _Reading:
     def _gate(self, file: EvalFile, rewards: bool) -> dict[str, Any] | None:
         if file.gate is None:
             return None
-        from evalwright.formats.shared.gates import checked_gate
+        from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
 
-        return checked_gate(file.gate, [section.name for section in file.evaluators], self._complain, rewards=rewards)
+        for place, message in unread_gate_keys(file.gate, rewards=rewards):
+            self._complain(place, message)
+        gate = checked_gate(file.gate, [section.name for section in file.evaluators], self._complain, rewards=rewards)
+        for place, message in fractions(gate):
+            self._findings.warn(place, message)
+        return gate
 
     def _cases(self, file: EvalFile, evaluators: list[EvaluatorSpec], to_run: bool) -> Iterable[EvalCase | Case]:
         if "dataset" not in file.model_fields_set:

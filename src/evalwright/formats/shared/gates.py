@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 
-__all__ = ["checked_gate", "pass_thresholds", "written_gate"]
+__all__ = ["checked_gate", "fractions", "pass_thresholds", "unread_gate_keys", "written_gate"]
 
 Tell = Callable[[Place, str], None]
 
 _KINDS = ("simple", "weighted_average", "logical")
+_SIMPLE = ("kind", "metric_key", "aggregation", "op", "value", "pass_threshold")
+_KEYS = {
+    None: (*_SIMPLE, "metric", "pass_op", "pass_value"),
+    "simple": _SIMPLE,
+    "weighted_average": ("kind", "aggregation", "weights", "op", "value", "pass_threshold"),
+    "logical": ("kind", "operator", "conditions"),
+    "reward": ("kind", "metric_key"),
+}
+"""What is read of a gate, by its kind."""
+_OF_RUNS = ("max_error_rate",)
+"""What is read of any gate beside its condition, where totals are those of Letta."""
 
 
 def checked_gate(
@@ -29,6 +40,32 @@ def checked_gate(
         tell(place, f"expected a mapping, found {type(raw).__name__}")
         return None
     return _Reading(metrics, tell).gate(raw, place, rewards=rewards)
+
+
+def unread_gate_keys(raw: Any, place: Place = ("gate",), *, rewards: bool = False) -> Iterator[tuple[Place, str]]:
+    """The keys of a gate as written, and of its conditions, that nothing reads, each with the nearest that is read."""
+    kind = raw.get("kind") if isinstance(raw, Mapping) else ""
+    known = _KEYS.get(kind) if kind is None or isinstance(kind, str) else None
+    if known is None:
+        return  # told as a mistake of its own
+    known = (*known, *_OF_RUNS) if rewards else known
+    for key in raw:
+        if key not in known:
+            yield (*place, str(key)), f"nothing reads this key{did_you_mean(str(key), known)}"
+    conditions = raw.get("conditions") if kind == "logical" else None
+    for i, condition in enumerate(conditions if isinstance(conditions, list) else ()):
+        yield from unread_gate_keys(condition, (*place, "conditions", i))
+
+
+def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Iterator[tuple[Place, str]]:
+    """Where a checked gate holds an accuracy, which is a percentage, against what looks like a fraction."""
+    if gate is None or gate["kind"] == "reward":
+        return
+    for i, condition in enumerate(gate.get("conditions", ())):
+        yield from fractions(condition, (*place, "conditions", i))
+    if gate.get("aggregation") == "accuracy" and 0 < gate["value"] <= 1:
+        told = f"accuracy is a percentage from 0 to 100: {gate['value']:g} is reached by almost any run"
+        yield (*place, "value"), told
 
 
 def pass_thresholds(gate: Mapping[str, Any]) -> dict[str, float]:

@@ -6,11 +6,13 @@ Without what the key asks for, the agent would work on the user's own files or r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["isolating", "refusal"]
+from evalwright.errors import did_you_mean
+
+__all__ = ["isolating", "isolating_function", "refusal"]
 
 _KEYS = (
     "after_all", "after_each", "before_all", "before_each", "chroot", "container", "containers", "devcontainer",
@@ -19,15 +21,22 @@ _KEYS = (
     "setup_script", "teardown", "teardown_script", "worktree", "workspace", "workspace_dir", "workspace_mode",
     "workspace_path", "workspace_template", "workspaces",
 )  # fmt: skip
+_OF_FUNCTIONS = (
+    "chroot", "container", "containers", "devcontainer", "docker", "docker_image", "isolated", "sandbox", "sandboxed",
+    "workspace_template",
+)  # fmt: skip
+"""Those that a function hardly takes for itself: its other keys, such as `environment`, are its own."""
+_OF_SYSTEMS = ("isolation", "timeout_seconds", "concurrency")
+"""What limits any system: nearly such a key of a function is a slip of the pen."""
 _NEAR = 0.85
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _OFF = (None, False, "none", "off")
 """Values that ask for nothing."""
 
 
-def _isolates(key: Any, value: Any) -> bool:
+def _isolates(key: Any, value: Any, keys: Sequence[str] = _KEYS) -> bool:
     name = _CAMEL.sub("_", str(key)).replace("-", "_").lower()
-    return bool(get_close_matches(name, _KEYS, n=1, cutoff=_NEAR)) and not any(value is off for off in _OFF)
+    return bool(get_close_matches(name, keys, n=1, cutoff=_NEAR)) and not any(value is off for off in _OFF)
 
 
 def refusal(key: Any) -> str:
@@ -40,3 +49,14 @@ def isolating(raw: Any, known: Iterable[str]) -> Iterator[str]:
     for key, value in raw.items() if isinstance(raw, dict) else ():
         if key not in names and _isolates(key, value):
             yield str(key)
+
+
+def isolating_function(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Such keys of a Python function, whose other keys are its own, each with what is wrong with it."""
+    for key, value in config.items():
+        if key not in _OF_SYSTEMS and _isolates(key, value, _OF_SYSTEMS):
+            yield key, f"unknown key{did_you_mean(key, _OF_SYSTEMS)}; keys of your own belong below metadata"
+        elif key == "workspace" and isinstance(value, dict):
+            yield key, "a workspace is for all systems: it belongs at the top of the file"
+        elif _isolates(key, value, _OF_FUNCTIONS):
+            yield key, f"{refusal(key)}; keys of your own belong below metadata"
