@@ -66,11 +66,12 @@ def by_hand(summary: RunSummary, cells: list[Cell], of: Plan) -> dict[str, objec
         by_case = _shares(mine, of.pass_criteria)
         traces, shares = [trace for trace, _, _ in mine], list(by_case.values())
         broken = len(set() if of.pass_criteria.errored_cases == "count" else _with_errors(mine, by_case))
+        nothing = 0.0 if not mine and of.pass_criteria.errored_cases == "count" else None
         total, errored = ({t.case_key for t in traces}, {t.case_key for t in traces if t.error})
         costs = [t.metrics for t in traces]
         found[name] = (
             (len(total), sum(share == 1 for share in shares) - broken, len(errored), len(shares)),
-            pytest.approx(fmean(shares)) if shares else None,
+            pytest.approx(fmean(shares)) if shares else nothing,
             _counted(status for _, _, status in mine),
             (
                 _mean(t.latency_ms for t in traces),

@@ -40,7 +40,7 @@ def command(
     """Re-evaluate the stored traces of RUN. The system is not called; earlier results are replaced.
 
     The exit code is that of `run` for the same verdicts, and 3 if some trace cannot be read: its cell keeps its
-    results.
+    results. For a run that evalh itself wrote it is 0 whatever the verdicts, as there.
     """
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.start import re_evaluate
@@ -56,4 +56,4 @@ def command(
     code = present(outcome, as_json=as_json, quiet=quiet)
     if outcome.unreadable:
         return 3
-    return 0 if exit_zero and code in (1, 3) else code
+    return 0 if (exit_zero or outcome.of_original) and code in (1, 3) else code

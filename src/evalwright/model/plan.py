@@ -54,8 +54,8 @@ class Variant(msgspec.Struct, frozen=True):
     """One of `RunSettings.pools`: the variant's calls share its limit with other variants there."""
     enrich_trace_from: list[Plugin] = []
     evalh_rules: bool = False
-    """The suite names evalh's schema version, whose rules then hold: names that a template does not find are empty,
-    an answer may be absent, and a Python function of a case and a variant returns a mapping, with any keys.
+    """The suite is run as evalh's (`--format evalh`), whose rules then hold: names that a template does not find are
+    empty, an answer may be absent, and a Python function of a case and a variant returns a mapping, with any keys.
     """
     any_mapping: bool = False
     """A Python function may return a mapping with keys of its own, which is its structured answer: of systems that

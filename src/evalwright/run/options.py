@@ -65,6 +65,9 @@ class Outcome:
     unreadable: int = 0
     """Cells whose traces cannot be read, so that they could not be re-evaluated."""
 
+    of_original: bool = False
+    """Whether the original program wrote the run, whose re-evaluation ends with 0 whatever the verdicts."""
+
     @property
     def exit_code(self) -> int:
         """0 passed, 1 did not pass, 3 some cells have no verdict, 130 interrupted.

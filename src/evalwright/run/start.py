@@ -161,7 +161,7 @@ def re_evaluate(
         if judged.kept:
             notes.append(f"{counted(judged.kept, 'cell')} without a trace that can be read: earlier results are kept")
         outcome = _outcome(place, writer, plan, judged.tally, False, *notes)
-        return replace(outcome, unreadable=judged.kept)
+        return replace(outcome, unreadable=judged.kept, of_original=writer.plan is None)
 
 
 def open_run(run: Path | Place) -> tuple[RunReader, Plan]:

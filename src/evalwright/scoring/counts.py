@@ -265,7 +265,7 @@ class VariantCount:
         if self.cases is None:
             total, passed = sum(self.cells.values()), self.cells["pass"]
             judged = sum(number for status, number in self.cells.items() if self._of_status[status] & _MASK)
-            rate = passed / judged if judged else None
+            rate = passed / judged if judged else self._rate_of_nothing
             return CaseCounts(total, passed, self.errored, rate, judged, self._independent(judged))
         always = errored = judged = 0
         share = 0.0
@@ -276,8 +276,13 @@ class VariantCount:
                 judged += number
                 always += number if passed == of and not _errors(value) else 0
                 share += number * (passed / of)
-        rate = share / judged if judged else None
+        rate = share / judged if judged else self._rate_of_nothing
         return CaseCounts(len(self.cases), always, errored, rate, judged, self._independent(judged))
+
+    @property
+    def _rate_of_nothing(self) -> float | None:
+        """0 without any cell where errors count as failed, as in evalh, which divides by the number of cases or 1."""
+        return 0.0 if self._unjudged.cells and not any(self.cells.values()) else None
 
     def pass_interval(self) -> Interval | None:
         """The 95 % interval of the pass rate, in which trials and groups are paid their price; None without a rate."""

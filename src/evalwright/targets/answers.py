@@ -46,8 +46,8 @@ _EXPECTED = {
     False: (f"text, {_MAPPING} or an Answer", 'e.g. return "text"'),
     True: (
         f"{_MAPPING} or an Answer",
-        "naming schema_version in eval.yaml asks a function of (case, variant) for a mapping: to return text, "
-        "leave schema_version out or let the function have one parameter",
+        "by the rules of evalh a function of (case, variant) returns a mapping: to return text, let it have one "
+        "parameter, or leave --format evalh out",
     ),
 }
 """What is expected and what helps, by whether it has to be a mapping."""

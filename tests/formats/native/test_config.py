@@ -232,10 +232,10 @@ def test_a_system_s_other_keys_are_its_adapter_s(tmp_path: Path) -> None:
     assert [getattr(variant, key) for key in keys] == list(keys.values())
 
 
-def test_only_a_suite_that_names_its_version_asks_targets_for_mappings(tmp_path: Path) -> None:
-    named = {"schema_version": "1.0", **SOUND}
-    unnamed = {key: value for key, value in SOUND.items() if key != "schema_version"}
-    assert [load_suite(write(tmp_path, one)).variants[0].evalh_rules for one in (named, unnamed)] == [True, False]
+def test_systems_have_the_rules_of_evalh_where_its_name_is_given(tmp_path: Path) -> None:
+    path = write(tmp_path, {"schema_version": "1.0", **SOUND})
+    suites = [load_suite(path, "evalh"), load_suite(path)]
+    assert [suite.variants[0].evalh_rules for suite in suites] == [True, False]
 
 
 def test_dates_of_a_configuration_are_what_a_resumed_run_will_see(tmp_path: Path) -> None:
@@ -299,12 +299,12 @@ def test_any_value_anywhere_is_taken_or_refused(tmp_path: Path, place: str, valu
     assert all(keys)
 
 
-def test_a_misspelt_reference_is_a_mistake_but_where_evalh_s_version_is_named(tmp_path: Path) -> None:
+def test_a_misspelt_reference_is_a_mistake_but_by_the_rules_of_evalh(tmp_path: Path) -> None:
     metadata = {"a": "${my_key}", "b": "${__:-$}{my_key}"}
     with pytest.raises(InputError, match=r"metadata\.a  \$\{my_key\} is no reference .*\$\{MY_KEY\}") as refused:
         load_suite(write(tmp_path, changed("metadata", metadata)))
     assert len(refused.value.problems) == 1
-    suite = load_suite(write(tmp_path, {**changed("metadata", metadata), "schema_version": "1.0"}))
+    suite = load_suite(write(tmp_path, changed("metadata", metadata)), "evalh")
     assert suite.metadata == {"a": "${my_key}", "b": "${my_key}"}
 
 

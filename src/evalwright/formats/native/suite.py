@@ -54,7 +54,7 @@ def load(
 ) -> Suite:
     """The suite in an `eval.yaml`; `original`, as evalh judges it. Raises InputError with every problem."""
     document = yaml.load(path)
-    suite = _Reading(path, document, {**os.environ, **variables}, allow_outside).suite(to_run)
+    suite = _Reading(path, document, {**os.environ, **variables}, allow_outside, original).suite(to_run)
     return _as_in_evalh(suite, document) if original else suite
 
 
@@ -64,7 +64,7 @@ def adopt_run(folder: Path) -> Suite | None:
     if not config.is_file():
         return None
     document = yaml.load(config)
-    return _as_in_evalh(_Reading(config, document, None).suite(to_run=False), document)
+    return _as_in_evalh(_Reading(config, document, None, original=True).suite(to_run=False), document)
 
 
 def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
@@ -94,8 +94,10 @@ class _Reading:
         document: yaml.Document,
         environment: Mapping[str, str] | None,
         allow_outside: Sequence[Path] = (),
+        original: bool = False,
     ) -> None:
         self._path, self._document, self._allowed = path, document, allow_outside
+        self._original = original
         self._headline = f"Invalid config {path}"
         self._findings = Findings(path, document)
         self._complain, self._take = self._findings.tell, self._findings.take
@@ -107,9 +109,7 @@ class _Reading:
         file = sound_parts(raw, self._complain)
         for place, message in ill_named(raw):
             self._complain(place, message)
-        # Who names the version asks for the contract of evalh 1.0, in which a target does not return text.
-        named = "schema_version" in file.model_fields_set
-        variants = [self._variant(system, to_run, named) for system in file.systems]
+        variants = [self._variant(system, to_run) for system in file.systems]
         evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
@@ -157,7 +157,7 @@ class _Reading:
             line = self._document.line(place)
             self._findings.problems.append(Problem(str(self._path), message, line, bracketed(place)))
             self._findings.settled.append(place)
-        for place, text in self._expansion.misspelt if "schema_version" not in raw else ():
+        for place, text in () if self._original else self._expansion.misspelt:
             # evalh leaves it as it is, and the program gets a text that its author took for a value.
             near = re.sub(r"\W", "_", text.strip("${ }").partition(":")[0].strip()).upper()
             meant = f"names are upper case: ${{{near}}}; for the text itself, write ${{__:-$}} for its dollar sign"
@@ -247,7 +247,7 @@ class _Reading:
             self._findings.add(error)
             return {}
 
-    def _variant(self, system: SystemSection, to_run: bool, evalh_rules: bool) -> Variant:
+    def _variant(self, system: SystemSection, to_run: bool) -> Variant:
         from evalwright.targets.build import build_target
         from evalwright.targets.keys import WITHOUT_EFFECT, unread_of
 
@@ -263,7 +263,7 @@ class _Reading:
             trials=system.trials,
             pool=system.pool,
             enrich_trace_from=[Plugin(e.type, _config(e)) for e in system.enrich_trace_from],
-            evalh_rules=evalh_rules,
+            evalh_rules=self._original,
         )
         if self._expansion.expands:  # a run of the original is only read: nothing is asked for any more
             for key, message in unread_of(system.adapter, variant.config):
