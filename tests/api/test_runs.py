@@ -167,7 +167,7 @@ def test_reports(run, tmp_path):
 
 def test_the_command_line_reads_the_run(run):
     assert "✗ fail  b · shouts" in cli("inspect", run.path)
-    assert "4 traces" in cli("re-evaluate", run.path)
+    assert "4 traces" in cli("re-evaluate", run.path, code=3)
     assert "shouts" in cli("compare", run.path, run.path)
     assert "shouting" in cli("report", run.path)
 
