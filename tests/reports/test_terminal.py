@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from evalwright.model.plan import RunSettings, Variant
 from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, VariantDelta
 from evalwright.reports.failures import Failures, find_failures
 from evalwright.reports.terminal import failure_lines, run_lines
@@ -58,6 +59,11 @@ def test_repeats_show_both_kinds_of_pass_at_k() -> None:
         ["old", "1", "75.0%", "75.0%", "24"],
         ["2", "87.5%", "62.5%", "24"],
     ]
+
+
+def test_the_title_has_the_trials_that_were_planned_also_where_none_has_a_verdict() -> None:
+    planned = plan(run=RunSettings(trials=3), variants=[Variant("old", "replay")])
+    assert "× 3 trials" in run_lines(planned, summary(variants=[variant("old", trials=None)]), Paint())[0]
 
 
 def test_one_trial_has_no_table_of_trials() -> None:

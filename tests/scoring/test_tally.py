@@ -287,3 +287,15 @@ def test_equal_variants_differ_by_nothing_for_sure_only_within_an_interval() -> 
     assert (found.pass_rate_delta, found.p_value) == (0.0, 1.0)
     assert found.pass_rate_delta_ci95 is not None
     assert found.pass_rate_delta_ci95[0] < 0 < found.pass_rate_delta_ci95[1]
+
+
+def test_trials_that_erred_do_not_make_the_cases_of_an_evaluator_fewer() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=2, run=RunSettings(trials=3))
+    tally = Tally.of(of)
+    for case, variant, status in [*repeated("c0", "pass", "pass", "error"), *repeated("c1", "pass", "pass", "error")]:
+        rows = [] if status == "error" else [a_result(case_id=case, variant_name=variant, evaluator="e")]
+        verdict = a_verdict(case_id=case, variant_name=variant, status=status)
+        tally.add(a_trace(case_id=case, variant_name=variant), rows, verdict)
+    rollups = tally.summary(of, MOMENT).by_evaluator
+    rate = next(rollup for rollup in rollups if rollup.evaluator == "e").by_variant["v0"]
+    assert (rate.n, rate.cases) == (4, 2)

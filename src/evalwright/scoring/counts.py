@@ -226,9 +226,16 @@ class VariantCount:
 
     def rate(self, evaluator: str) -> EvaluatorRate:
         """One evaluator's share of passed results."""
-        cells = sum(self.cells.values())
-        repeats = cells / self._independent(len(self.cases) if self.cases else cells)
-        return self.evaluators.get(evaluator, EvaluatorCount()).rate(repeats, bool(self.grouped))
+        return self.evaluators.get(evaluator, EvaluatorCount()).rate(self._repeats, bool(self.grouped))
+
+    @property
+    def _repeats(self) -> float:
+        """Cells of a case, or of a group of cases, in the mean: those with a verdict, where there are any."""
+        cells, cases = sum(self.cells.values()), len(self.cases or ())
+        judged = sum(number for status, number in self.cells.items() if self._of_status[status] & _MASK)
+        if self.cases and 0 < judged < cells:
+            cells, cases = judged, self.by_case().judged
+        return cells / self._independent(cases or cells)
 
     def judge_cost_usd(self) -> float | None:
         """What all evaluators' models cost, where any result says so."""

@@ -351,3 +351,25 @@ def test_keys_of_the_dataset_and_its_neighbours_that_nothing_reads_are_told(tmp_
     told = {warning.key: warning.message for warning in load_suite(tmp_path / "eval.yaml").warnings}
     assert told.keys() == {"dataset.fliter", "output.0.pth"}
     assert 'did you mean "filter"?' in told["dataset.fliter"]
+
+
+@pytest.mark.parametrize(
+    ("evaluators", "idle"),
+    [
+        ("{name: a, type: contains_text}, {name: b, type: tool_called}", ["b"]),
+        ("{name: b, type: tool_called, config: {tool_name: find}}", []),
+        ("{name: b, type: contains_text, config: {none_of: [y]}}", []),
+        ("{name: b, type: contains_text, config: {all_of: [], none_of: null}}", ["b"]),
+    ],
+)
+def test_an_evaluator_for_which_no_case_expects_anything_is_told(
+    tmp_path: Path, evaluators: str, idle: list[str]
+) -> None:
+    expected = {"answer_should_include": ["x"], "must_call_tools": []}
+    (tmp_path / "cases.jsonl").write_text(
+        lines({"id": "a", "input": {}}, {"id": "b", "input": {}, "expected": expected})
+    )
+    (tmp_path / "eval.yaml").write_text(SUITE % evaluators)
+    told = list(load_suite(tmp_path / "eval.yaml").cases.unknown_keys())  # type: ignore[union-attr]
+    assert [name for problem in told for name in idle if repr(name) in problem.message] == idle
+    assert sum("passes whatever" in problem.message for problem in told) == len(idle)

@@ -43,6 +43,11 @@ class ContainsText(msgspec.Struct, frozen=True):
         given = {"answer_should_include": self.all_of, "answer_should_not_include": self.none_of}
         return frozenset(key for key, value in given.items() if value is None)
 
+    @property
+    def needed_keys(self) -> frozenset[str]:
+        """The keys of `expected` without any of which it asks for nothing."""
+        return frozenset() if self.all_of or self.none_of else self.expected_keys
+
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         all_of = case.expected.answer_should_include if self.all_of is None else self.all_of
         none_of = case.expected.answer_should_not_include if self.none_of is None else self.none_of

@@ -59,6 +59,11 @@ class ToolCalled(msgspec.Struct, frozen=True, dict=True):
         """The keys of `expected` that it reads; None if a template may read any."""
         return None if self.tool_name is not None else frozenset({"must_call_tools"})
 
+    @property
+    def needed_keys(self) -> frozenset[str]:
+        """The keys of `expected` without any of which it asks for nothing."""
+        return self.expected_keys or frozenset()
+
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         name = self.tool_name
         if name is None:

@@ -46,6 +46,7 @@ class Dataset:
         seed = config.get("seed")
         self._seed = name if seed is None else seed
         self._read_of_expected: Collection[str] | None = config.get("read_of_expected")
+        self._needed: Mapping[str, Collection[str]] = config.get("needed") or {}
         self._recordings_needed = bool(config.get("embed_full_trace"))
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
@@ -76,9 +77,17 @@ class Dataset:
         return Problem(str(self._path), why_none_fits(cases, self._filter))
 
     def unknown_keys(self) -> Iterator[Problem]:
-        """Keys of the cases that nothing reads."""
+        """Keys of the cases that nothing reads, and evaluators for which none of the cases has anything."""
+        idle, empty = dict(self._needed), True
         for raw, tell in self.records():
+            empty = False
             yield from unknown_case_keys(raw, tell, self._read_of_expected)
+            expected = raw.get("expected") if idle and isinstance(raw, dict) else None
+            if isinstance(expected, dict):
+                idle = {name: keys for name, keys in idle.items() if not any(expected.get(key) for key in keys)}
+        for name, keys in () if empty else idle.items():
+            none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
+            yield Problem(str(self._path), f"{none}: the evaluator {name!r} passes whatever is answered")
 
     def _fitting(self) -> Iterator[EvalCase | Case]:
         problems: list[Problem] = []

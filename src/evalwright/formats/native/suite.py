@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -362,7 +363,7 @@ class _Reading:
             with open(path, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - `path` may be a text
                 self._expansion.learn_from(lines)
         elif to_run:
-            config["read_of_expected"] = _read_of_expected(evaluators)
+            config |= {"read_of_expected": _read_of_expected(evaluators), "needed": _needed_of_expected(evaluators)}
         cases: Iterable[EvalCase | Case] = registry.load("datasets", dataset.type)(path, name, config)
         return cases
 
@@ -390,6 +391,17 @@ def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | N
             return None
         read |= own
     return read
+
+
+def _needed_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, frozenset[str]]:
+    """The keys of `expected`, by evaluator, without any of which it asks for nothing."""
+    from evalwright.evaluators.build import build
+
+    needed = {}
+    for spec in evaluators:
+        with suppress(InputError):
+            needed[spec.name] = getattr(build(spec)[0], "needed_keys", frozenset[str]())
+    return {name: keys for name, keys in needed.items() if keys}
 
 
 class _Missing:
