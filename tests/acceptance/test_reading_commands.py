@@ -114,6 +114,11 @@ def test_a_run_compared_with_itself_has_no_regression(made: Project) -> None:
     assert made.evalwright("compare", run, run, "--fail-on-regression").code == 0
 
 
+def test_a_gate_over_cases_none_of_which_was_measured_twice_is_undecided(made: Project) -> None:
+    ended = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"), "--fail-on-regression")
+    assert (ended.code, "undecided" in ended.out) == (3, True)
+
+
 def test_report_writes_markdown_to_a_file(made: Project, tmp_path: Path) -> None:
     ended = made.evalwright("report", run_of(made, "a"), "--out", tmp_path / "report.md")
     assert ended.code == 0

@@ -356,6 +356,8 @@ def test_a_command_puts_members_together(tmp_path):
          "aggregator.type"),
         ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}],
           "aggregator": {"type": "safety_gate", "required": ["z"]}}, "aggregator.required"),
+        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}],
+          "aggregator": {"type": "weighted_average", "weights": {"z": 1}}}, "aggregator.weights"),
     ],
 )  # fmt: skip
 def test_composites_that_cannot_be_built_are_refused(config, key):

@@ -427,3 +427,9 @@ def test_any_json_is_imported_whole_or_refused(
         kept = [case["embedded_trace"] for case in cases(folder)]
         traces = [trace for one in kept for trace in (one if isinstance(one, list) else [one])]
         assert len([msgspec.convert(trace, Trace) for trace in traces]) == result.traces
+
+
+def test_a_reward_that_is_mapped_and_not_there_is_a_mistake(tmp_path: Path) -> None:
+    records = [{"id": "c", "messages": HELLO, "info": {"reward": 1}}, {"id": "d", "messages": HELLO}]
+    (said,) = problems(tmp_path, records, {"reward": "info.reward"})
+    assert "expected the reward of the record, found nothing" in said

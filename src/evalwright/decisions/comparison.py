@@ -135,7 +135,12 @@ def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str]) -> Sid
 
 
 def regressed(decision: Decision, margin: float) -> bool | None:
-    """Whether B is worse by more than `margin`, beyond noise; None where what errors would have been decides that."""
+    """Whether B is worse by more than `margin`, beyond noise.
+
+    None where what errors would have been decides that, and where nothing was measured.
+    """
+    if decision.ci is None:
+        return None
     bounds = [bound.ci for bound in (decision.errors.all_failed, decision.errors.all_passed) if bound is not None]
     found = {ends is not None and ends[1] < -margin for ends in (decision.ci, *bounds)}
     return found.pop() if len(found) == 1 else None

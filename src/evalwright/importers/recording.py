@@ -194,8 +194,8 @@ class _Parts:
         return value
 
     def reward(self) -> float | None:
-        value, key = self.find("reward")
-        if value is MISSING or value is None:
+        value, key = self._stated("reward")
+        if value is MISSING:
             return None
         if not isinstance(value, bool | int | float):
             self.complain(key, f"expected a reward (number), found {described(value)}")

@@ -151,6 +151,12 @@ def test_an_unknown_aggregation_is_a_warning(project):
     assert "median" in found["execution.evaluators[0].aggregation"]
 
 
+def test_a_variable_inside_of_a_longer_value_is_told_not_to_be_replaced(project):
+    targets = {"targets": [{"name": "default", "provider": "mock", "response": "Hi ${{ NAME }}"}]}
+    (project / "targets.yaml").write_text(json.dumps(targets))
+    assert "whole value" in warnings(project)["targets[0].response"]
+
+
 def test_keys_that_nothing_reads_are_warnings(project):
     found = warnings(project, idd="x", execution={"evaluators": [], "tmeout_seconds": 5})
     assert 'did you mean "timeout_seconds"' in found["execution.tmeout_seconds"]

@@ -367,3 +367,12 @@ def test_what_a_mirror_an_enricher_or_a_gate_most_likely_was_not_meant_to_say_is
 ) -> None:
     suite = load_suite(write(tmp_path, changed(path, value)))
     assert [steps_of(warning.key)[-1] for warning in suite.warnings] == [key]
+
+
+def test_a_variable_of_the_caller_that_nothing_names_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path, changed("metadata", {"region": "${REGION:-here}"}))
+    suite = load_suite(path, None, {"REGOIN": "there"})
+    (warning,) = suite.warnings
+    assert "REGOIN" in warning.message
+    assert 'did you mean "REGION"?' in warning.message
+    assert load_suite(path, None, {"REGION": "there"}).warnings == []

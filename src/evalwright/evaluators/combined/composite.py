@@ -101,6 +101,9 @@ class Composite:
         unknown = [name for name in self._aggregator.get("required") or () if name not in names]
         if unknown:
             raise _refused("aggregator.required", f"no member {unknown[0]!r} (there are: {', '.join(names)})")
+        idle = [name for name in self._aggregator.get("weights") or () if name not in names]
+        if idle and not self._errors_count:  # AgentV ignores such a weight
+            raise _refused("aggregator.weights", f"no member {idle[0]!r} (there are: {', '.join(names)})")
         if self._kind == "code_judge" and not self._aggregator.get("path"):
             raise _refused("aggregator.path", "expected a command")
 

@@ -206,6 +206,8 @@ def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
         elif name in _CREDENTIALS.get(str(raw.get("provider")), ()) and _reference_in(value) is None:
             yield str(key), f"{key} of target {raw.get('name')!r}: the standard wants a variable, '${{{{ NAME }}}}'"
+        elif isinstance(value, str) and "${{" in value and _reference_in(value) is None:
+            yield str(key), f"{key}: '${{{{ NAME }}}}' stands for a variable only where it is the whole value"
 
 
 def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:

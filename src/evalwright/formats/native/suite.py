@@ -55,7 +55,9 @@ def load(
 ) -> Suite:
     """The suite in an `eval.yaml`; `original`, as evalh judges it. Raises InputError with every problem."""
     document = yaml.load(path)
-    suite = _Reading(path, document, {**os.environ, **variables}, allow_outside, original).suite(to_run)
+    reading = _Reading(path, document, {**os.environ, **variables}, allow_outside, original)
+    suite = reading.suite(to_run)
+    suite.warnings += reading.unread(variables)
     return _as_in_evalh(suite, document) if original else suite
 
 
@@ -104,6 +106,15 @@ class _Reading:
         self._complain, self._take = self._findings.tell, self._findings.take
         self._files: list[Path] = []
         self._expansion = Expansion(environment, str(path.resolve().parent))
+
+    def unread(self, variables: Iterable[str]) -> list[Problem]:
+        """Those of the caller's variables that the file, once read, has nowhere named."""
+        named = self._expansion.named
+        unread = (name for name in variables if name not in named)
+        return [
+            Problem(str(self._path), f"nothing here reads the variable {name!r}{did_you_mean(name, named)}")
+            for name in unread
+        ]
 
     def suite(self, to_run: bool) -> Suite:
         raw = self._expanded()

@@ -36,6 +36,8 @@ class Expansion:
         self._secrets: dict[str, str] = {}
         self._public: set[str] = set()
         self._composed: set[str] = set()
+        self.named: set[str] = set()
+        """The variables that are named anywhere."""
         self.unset: list[tuple[Place, str]] = []
         """Where a variable stands that is not set and has no default, and its name."""
         self.misspelt: list[tuple[Place, str]] = []
@@ -65,6 +67,7 @@ class Expansion:
     def _value(self, match: re.Match[str], place: Place) -> str:
         assert self._environment is not None
         name, default = match[1], match[2]
+        self.named.add(name)
         value = self._environment.get(name, default)
         if value is None:
             self.unset.append((place, name))
@@ -88,6 +91,7 @@ class Expansion:
         """Learn ahead which variables the values of a file that is read later will take."""
         for line in lines:
             for match in _REFERENCE.finditer(line) if "${" in line else ():
+                self.named.add(match[1])
                 if self._environment is not None and match[1] in self._environment:
                     self._learn(match[1], self._environment[match[1]], ())
 
