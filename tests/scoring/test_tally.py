@@ -299,3 +299,18 @@ def test_trials_that_erred_do_not_make_the_cases_of_an_evaluator_fewer() -> None
     rollups = tally.summary(of, MOMENT).by_evaluator
     rate = next(rollup for rollup in rollups if rollup.evaluator == "e").by_variant["v0"]
     assert (rate.n, rate.cases) == (4, 2)
+
+
+def test_a_run_that_judged_nothing_says_so() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=2, warnings=["careful"])
+    skipped: list[tuple[str, str, Status]] = [("c0", "v0", "skip"), ("c1", "v0", "skip")]
+    told = counted(skipped, of).summary(of, MOMENT).warnings
+    assert told == ["careful", "nothing was judged: every cell was skipped"]
+    assert counted([("c0", "v0", "skip"), ("c1", "v0", "fail")], of).summary(of, MOMENT).warnings == ["careful"]
+
+
+@pytest.mark.parametrize(("status", "cost", "told"), [("pass", None, 1), ("pass", 0.1, 0), ("error", None, 0)])
+def test_a_limit_of_costs_that_nothing_reports_is_told(status: Status, cost: float | None, told: int) -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=1, run=RunSettings(cost_limit_usd=1))
+    found = counted([("c0", "v0", status)], of, metrics=Metrics(cost_usd=cost)).summary(of, MOMENT).warnings
+    assert ["cost_limit_usd" in line for line in found] == [True] * told

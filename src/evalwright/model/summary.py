@@ -196,5 +196,5 @@ class RunSummary(msgspec.Struct):
     native: dict[str, Any] | None = None
     """The original system's own aggregate under its own names, where the suite is of another dialect."""
     warnings: list[str] = []
-    """Those of the plan (`Plan.warnings`)."""
+    """Those of the plan (`Plan.warnings`), and what the numbers do not say for themselves."""
     schema_version: str = SCHEMA_VERSION

@@ -5,7 +5,8 @@ Counts of shares of a run add up, so that several processes can each count their
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -109,11 +110,20 @@ class Tally:
             status="partial" if missing else "complete",
             cells_total=cells,
             cells_missing=missing,
-            warnings=plan.warnings,
+            warnings=[*plan.warnings, *self._doubts(plan.run.cost_limit_usd)],
         )
         if self._totals is not None:
             self._totals.finish(summary)
         return summary
+
+    def _doubts(self, cost_limit_usd: float | None) -> Iterator[str]:
+        """What the numbers do not say for themselves: that nothing was judged, that a limit had nothing to go by."""
+        cells = sum((Counter(count.cells) for count in self._variants.values()), Counter[str]())
+        if cells["skip"] and cells["skip"] == cells.total():
+            yield "nothing was judged: every cell was skipped"
+        answered = cells.total() - cells["error"]
+        if cost_limit_usd is not None and answered and not any(count.cost.n for count in self._variants.values()):
+            yield "run.cost_limit_usd limited nothing: no cost was reported, and no price is known"
 
     def _rollups(self) -> list[EvaluatorRollup]:
         """Every evaluator of the plan on every variant that has cells: without results it has no rate."""
