@@ -37,8 +37,8 @@ def loaded_by(work):
 """
 OF_HELP = {
     "evalwright", "evalwright.cli", "evalwright.cli.exits", "evalwright.entry_points", "evalwright.errors",
-    "evalwright.registry", "evalwright.session", "evalwright.session.imports", "evalwright.session.process",
-    "evalwright.session.signals",
+    "evalwright.registry", "evalwright.session", "evalwright.session.imports", "evalwright.session.masking",
+    "evalwright.session.process", "evalwright.session.signals",
 }  # fmt: skip
 """Who makes one of these slower makes every command slower."""
 

@@ -76,9 +76,7 @@ LATE = {
     "informational for ever": goes_on(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", 0.01),
 }
 """Kinds that end at the time limit."""
-BUSY = {
-    f"status {status}": sends(whole(b"no", status, "Retry-After: 99999999")) for status in (500, 502, 503, 504, 529)
-}
+BUSY = {f"status {status}": sends(whole(b"no", status, "Retry-After: 0")) for status in (500, 502, 503, 504, 529)}
 """Kinds that are tried again."""
 WRONG = {
     **{f"status {s}": sends(whole(b'{"error": "no"}', s)) for s in (400, 401, 403, 404, 408, 413, 418, 422, 429)},

@@ -121,7 +121,8 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
     else:
         variants = variants_of(system, settings.timeout or _TIMEOUT, places, problems)
     evaluators = _evaluators(found, settings, places, problems)
-    run = _run_settings(RunSettings(max_concurrency=_CONCURRENCY), settings)
+    # Equal errors stop the run by `stop_after_equal_errors`, which `Run.stopped` tells.
+    run = _run_settings(RunSettings(max_concurrency=_CONCURRENCY, stop_after_errors=0), settings)
     name = settings.name or (variants[0].name if len(variants) == 1 else "evaluation")
     document = {
         "name": name,

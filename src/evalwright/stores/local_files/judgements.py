@@ -117,7 +117,8 @@ class LocalShare:
             folder = self._open_folder()
             try:
                 folder.mkdir()
-                self._files = tuple(_private(folder / name) for name in _FILES)
+                for name in _FILES:  # one by one, so that an interruption leaves none that `drop` does not know
+                    self._files = (*self._files, _private(folder / name))
             except OSError as error:
                 raise storage_error("write", folder, error) from error
             self._encoder = LineEncoder(self._masker)
