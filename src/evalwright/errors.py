@@ -138,9 +138,52 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+_SAME = (
+    "run evaluate eval test execute start",
+    "systems targets providers agents models",
+    "cases evalcases entries dataset tests test_cases examples samples records",
+    "eval name suite",
+    "input prompt question query vars",
+    "expected expectation expected_output ideal",
+    "evaluators graders scorers assertions assert checks",
+    "adapter type kind provider",
+    "endpoint url uri address",
+    "body request_template json data payload",
+    "command cmd args",
+    "stdin_template stdin input",
+    "user_template messages prompt",
+    "system_prompt system instructions",
+    "max_concurrency workers max_workers parallel concurrency",
+    "trials num_runs repeats repeat epochs n",
+    "all_required all required",
+    "any_required any",
+    "verdict label passed result",
+    "path file filename",
+    "python_function python function",
+    "openai_chat openai chat",
+    "local_files local file files",
+    "llm_judge llm_rubric model_graded judge rubric",
+    "contains_text contains icontains includes",
+    "exact_match equals equal",
+    "schema_match is_json json_schema",
+    "jsonl json csv",
+    "clear clean delete reset",
+    "tempdir_snapshot copy folder tempdir",
+    "assistant bot ai model",
+    "user human",
+    "input_per_million_tokens input_per_1k input_per_1m input",
+    "output_per_million_tokens output_per_1k output_per_1m output",
+    "final_answer answer output text content response",
+)
+"""Words that mean the same here and in other tools."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean "x"?` for the nearest known name, or nothing."""
+    """`; did you mean "x"?` for the known name that means the same elsewhere, else the nearest one, or nothing."""
     from difflib import get_close_matches  # only for a mistake: every command loads this module
 
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    names = list(known)
+    word = name.lower().replace("-", "_")
+    alike = next((one for line in _SAME if word in (same := line.split()) for one in same if one in names), None)
+    near = [alike] if alike is not None else get_close_matches(name, names, n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""

@@ -181,7 +181,11 @@ def test_list_runs_has_a_line_for_each(made: Project) -> None:
 
 
 def test_list_of_a_folder_without_runs_says_so(made: Project) -> None:
-    assert made.evalwright("list", "runs", "nowhere").out == "no runs in nowhere\n"
+    (made.folder / "empty").mkdir()
+    assert made.evalwright("list", "runs", "empty").out == "no runs in empty\n"
+    ended = made.evalwright("list", "runs", "nowhere")
+    assert ended.code == 2
+    assert "nowhere  there is no such folder" in ended.err
 
 
 @pytest.mark.parametrize(

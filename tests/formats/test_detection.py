@@ -16,7 +16,9 @@ def test_an_eval_yaml_is_known_by_its_keys(tmp_path: Path) -> None:
 
 def test_a_file_of_no_format_is_told_the_formats(tmp_path: Path) -> None:
     path = write(tmp_path, "hello: world\n")
-    assert "format not recognised; pass --format (agentv, letta, native" in str(refusal(lambda: load_suite(path)))
+    said = str(refusal(lambda: load_suite(path)))
+    assert "format not recognised: it has hello; suites have dataset and graders (letta)" in said
+    assert "; pass --format (agentv, letta, native" in said
 
 
 @pytest.mark.parametrize("name", ["native", "evalh"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -69,7 +70,7 @@ def command(
     import msgspec
 
     from evalwright.cli.pairs import opened_pair
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, tell
     from evalwright.decisions.comparison import comparison_of, regressed
     from evalwright.decisions.terms import Terms, margin_of
     from evalwright.reports.comparison import comparison_of_runs
@@ -84,6 +85,8 @@ def command(
         for name in runs.a.keys() & runs.b.keys():
             runs.refuse_strangers(name, name)
         comparison = comparison_of(runs, str(a), str(b))
+    if os.path.abspath(str(a)) == os.path.abspath(str(b)):  # noqa: PTH100 - a run may be in a database
+        tell([f"warning: A and B are the same run, {a}: name the earlier one first and the later one second"])
     if as_json:
         say([msgspec.json.encode(comparison).decode()])
     else:

@@ -43,6 +43,8 @@ def _ended(command: click.Command, arguments: Sequence[str]) -> int:
         return ending.exit_code
     except click.ClickException as mistake:
         mistake.show()
+        if isinstance(mistake, click.BadParameter) and isinstance(mistake.param, click.Option) and mistake.param.help:
+            _say([f"{mistake.param.opts[0]}: {mistake.param.help}"])
         return mistake.exit_code
     except (click.Abort, KeyboardInterrupt):
         _say(["interrupted"])

@@ -15,12 +15,16 @@ import msgspec
 from evalwright import registry
 from evalwright.cli.options import as_json, store_choice, store_options
 from evalwright.cli.screen import say
-from evalwright.errors import InputError, did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.paths import near_file
 from evalwright.model.format import Format
 from evalwright.reports.table import Table
 from evalwright.reports.text import paint_for
 
 __all__ = ["command"]
+
+_RUNS = Path("runs")
+"""Where runs are by default; that there are none yet is no mistake."""
 
 
 class _Kind(click.Choice[str]):
@@ -101,6 +105,8 @@ def _first_line(kind: str, name: str) -> str:
 def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:
     from evalwright.run.locations import run_places
 
+    if not folder.exists() and folder != _RUNS:
+        raise InputError(Problem(str(folder), f"there is no such folder{near_file(folder)}"))
     rows = [_run_row(place, trusted) for place in run_places(folder)]
     if as_json:
         _print_json(rows)

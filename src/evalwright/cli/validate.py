@@ -45,7 +45,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
     with nullcontext() if import_ else nothing_imported():
         for file in found.files:
             checked.add(file, dialect, options, keep=as_json)
-    tell(f"imported {file}" for file in imported_files())
+    tell(f"imported {file}" for file in (imported_files() if import_ else ()))
     if as_json:
         say([checked.encoded()])
         return InputError.exit_code if checked.refusals else 0

@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.paths import near_file
 
-__all__ = ["decoded", "lines_of", "repeated_keys"]
+__all__ = ["advice_on", "decoded", "lines_of", "repeated_keys"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -29,7 +30,24 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
                     yield number, content
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(Problem(str(path), f"cannot be read: {reason}")) from error
+        near = near_file(path) if isinstance(error, FileNotFoundError) else ""
+        raise InputError(Problem(str(path), f"cannot be read: {reason}{near}")) from error
+
+
+def advice_on(line: bytes) -> str:
+    """What most often is wrong with a line that is no JSON; "" if nothing of that."""
+    text = line.strip()
+    if text[:1] in b"[]":
+        return "; JSON Lines has no brackets around the lines: one {...} on each"
+    if not text.startswith(b"{"):
+        return "; JSON Lines has one {...} on each line"
+    if text.endswith(b"},"):
+        return "; no comma between lines"
+    if b"'" in text and b'"' not in text:
+        return "; JSON has double quotes"
+    if any(word in text for word in (b"True", b"False", b"None")):
+        return "; JSON writes true, false and null"
+    return "" if text.endswith(b"}") else "; a line has to be a whole {...}"
 
 
 def decoded(text: str | bytes) -> Any:

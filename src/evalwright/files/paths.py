@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["also_here", "import_folders", "named_in", "numbered", "safe_id", "seen_from_here"]
+__all__ = ["also_here", "import_folders", "named_in", "near_file", "numbered", "safe_id", "seen_from_here"]
 
 
 def named_in(file: Path, name: str) -> Path:
@@ -22,6 +22,25 @@ def also_here(file: Path, name: str) -> str:
     if not (_exists(beside) and _exists(path)) or _same(path, beside):
         return ""
     return f"{name!r} is {beside}, in the folder of the suite; the one in the working directory is not used: {path}"
+
+
+_NEAR = 0.75
+"""Half of the letters of two short names are alike by chance."""
+
+
+def near_file(path: Path) -> str:
+    """`; did you mean "x"?` for a file that is not there: the nearest name in its folder, or what else may be wrong."""
+    from difflib import get_close_matches  # only for a mistake: every command loads this module
+
+    if "\\" in path.name:
+        return "; write / between folders, which all systems understand"
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f"; there is no folder {str(path.parent)!r}"
+    stems = {Path(name).stem: name for name in sorted(names, key=lambda name: Path(name).suffix == path.suffix)}
+    near = get_close_matches(path.stem, stems, n=1, cutoff=_NEAR)
+    return f'; did you mean "{stems[near[0]]}"?' if near else ""
 
 
 def import_folders(suite: Path) -> list[str]:

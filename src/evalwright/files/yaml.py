@@ -13,6 +13,7 @@ import yaml
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
 from evalwright.files.key_paths import Place
+from evalwright.files.paths import near_file
 from evalwright.files.yaml_nodes import CORE, TAG, Flavour, Lines, compose, line_numbers, mistakes_of
 from evalwright.files.yaml_values import Values
 
@@ -104,7 +105,8 @@ def _bytes_of(path: Path) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(Problem(str(path), f"cannot be read: {reason}")) from error
+        near = near_file(path) if isinstance(error, FileNotFoundError) else ""
+        raise InputError(Problem(str(path), f"cannot be read: {reason}{near}")) from error
 
 
 def dump(value: Any) -> str:

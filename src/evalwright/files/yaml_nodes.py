@@ -169,6 +169,21 @@ def _lines(node: yaml.Node, start: yaml.Node, known: dict[int, Any]) -> Lines | 
     return line, inside
 
 
+_ADVICE = {
+    "cannot start any token": "; indent with spaces, not tabs, and put texts that begin with %, @ or ` in quotes",
+    "mapping values are not allowed": "; put a text with ': ' in quotes, and let keys that belong together begin in "
+    "the same column",
+    "expected ','": "; close every bracket and quote, and put a text with ': ' or a comma in quotes; an apostrophe in "
+    "single quotes is written twice",
+    "could not find expected ':'": "; a key ends with a colon and a space",
+    "unknown escape character": "; in double quotes a backslash is written twice: use single quotes or /",
+    "did not find expected '-' indicator": "; items of one list begin in the same column",
+    "did not find expected key": "; let keys that belong together begin in the same column, and put a text with "
+    "quotes inside in quotes",
+}
+"""What most often helps, by a part of what the parser says."""
+
+
 @contextmanager
 def mistakes_of(file: str, data: bytes) -> Iterator[None]:
     """Turns errors of the YAML parser into an InputError that names the line."""
@@ -189,7 +204,8 @@ def problem_of(error: yaml.MarkedYAMLError, file: str) -> Problem:
     shown = ((textwrap.shorten(what, _MAX_SHOWN), mark) for what, mark in parts if what)
     message = ", ".join(f"{what} (line {mark.line + 1})" if mark else what for what, mark in shown)
     mark = error.problem_mark or error.context_mark
-    return Problem(file, f"not valid YAML: {message}", mark.line + 1 if mark else None)
+    advice = next((advice for word, advice in _ADVICE.items() if word in (error.problem or "")), "")
+    return Problem(file, f"not valid YAML: {message}{advice}", mark.line + 1 if mark else None)
 
 
 def yaml_error(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.paths import near_file
 from evalwright.formats.shared.foreign import foreign_format
 from evalwright.model.format import Format
 from evalwright.registry import NATIVE, format_of, formats, names, resolve
@@ -61,6 +62,9 @@ def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name in known}
 
 
+_MOST_KEYS = 10
+
+
 def fitting(path: Path) -> list[Format]:
     """The formats that a file's suffix and keys show."""
     head = _head(path)
@@ -80,7 +84,7 @@ def format_at(path: Path, dialect: str | None = None) -> Format:
     given = None if dialect is None else format_of(dialect)
     is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a name too long
     if not is_file and not (given is not None and given.reads_folders and os.path.isdir(path)):  # noqa: PTH112
-        what = "is a folder, expected a file" if os.path.isdir(path) else "does not exist"  # noqa: PTH112
+        what = "is a folder, expected a file" if os.path.isdir(path) else f"does not exist{near_file(path)}"  # noqa: PTH112
         raise InputError(Problem(str(path), what))
     return given or _detected(path)
 
@@ -99,8 +103,23 @@ def _detected(path: Path) -> Format:
         _must_be_json(path)
     if not found and (suite := suite_beside(path)) is not None:
         raise InputError(Problem(str(path), f"belongs to the cases in {suite.name}: name that file instead"))
-    said = f"fits several formats ({', '.join(one.name for one in found)})" if found else "format not recognised"
+    said = f"fits several formats ({', '.join(one.name for one in found)})" if found else _unrecognised(path)
     raise InputError(Problem(str(path), f"{said}; pass --format ({', '.join(names('formats'))})"))
+
+
+def _unrecognised(path: Path) -> str:
+    """That no format fits, and what may be meant: a key, or a suite instead of its dataset or its code."""
+    head = _head(path)
+    if head and head.keys() != {"cases"}:
+        marks = (f"{' and '.join(sorted(keys))} ({one.name})" for one in formats() for keys in one.keys)
+        found = ", ".join(str(key) for key in list(head)[:_MOST_KEYS])
+        return f"format not recognised: it has {found}; suites have {', '.join(marks)}"
+    if path.suffix in (".yaml", ".yml", ".json") and not head:
+        return "format not recognised: it has no keys of a suite, and no records with id, messages and expected"
+    beside = [file.name for file in sorted(path.parent.glob("*.y*ml")) if file != path and fitting(file)]
+    suite = f"name the suite: {' or '.join(beside[:3])}" if beside else "`evalwright init` makes a suite to start from"
+    what = "a dataset" if head else "a module" if path.suffix == ".py" else "this"
+    return f"format not recognised: {what} is no suite; {suite}"
 
 
 def suite_beside(path: Path) -> Path | None:

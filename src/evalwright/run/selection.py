@@ -6,7 +6,7 @@ import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case, snapshot
@@ -16,6 +16,7 @@ from evalwright.run.used_files import doubled_modules, hashed
 
 __all__ = ["all_warnings", "any_chosen", "chosen_cases", "lines_of_warnings", "must_not_be_empty", "with_warnings"]
 
+_MOST_COMPARED = 1000
 _MOST_WARNINGS = 100
 """Lines for a dataset with one mistake in each of a million cases."""
 
@@ -29,8 +30,26 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
             yield snapshot(case)
     if not taken and not options.allow_empty:
         if options.narrowed:
-            raise InputError(f"no case matches {options.narrowed}; --allow-empty runs the suite without one")
+            near = _near(suite, options)
+            raise InputError(f"no case matches {options.narrowed}{near}; --allow-empty runs the suite without one")
         must_not_be_empty(suite)
+
+
+def _near(suite: Suite, options: RunOptions) -> str:
+    """The case or the tag that may be meant, among the first ones of a suite."""
+    ids: list[str] = []
+    tags = set[str]()
+    for case in islice(suite.cases, _MOST_COMPARED):
+        ids.append(case.id)
+        tags.update(case.tags)
+    meant = [did_you_mean(one, ids) for one in options.cases] + [
+        did_you_mean(one, sorted(tags)) for one in options.tags
+    ]
+    if near := next(filter(None, meant), ""):
+        return near
+    if options.tags and not options.cases:
+        return f" (tags: {', '.join(sorted(tags)[:10])})" if tags else " (no case has tags)"
+    return f" (cases: {', '.join(ids[:3])}, ...)" if ids else ""
 
 
 def must_not_be_empty(suite: Suite, *, to_run: bool = True) -> None:

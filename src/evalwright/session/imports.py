@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -179,6 +179,25 @@ def with_objects(objects: Mapping[str, Any]) -> Iterator[None]:
         _passed.reset(token)
 
 
+def _near_place(module: str, name: str, error: BaseException) -> str:
+    """How a place has to be written, or the module or name that may be meant."""
+    from pathlib import Path  # here, like the other imports inside functions: only for a mistake
+
+    if isinstance(error, ModuleNotFoundError) and error.name is not None and f"{module}.".startswith(f"{error.name}."):
+        plain = module.removesuffix(".py").replace("\\", ".").replace("/", ".").strip(".")
+        if plain != module:
+            return f'; did you mean "{plain}:{name}"?'
+        folders = sys.path if (looked_in := _looked_in.get()) is None else looked_in
+        own = [Path(folder) for folder in folders if folder in _folders or looked_in]
+        beside = {file.stem for folder in own if folder.is_dir() for file in folder.glob("*.py")}
+        return did_you_mean(module.partition(".")[0], sorted(beside))
+    if isinstance(error, AttributeError):
+        if name.endswith(")"):
+            return "; leave out the parentheses"
+        return did_you_mean(name, [one for one in dir(sys.modules.get(module)) if not one.startswith("_")])
+    return ""
+
+
 def named_object(place: Any, key: str = "target") -> Any:
     """The object at `module.path:name`; whatever importing it raises is the user's mistake, reported in one line.
 
@@ -205,6 +224,7 @@ def named_object(place: Any, key: str = "target") -> Any:
 
         where = user_place(error)
         why = f"{place!r} cannot be imported: {type(error).__name__}: {error}" + (f" in {where}" if where else "")
+        why += _near_place(module, name, error)
         absent = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
         raise InputError(Problem(file="", key=key, message=why, absent=absent)) from error
     return found

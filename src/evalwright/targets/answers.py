@@ -208,6 +208,10 @@ def _output(returned: dict[str, Any], notes: list[str]) -> Output:
 def _text(value: Any, place: str, notes: list[str]) -> str | None:
     if value is None or (type(value) is str and value.isascii()):  # nothing to clean, as in most texts
         return value
+    if inspect.isawaitable(value):
+        if inspect.iscoroutine(value):
+            value.close()  # else Python warns of it, too, at a place that says nothing
+        raise TargetError(f"{place} is a {type(value).__name__} that was never awaited: await it in an `async def`")
     return clean_text(value if type(value) is str else str(value), place, notes)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem, TargetError, did_you_mean
@@ -18,6 +19,7 @@ from evalwright.model.snapshot import Case
 __all__ = ["Template", "template_of"]
 
 _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+_UNCLOSED = re.compile(r"\{\{\s*([\w-]+(?:\.[\w-]+)+)\s*(?:\}(?!\})|$)")
 _PATH = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _DEFAULT = re.compile(r"""default\(\s*("[^"]*"|'[^']*')\s*\)""")
 _EVALH = re.compile(r"\{\{([^{}|]+)(\|\s*json\s*)?\}\}")
@@ -54,6 +56,7 @@ class Template:
         self._fields = [
             _field(inside, after, key, problems) for inside, after in zip(pieces[1::2], pieces[2::2], strict=True)
         ]
+        problems += (Problem("", wrong, key=key) for wrong in _unclosed(pieces[::2]))
         if problems:
             raise InputError(problems)
 
@@ -105,6 +108,13 @@ def _field(inside: str, after: str, key: str, problems: list[Problem]) -> _Field
     if wrong := _wrong(path):
         problems.append(Problem("", f"{{{{{inside}}}}} {wrong}", key=key))
     return _Field(path, as_json, default, after)
+
+
+def _unclosed(literals: Iterable[str]) -> Iterator[str]:
+    """Places that begin and do not end; other braces are text."""
+    for literal in literals:
+        if found := _UNCLOSED.search(literal):
+            yield f"{found[0].strip()!r} does not end with two braces: write {{{{ {found[1]} }}}}"
 
 
 def _split(inside: str) -> list[str]:

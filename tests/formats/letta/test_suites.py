@@ -323,7 +323,7 @@ def test_a_setup_that_fails_stops_the_run(project, setup):
     ("grader", "told"),
     [
         ("boasts", "score: expected less than or equal to 1, found 2.0"),
-        ("forgets", "score: field required, found {'rationale': 'fine'}"),
+        ("forgets", "score: the key is missing, found {'rationale': 'fine'}"),
         ("says_nothing", "expected a mapping or object to extract fields from, found None"),
     ],
 )
@@ -340,7 +340,7 @@ REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent
     ("composer", "told"),
     [
         ("twice", "score: expected less than or equal to 1, found 2"),
-        ("praises", "score: field required, found {'x': 1}"),
+        ("praises", "score: the key is missing, found {'x': 1}"),
     ],
 )
 def test_what_is_no_reward_is_an_error(project, composer, told):

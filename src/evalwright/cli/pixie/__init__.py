@@ -48,12 +48,16 @@ def _files(path: Path | None) -> list[Path]:
 def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: bool) -> int:
     """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.pixie.runs import run_files
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, tell
+    from evalwright.files.paths import near_file
+    from evalwright.formats.pixie.surface.config import get_config
     from evalwright.reports.text import is_terminal
 
     files = _files(path)
     if not files:
         say([_NO_FILES])
+        place = path if path is not None else Path(get_config().dataset_dir)
+        tell([f"{place}  {'contains no dataset' if place.exists() else f'does not exist{near_file(place)}'}"])
         return 1
     shown = is_terminal(sys.stdout) and not no_open
     words = [FORMAT.name, "test", *([str(path)] if path else []), *(["-v"] if verbose else [])]

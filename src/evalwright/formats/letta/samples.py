@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.bulk import Repeats
-from evalwright.files.jsonl import decoded, lines_of
+from evalwright.files.jsonl import advice_on, decoded, lines_of
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import seen_from_here
 from evalwright.model.case import ExpectedBehavior, ForeignCase
@@ -223,7 +223,7 @@ class Samples:
             try:
                 fields = decoded(content)
             except ValueError as error:
-                yield _Row(number, line, None, [("", f"malformed JSON: {error}")])
+                yield _Row(number, line, None, [("", f"malformed JSON: {error}{advice_on(content)}")])
                 continue
             if isinstance(fields, dict):
                 yield _Row(number, line, fields)
@@ -250,12 +250,25 @@ class Samples:
         return Problem(self._shown, "cannot be read: it is not UTF-8")
 
 
+def _near_column(header: Sequence[str]) -> str:
+    """What may be wrong with a header that has no column `input`."""
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
+        return "; columns are separated by commas"
+    return next((f"; is {name!r} meant for it?" for name in header if did_you_mean(name.strip(), ["input"])), "")
+
+
 def _records(reader: Any, file: str) -> Iterator[_Row]:
     header = next(reader, None)
     if not header:
         raise InputError(Problem(file, "the dataset is empty: there is no header row"))
     if "input" not in header and "prompt" not in header:
-        raise InputError(Problem(file, f"line 1: there is no column 'input' (the columns are: {', '.join(header)})", 1))
+        raise InputError(
+            Problem(
+                file,
+                f"line 1: there is no column 'input'{_near_column(header)} (the columns are: {', '.join(header)})",
+                1,
+            )
+        )
     readers = [_CELLS.get(name) for name in header]
     number = -1
     while True:

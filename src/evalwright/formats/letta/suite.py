@@ -12,6 +12,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.judges.rubric_template import filled
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place
+from evalwright.files.paths import near_file
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.graders import NEED_TRUTH, Graders
 from evalwright.formats.letta.samples import RESERVED, Samples, Selection
@@ -217,7 +218,7 @@ class _Reading:
             return ()
         path = self._files.path(named, ("dataset",))
         if not path.is_file():
-            self.tell(("dataset",), f"there is no dataset file {named!r}")
+            self.tell(("dataset",), f"there is no dataset file {named!r}{near_file(self._path.parent / named)}")
             return ()
         declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
         strict = [spec for spec in evaluators if spec.config.get("unknown_names") == "refuse"]

@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files.key_paths import Place, steps_of
-from evalwright.formats.shared.findings import expectation
+from evalwright.formats.shared.findings import expectation, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace
 
@@ -65,9 +65,13 @@ def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
         if place[-1] == "[key]":
             yield tell(place[:-2], f"keys must be strings, found {found}")
         elif item["type"] == "missing":
-            yield tell(place, f"the required {place[-1]!r} is missing")
+            meant = [str(key) for key in item["input"] if did_you_mean(str(key), [str(place[-1])])]
+            known = FileCase.model_fields
+            near = next((f"; is {key!r} meant for it?" for key in meant if key not in known), "")
+            yield tell(place, f"the required {place[-1]!r} is missing{near}")
         else:
-            yield tell(place, f"{expectation(item['msg'])}, found {found}")
+            advice = remedy(item["type"], item["input"])
+            yield tell(place, f"{expectation(item['msg'])}, found {found}{advice}")
 
 
 def _kind(value: Any) -> str:

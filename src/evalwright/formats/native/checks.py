@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
 
-__all__ = ["ill_named"]
+__all__ = ["ill_named", "out_of_reach"]
 
 Mistakes = Iterator[tuple[Place, str]]
 
@@ -30,6 +30,45 @@ def ill_named(raw: dict[str, Any]) -> Mistakes:
     executor = _found(raw, "run", "executor", "type")
     if isinstance(executor, str) and executor != "local":
         yield ("run", "executor", "type"), f"run.executor.type: unknown executor {executor!r} (registered: local)"
+
+
+_AS_IT_STANDS = (
+    "contains_text looks for this text as it stands and fills in no template; what one case expects belongs "
+    "into its expected.answer_should_include"
+)
+
+
+def out_of_reach(raw: dict[str, Any]) -> Mistakes:
+    """Thresholds and gates that a score from 0 to 1 can never reach or always does, and texts that no answer has."""
+    evaluators = raw.get("evaluators")
+    for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
+        threshold = _found(one, "threshold")
+        if _is_beyond(threshold):
+            yield ("evaluators", i, "threshold"), f"scores are from 0 to 1 as a rule{_as_share(threshold)}"
+        for key in ("all_of", "any_of", "none_of") if _found(one, "type") == "contains_text" else ():
+            texts = _found(one, "config", key)
+            for number, text in enumerate(texts if isinstance(texts, list) else ()):
+                if isinstance(text, str) and "{{" in text and "}}" in text:
+                    yield ("evaluators", i, "config", key, number), _AS_IT_STANDS
+    yield from _gates(raw.get("gate"), ("gate",))
+
+
+def _gates(gate: Any, place: Place) -> Mistakes:
+    if not isinstance(gate, dict):
+        return
+    for i, one in enumerate(gate["conditions"] if isinstance(gate.get("conditions"), list) else ()):
+        yield from _gates(one, (*place, "conditions", i))
+    value, of = gate.get("value"), gate.get("aggregation", gate.get("metric", "avg_score"))
+    if of != "accuracy" and _is_beyond(value):
+        yield (*place, "value"), f"{of} is from 0 to 1 as a rule{_as_share(value)}; accuracy is a percentage"
+
+
+def _is_beyond(value: Any) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value <= 1
+
+
+def _as_share(value: float) -> str:
+    return f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
 
 
 def _pools(raw: dict[str, Any]) -> Mistakes:

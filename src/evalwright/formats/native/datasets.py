@@ -19,7 +19,7 @@ from pydantic_core import from_json
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files import yaml as yaml_files
 from evalwright.files.bulk import Repeats
-from evalwright.files.jsonl import lines_of, repeated_keys
+from evalwright.files.jsonl import advice_on, lines_of, repeated_keys
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording, unknown_case_keys
 from evalwright.formats.native.filters import fits, why_none_fits
@@ -220,7 +220,7 @@ class Jsonl(Dataset):
             raw = from_json(line)
         except ValueError as error:
             reason, _, column = str(error).partition(" at line 1 column ")
-            return None, [tell((), f"malformed JSON: {reason} (col {column or 1})")]
+            return None, [tell((), f"malformed JSON: {reason} (col {column or 1}){advice_on(line)}")]
         return checked(raw, tell)
 
 

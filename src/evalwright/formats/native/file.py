@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -18,7 +18,7 @@ from pydantic import (
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.formats.shared.findings import expectation
+from evalwright.formats.shared.findings import expectation, remedy
 
 __all__ = ["EvalFile", "EvaluatorSection", "OutputSection", "SystemSection", "sound_parts"]
 
@@ -228,7 +228,7 @@ def sound_parts(raw: dict[Any, Any], complain: Complain) -> EvalFile:
     for name, field in EvalFile.model_fields.items():
         if name not in raw or (raw[name] is None and not field.is_required()):
             if field.is_required():
-                complain((name,), f"the key {name!r} is missing")
+                complain((name,), _missing(name, raw, EvalFile.model_fields))
         elif name in _ITEMS:
             setattr(file, name, list(_sound_items(name, raw[name], complain)))
         else:
@@ -241,7 +241,8 @@ def sound_parts(raw: dict[Any, Any], complain: Complain) -> EvalFile:
 
 def _sound_items(name: str, raw: Any, complain: Complain) -> Iterator[_Item]:
     if not isinstance(raw, list):
-        complain((name,), f"expected a list, found {_shown(raw)}")
+        needed = " and ".join(_needed(_ITEMS[name]))
+        complain((name,), f"expected a list, each item with '- ' before it and with {needed}, found {_shown(raw)}")
         return
     if not raw:
         complain((name,), "expected at least one, found an empty list")
@@ -273,9 +274,35 @@ def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
             own = "; what an evaluator of this type reads belongs under 'config'" if section == "evaluators" else ""
             complain(place, f"unknown key{near or own}")
         elif item["type"] == "missing":
-            complain(place, f"the key {place[-1]!r} is missing")
+            complain(place, _missing(str(place[-1]), item["input"], _model_at(place[:-1]).model_fields))
         else:
-            complain(place, f"{expectation(item['msg'])}, found {_shown(item['input'])}")
+            wanted = expectation(item["msg"])
+            if item["type"] in ("model_type", "model_attributes_type"):
+                kind = _model_at(place)
+                needed, known = _needed(kind), ", ".join(kind.model_fields)
+                wanted += f" with {' and '.join(needed)}" if needed else f" (it may have {known})" if known else ""
+            complain(place, f"{wanted}, found {_shown(item['input'])}{remedy(item['type'], item['input'])}")
+
+
+def _model_at(place: Place) -> type[BaseModel]:
+    sections: dict[str, type[BaseModel]] = {
+        **_STRICT,
+        **_ITEMS,
+        "dataset": DatasetSection,
+        "workspace": WorkspaceSection,
+    }
+    return sections.get(".".join(step for step in place if isinstance(step, str)), BaseModel)
+
+
+def _needed(kind: type[BaseModel]) -> list[str]:
+    return [key for key, one in kind.model_fields.items() if one.is_required()]
+
+
+def _missing(name: str, given: Any, known: Collection[str]) -> str:
+    """That a key is missing, and which key of the mapping may be meant for it."""
+    others = [key for key in given if isinstance(key, str) and key not in known] if isinstance(given, dict) else []
+    meant = next((key for key in others if did_you_mean(key, [name])), None)
+    return f"the key {name!r} is missing" + (f"; is {meant!r} meant for it?" if meant else "")
 
 
 def _shown(value: Any) -> str:

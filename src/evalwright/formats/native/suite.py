@@ -19,8 +19,8 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, steps_of
-from evalwright.files.paths import also_here, import_folders, named_in
-from evalwright.formats.native.checks import ill_named
+from evalwright.files.paths import also_here, import_folders, named_in, near_file
+from evalwright.formats.native.checks import ill_named, out_of_reach
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
 from evalwright.formats.shared.environment import Expansion
 from evalwright.formats.shared.findings import Findings
@@ -121,6 +121,8 @@ class _Reading:
         file = sound_parts(raw, self._complain)
         for place, message in ill_named(raw):
             self._complain(place, message)
+        for place, message in out_of_reach(raw):
+            self._findings.warn(place, message)
         variants = [self._variant(system, to_run) for system in file.systems]
         evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
@@ -166,13 +168,16 @@ class _Reading:
         expanded: dict[Any, Any] = self._expansion.expanded(raw)
         for place, name in self._expansion.unset:
             message = f"the environment variable {name!r} is not set and has no default"
+            message += f": export it, or pass --var {name}=VALUE"
             line = self._document.line(place)
             self._findings.problems.append(Problem(str(self._path), message, line, bracketed(place)))
             self._findings.settled.append(place)
         for place, text in () if self._original else self._expansion.misspelt:
             # evalh leaves it as it is, and the program gets a text that its author took for a value.
-            near = re.sub(r"\W", "_", text.strip("${ }").partition(":")[0].strip()).upper()
-            meant = f"names are upper case: ${{{near}}}; for the text itself, write ${{__:-$}} for its dollar sign"
+            bare = text.strip("${ }").rpartition(".")[2].partition(":")[0].strip()
+            near = re.sub(r"\W", "_", bare).upper()
+            how = "write" if near == bare else "names are upper case:"
+            meant = f"{how} ${{{near}}}; for the text itself, write ${{__:-$}} for its dollar sign"
             self._complain(place, f"{text} is no reference to a variable ({meant})")
         for place, name in self._expansion.secret:
             if place[-1:] == ("name",):
@@ -357,7 +362,9 @@ class _Reading:
             self._complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
         path = self._found(("dataset", "path"), dataset.path or "")
         if not dataset.path or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
-            message = f"there is no dataset file {dataset.path!r}" if dataset.path else "'path' is missing"
+            what = "it is a folder" if os.path.isdir(path) else near_file(path).removeprefix("; ")  # noqa: PTH112
+            message = f"there is no dataset file {dataset.path!r}" + (f"; {what}" if what else "")
+            message = message if dataset.path else "'path' is missing"
             if to_run:
                 self._complain(("dataset", "path"), message)
                 return ()

@@ -24,6 +24,9 @@ _REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}")
 _MISSPELT = re.compile(r"\$\{\s*([A-Za-z_][\w.-]*)\s*(?::?[-=?+][^}]*)?\}")
 """What was meant as a reference: another case, blanks, a hyphen in the name, another operator of the shell."""
 
+_ELSEWHERE = re.compile(r"\A\$[A-Z_][A-Z0-9_]+\Z|\$\{\{\s*[\w.]+\s*\}\}|(?<!\$)\{\{\s*env\.\w+\s*\}\}")
+"""References as shells without braces, AgentV, CI and promptfoo write them."""
+
 
 class Expansion:
     """Expands strings at any depth and remembers what is missing and what is secret.
@@ -55,7 +58,8 @@ class Expansion:
             return {key: self.expanded(item, (*place, key)) for key, item in value.items()}
         if isinstance(value, list):
             return [self.expanded(item, (*place, i)) for i, item in enumerate(value)]
-        if isinstance(value, str) and self._environment is not None and "${" in value:
+        if isinstance(value, str) and self._environment is not None and ("$" in value or "{{" in value):
+            self.misspelt += [(place, found[0]) for found in _ELSEWHERE.finditer(value)]
             value = at_home(value, self._folder)
             self.misspelt += [(place, found[0]) for found in _MISSPELT.finditer(_REFERENCE.sub("", value))]
             expanded = _REFERENCE.sub(lambda match: self._value(match, place), value)

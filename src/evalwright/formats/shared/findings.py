@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,16 @@ def expectation(message: str) -> str:
     message = (
         message.replace("Input should be", "expected").replace("a valid ", "a ").replace("a integer", "an integer")
     )
+    message = message.replace("Field required", "the key is missing")
+    message = message.replace("Extra inputs are not permitted", "unknown key")
     return message[0].lower() + message[1:]
+
+
+def remedy(kind: str, found: Any) -> str:
+    """How what stands there becomes what a check of pydantic wants, where that is plain; `kind` is its error's."""
+    if kind == "string_type" and isinstance(found, (bool, int, float, date)):
+        return "; put it in quotes to make it text"
+    return "; one item is written [...]" if kind == "list_type" and isinstance(found, str) else ""
 
 
 def unknown_keys(value: Any, known: Collection[str], place: str) -> Iterator[str]:

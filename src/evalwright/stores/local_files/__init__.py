@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, RunLockedError, StorageError
+from evalwright.errors import InputError, Problem, RunLockedError, StorageError, counted
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
@@ -169,7 +169,13 @@ def _not_a_run(path: Path, folder: Path) -> InputError:
     except OSError:
         runs = []
     near = get_close_matches(folder.name, runs, n=3) or runs[-3:]
-    hint = f"; runs next to it: {', '.join(near)}" if near else f"; a run folder contains {TRACES} and {RESULTS}"
+    inside = sorted(entry.name for entry in folder.iterdir() if is_run(entry)) if folder.is_dir() else []
+    if inside:
+        hint = f"; name one of the {counted(len(inside), 'run')} in it, like {path / inside[-1]}"
+    elif near:
+        hint = f"; runs next to it: {', '.join(near)}"
+    else:
+        hint = f"; a run folder contains {TRACES} and {RESULTS}: `evalwright list runs FOLDER` lists runs"
     return InputError(f"{path} {what}{hint}")
 
 

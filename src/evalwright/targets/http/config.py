@@ -36,13 +36,16 @@ def place_of(url: httpx.URL) -> str:
     return f"{url.scheme}://{host}{port}{url.path}"
 
 
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+
+
 def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Each mistake as its key, and what was found and expected. Values of headers are never shown: they are keys."""
     yield from endpoint_mistakes(config.get("endpoint"))
     yield from _type_mistakes(config)
     method = config.get("method", "POST")
-    if not isinstance(method, str) or not _WORD.fullmatch(method):
-        yield "method", f"'method' must be the name of an HTTP method, found {_shown(method)}"
+    if not isinstance(method, str) or method.upper() not in _METHODS:
+        yield "method", f"'method' must be one of {', '.join(_METHODS)}, found {_shown(method)}"
     yield from _header_mistakes(config.get("headers"))
     yield from _query_mistakes(config.get("query_params"))
     yield from _mapping_mistakes(config)
