@@ -108,3 +108,16 @@ def test_an_evaluator_that_is_nowhere_is_an_input_error(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_run_is_an_input_error(tmp_path: Path) -> None:
     ended = project(tmp_path, {}).evalwright("resume", ".")
     assert (ended.code, "traces.jsonl" in ended.err) == (2, True)
+
+
+def test_an_interrupted_re_evaluation_says_so_and_keeps_the_judgements(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks", "b": "no"})
+    run = made.run()
+    before = (run / "results.jsonl").read_bytes()
+    begun = tmp_path / "begun"
+    judge = {"name": "slow", "type": "code_judge", "config": {"script": f"touch {begun}; sleep 30"}}
+    suite = yaml.safe_load((tmp_path / "eval.yaml").read_text()) | {"evaluators": [judge], "pass_criteria": {}}
+    (tmp_path / "slow.yaml").write_text(yaml.safe_dump(suite))
+    ended = interrupted(tmp_path, "re-evaluate", str(run), "--suite", "slow.yaml", begun=begun.exists)
+    assert (ended.code, (run / "results.jsonl").read_bytes()) == (130, before)
+    assert "Task" not in ended.err

@@ -19,6 +19,7 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge
 from evalwright.run.limits import Watchdog
+from evalwright.run.loose_tasks import LAST_SECONDS, end_loose_tasks
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
@@ -42,8 +43,6 @@ _CLOSED = (
     "the files of the run were closed while it worked, most likely by the system under test: run it with "
     "isolation: process; what was stored stays valid, and `evalwright resume` runs the rest"
 )
-_LAST_SECONDS = 2.0
-"""How long tasks that user code left behind may take to end when they are cancelled at the end of a run."""
 
 
 def targets_of(plan: Plan) -> dict[str, Target]:
@@ -122,7 +121,7 @@ async def work_here(job: Job, watch: Watch | None = None) -> bool:
             raise
         finally:
             with contextlib.suppress(Exception):
-                await asyncio.wait_for(session().aclose(), _LAST_SECONDS)
+                await asyncio.wait_for(session().aclose(), LAST_SECONDS)
     return state.stopping and state.done < state.total
 
 
@@ -151,12 +150,9 @@ def _run_loop(runner: Runner, job: Job) -> None:
         raise StorageError(_CLOSED) from error
     finally:
         with contextlib.suppress(Exception):
-            loop.run_until_complete(asyncio.wait_for(session().aclose(), _LAST_SECONDS))
+            loop.run_until_complete(asyncio.wait_for(session().aclose(), LAST_SECONDS))
         with contextlib.suppress(OSError):  # whoever closed our files has closed the loop's, too
-            if leftover := asyncio.all_tasks(loop):
-                for task in leftover:
-                    task.cancel()
-                loop.run_until_complete(asyncio.wait(leftover, timeout=_LAST_SECONDS))
+            end_loose_tasks(loop)
             loop.close()
 
 

@@ -29,6 +29,7 @@ from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Watchdog
+from evalwright.run.loose_tasks import end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
 from evalwright.run.unreadable import keep_judgements, lost_traces
@@ -207,9 +208,7 @@ def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, repo
         finally:
             with contextlib.suppress(Exception):
                 loop.run_until_complete(session().aclose())
-            for task in asyncio.all_tasks(loop):
-                task.cancel()
-            loop.run_until_complete(asyncio.sleep(0))
+            end_loose_tasks(loop)
 
 
 class _Again:
