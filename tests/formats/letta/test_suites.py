@@ -355,10 +355,11 @@ def test_the_mean_reward_stands_where_a_gate_would(project):
     assert gate.reason == "a reward, no gate; 0 of 2 rows had errors (0.0%)"
 
 
-def test_a_reward_of_a_grader_that_is_not_there_is_refused(project):
+def test_a_reward_of_a_grader_that_is_not_there_is_a_warning_and_not_measured(project):
     suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: rihgt}\n"
-    with pytest.raises(InputError, match="no grader 'rihgt'; did you mean \"right\""):
-        run(project, suite)
+    outcome = run(project, suite)
+    assert "no grader 'rihgt'; did you mean \"right\"" in "".join(outcome.summary.warnings)
+    assert (outcome.exit_code, outcome.summary.gate.undecided) == (3, True)
 
 
 def test_a_reward_over_nothing_measured_is_undecided(project):
