@@ -53,3 +53,12 @@ def test_trials_of_a_run_say_how_far_it_varies() -> None:
 
 def test_without_a_run_some_shares_of_changing_pairs_are_assumed() -> None:
     assert [spread.changed for spread in guessed_spreads()] == [0.05, 0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize(("cases", "shows"), [(2, False), (400, True)])
+def test_a_suite_shows_no_difference_that_is_larger_than_the_share_of_pairs_that_change(
+    cases: int, shows: bool
+) -> None:
+    [row] = planned("s", cases, [Spread("", 0.0, 0.1, 0.2)], [1], detect=0.1, margin=0.0, alpha=0.05, power=0.8).rows
+    assert (row.detectable is not None) is shows
+    assert row.detectable is None or row.detectable <= 0.2

@@ -56,7 +56,7 @@ class PlanRow(msgspec.Struct):
     power: float | None
     """Of the suite as it is."""
     detectable: float | None
-    """The least difference that the suite as it is shows with the power asked for."""
+    """The least difference that the suite as it is shows with the power asked for; None where no possible one does."""
     cheapest: bool = False
 
 
@@ -178,7 +178,10 @@ def _rows(
         now = found.power
         if exact:
             now = power_mcnemar_exact(int(independent), spread.changed or 0.0, detect, alpha).power
-        yield PlanRow(spread.label, k, needs, now, found.detectable_difference)
+        # A rate cannot change by more than the share of pairs that change at all.
+        shown = found.detectable_difference
+        most = 1.0 if spread.changed is None else spread.changed
+        yield PlanRow(spread.label, k, needs, now, shown if shown is not None and shown <= most else None)
 
 
 def _pairs_needed(changed: float, detect: float, alpha: float, power: float) -> int | None:
