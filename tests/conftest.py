@@ -25,6 +25,8 @@ LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
 TOGETHER = ("tests/architecture/", "tests/capture/test_targets.py", "tests/examples/", "tests/test_warm.py")
 """Tests that share something costly: the source parsed, clients of models imported, a server."""
+IN_WALLS = ("tests/evaluators/code/", "tests/formats/northstar/test_code_graders.py", "tests/sandbox/")
+"""Tests of foreign code, whose limit of processes counts those of all code that runs as the same user."""
 _begun = pytest.StashKey[float]()
 _left_out = pytest.StashKey[int]()
 
@@ -87,6 +89,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
             file = nodeid.partition("::")[0]
             if "postgres" in nodeid.lower() or "database" in nodeid or file.endswith("test_other_stores.py"):
                 return "postgres"
+            if file.startswith(IN_WALLS):
+                return "walls"
             return next((start for start in TOGETHER if file.startswith(start)), nodeid)
 
     return Scheduling(config, log)

@@ -53,7 +53,7 @@ def test_a_child_closes_what_it_likes(tmp_path: Path, ours: int) -> None:
     with descriptors_kept(str(tmp_path)):
         child = os.fork()
         if child == 0:
-            os.closerange(3, 64)
+            os.closerange(3, max(64, ours + 1))
             os._exit(0 if not is_open(ours) else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

@@ -108,5 +108,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else [*arguments]  # `list` is a module here, once it is loaded
     code = exit_code_of(_evalwright, given)
-    end_with(code)
+    if arguments is None:  # else the process goes on: it is the caller's
+        end_with(code)
     sys.exit(code)

@@ -94,8 +94,12 @@ class Signals:
         self._tell()
 
     def _tell(self) -> None:
-        while self._listener is not None and self._kept:
-            self._listener(self._kept.pop(0))
+        while self._listener is not None:
+            try:
+                number = self._kept.pop(0)
+            except IndexError:  # not asked beforehand: a signal that arrives in between tells of those before it, too
+                return
+            self._listener(number)
 
 
 @contextmanager
