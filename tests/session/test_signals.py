@@ -94,9 +94,9 @@ def test_where_the_process_is_not_ours_nothing_is_changed():
 @pytest.mark.parametrize("number", ALL)
 def test_a_process_that_is_about_to_end_keeps_its_exit_code(number):
     program = (
-        "import atexit, os, sys; from evalwright.session.signals import end_with\n"
+        "import atexit, os, sys; from evalwright.session.signals import Ending\n"
         f"atexit.register(lambda: os.kill(os.getpid(), {int(number)}))\n"
-        "end_with(3); sys.exit(3)"
+        "Ending().code = 3; sys.exit(3)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 3
 
@@ -108,3 +108,15 @@ def test_nohup_is_obeyed():
             hit(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def test_a_second_signal_ends_a_process_at_once():
+    program = (
+        "import os, signal; from evalwright.session.signals import Ending\n"
+        "Ending()\n"
+        "try:\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "except KeyboardInterrupt:\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "print('went on')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert (done.returncode, done.stdout) == (130, b"")

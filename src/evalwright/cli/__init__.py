@@ -101,13 +101,17 @@ def _evalwright() -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     from evalwright.cli.exits import exit_code_of
-    from evalwright.session.signals import end_with
+    from evalwright.session.signals import INTERRUPTED, Ending
 
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else [*arguments]  # `list` is a module here, once it is loaded
-    code = exit_code_of(_evalwright, given)
-    if arguments is None:  # else the process goes on: it is the caller's
-        end_with(code)
+    if arguments is not None:  # the process is the caller's, and goes on
+        sys.exit(exit_code_of(_evalwright, given))
+    ending = Ending()
+    try:
+        ending.code = code = exit_code_of(_evalwright, given)
+    except KeyboardInterrupt:  # between the last block that hears of signals and the line above
+        code = INTERRUPTED
     sys.exit(code)

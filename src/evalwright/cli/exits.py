@@ -11,12 +11,12 @@ import click
 
 from evalwright.errors import EvalwrightError, InputError, Problem, counted
 from evalwright.session import Session
-from evalwright.session.signals import as_ctrl_c
+from evalwright.session.signals import INTERRUPTED, as_ctrl_c
 
 __all__ = ["exit_code_of", "input_error_lines", "show_input_error"]
 
 _ERROR = "Error:"
-_INTERNAL, _INTERRUPTED = 4, 130
+_INTERNAL = 4
 _MOST_PROBLEMS = 50
 _WIDEST_COLUMN = 40
 _NOTHING_DONE = {
@@ -48,7 +48,7 @@ def _ended(command: click.Command, arguments: Sequence[str]) -> int:
         return mistake.exit_code
     except (click.Abort, KeyboardInterrupt):
         _say(["interrupted"])
-        return _INTERRUPTED
+        return INTERRUPTED
     except InputError as error:
         show_input_error(error, arguments[0] if arguments else "")
         return error.exit_code

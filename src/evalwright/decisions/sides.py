@@ -197,4 +197,5 @@ def _counted(cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judgin
         side.add(trace, rows, status)
     for side in sides.values():
         side.spread_errors()
-    return sides
+    # Cells are stored in the order in which they ended; variants are shown in that of the suite.
+    return {v.name: sides[v.name] for v in judging.plan.variants if v.name in sides} | sides

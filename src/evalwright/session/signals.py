@@ -13,9 +13,12 @@ from typing import Any, TypeVar
 
 from evalwright.errors import Interrupted
 
-__all__ = ["Signals", "as_ctrl_c", "end_with"]
+__all__ = ["INTERRUPTED", "Ending", "Signals", "as_ctrl_c"]
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+INTERRUPTED = 130
+"""The exit code of a command that a signal ended, as shells have it for Ctrl-C."""
 
 T = TypeVar("T")
 
@@ -104,12 +107,12 @@ class Signals:
 
 @contextmanager
 def as_ctrl_c() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise KeyboardInterrupt in this block, as Ctrl-C does."""
+    """SIGTERM and SIGHUP do in this block what Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     wanted = [number for number in _wanted() if number != signal.SIGINT]
-    previous = {number: signal.signal(number, signal.default_int_handler) for number in wanted}
+    previous = {number: signal.signal(number, signal.getsignal(signal.SIGINT)) for number in wanted}
     try:
         yield
     finally:
@@ -117,17 +120,26 @@ def as_ctrl_c() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def end_with(code: int) -> None:
-    """The process is about to end with this exit code, and does so at once at a signal.
+class Ending:
+    """What signals do to a command line, outside of blocks that keep them: the first one raises KeyboardInterrupt.
 
-    Otherwise a signal that comes while the interpreter shuts down would be how the process ended.
+    Further ones, and all of them once the exit code is known, end the process at once: what one raises between the
+    last of our blocks and the end of the interpreter would be how the process ended.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in _wanted():
-        signal.signal(number, lambda *_: os._exit(code))
-    # Behind threads that are waited for; the interpreter resets handlers that are functions before it is gone.
-    atexit.register(_ignore)
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        if threading.current_thread() is threading.main_thread():
+            for number in _wanted():
+                signal.signal(number, self._on_signal)
+            # Behind threads that are waited for; the interpreter resets handlers that are functions before it is gone.
+            atexit.register(_ignore)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self.code is not None:
+            os._exit(self.code)
+        self.code = INTERRUPTED
+        raise KeyboardInterrupt
 
 
 def _ignore() -> None:
