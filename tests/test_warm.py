@@ -22,6 +22,8 @@ WORDS = {
     "retry": "retry run",
     "re-evaluate": "re-evaluate run --json",
     "compare": "compare run run",
+    "decide": "decide run run",
+    "plan": "plan eval.yaml --detect 5pp",
     "promote": "promote run",
     "drift": "drift run",
     "calibrate": "calibrate run --labels labels.csv",

@@ -102,7 +102,9 @@ class TargetError(EvalwrightError):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
-        self.type, self.status, self.retry_after = type, status, retry_after
+        self.type: str = type
+        self.status: int | None = status
+        self.retry_after: float | None = retry_after
 
 
 class EvaluatorError(EvalwrightError):

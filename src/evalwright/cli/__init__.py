@@ -101,6 +101,7 @@ def _evalwright() -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     from evalwright.cli.exits import exit_code_of
+    from evalwright.errors import Interrupted
     from evalwright.session.signals import INTERRUPTED, Ending
 
     for stream in (sys.stdout, sys.stderr):
@@ -112,6 +113,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     ending = Ending()
     try:
         ending.code = code = exit_code_of(_evalwright, given)
-    except KeyboardInterrupt:  # between the last block that hears of signals and the line above
+    except (KeyboardInterrupt, Interrupted):  # between the last block that hears of signals and the line above
         code = INTERRUPTED
     sys.exit(code)

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import click
 
-from evalwright.errors import EvalwrightError, InputError, Problem, counted
+from evalwright.errors import EvalwrightError, InputError, Interrupted, Problem, counted
 from evalwright.session import Session
 from evalwright.session.signals import INTERRUPTED, as_ctrl_c
 
@@ -46,7 +46,7 @@ def _ended(command: click.Command, arguments: Sequence[str]) -> int:
         if isinstance(mistake, click.BadParameter) and isinstance(mistake.param, click.Option) and mistake.param.help:
             _say([f"{mistake.param.opts[0]}: {mistake.param.help}"])
         return mistake.exit_code
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt, Interrupted):
         _say(["interrupted"])
         return INTERRUPTED
     except InputError as error:

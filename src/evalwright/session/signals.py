@@ -129,6 +129,7 @@ class Ending:
 
     def __init__(self) -> None:
         self.code: int | None = None
+        self._exit = os._exit  # that of a session refuses to end the process
         if threading.current_thread() is threading.main_thread():
             for number in _wanted():
                 signal.signal(number, self._on_signal)
@@ -137,7 +138,7 @@ class Ending:
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.code is not None:
-            os._exit(self.code)
+            self._exit(self.code)
         self.code = INTERRUPTED
         raise KeyboardInterrupt
 
