@@ -24,7 +24,7 @@ class Address:
     """One service. While it asks for time no cell calls it; after a 429, half as many call it at once."""
 
     def __init__(self, width: int) -> None:
-        self.gate = Gate(width)
+        self.gate: Gate = Gate(width)
         self._until = 0.0
 
     def pause(self, seconds: float) -> None:

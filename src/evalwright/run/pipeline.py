@@ -69,7 +69,7 @@ class Pipeline:
         self._pricing, self._enriching, self._mirrors = pricing_of(plan), enriching_of(plan), mirrors
         self._plan, self._addresses = plan, dict[str, Address]()
         self._spent = state.cost_usd
-        self.standstill = Standstill(plan)
+        self.standstill: Standstill = Standstill(plan)
         state.stuck = self.standstill.reasons
         self._starved = 0
         """Cells that wait for others to close files."""

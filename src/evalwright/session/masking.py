@@ -36,7 +36,8 @@ class MaskedStream(io.TextIOBase):
     """A `sys.stderr` that masks what is written; it may be kept beyond its session, as by a logging handler."""
 
     def __init__(self, before: TextIO, mask: Callable[[str], str]) -> None:
-        self.before, self._mask = before, mask
+        self.before: TextIO = before
+        self._mask = mask
 
     def write(self, text: str) -> int:
         self.before.write(self._mask(text))

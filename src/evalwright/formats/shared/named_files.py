@@ -15,7 +15,9 @@ class NamedFiles:
     """Files by the names at places of a suite; `tell` reports the mistakes."""
 
     def __init__(self, folder: Path, allowed: Iterable[Path], tell: Callable[[Place, str], None]) -> None:
-        self.folder, self.boundary, self._tell = folder, Boundary(folder, allowed), tell
+        self.folder: Path = folder
+        self.boundary: Boundary = Boundary(folder, allowed)
+        self._tell = tell
 
     def path(self, named: str, place: Place) -> Path:
         """The path of a file, whether it exists or not; told if it lies outside."""

@@ -263,7 +263,7 @@ class LocalWriter(LocalReader):
         self._encoder = LineEncoder(self._masker)
         self._variables = {**variables, **self._masker.secrets}
         self.plan, self._placeholders = _stored_plan(self.folder / PLAN, self._variables)
-        self.unresolved = sorted(self._placeholders)
+        self.unresolved: list[str] = sorted(self._placeholders)
         return named
 
     def _clear_up(self) -> None:

@@ -188,7 +188,7 @@ class TableWriter(TableReader):
         self._variables = {**variables, **self._masker.secrets}
         if stored is not None:
             self.plan, self._placeholders = plan_from_json(self.location, stored, self._variables)
-        self.unresolved = sorted(self._placeholders)
+        self.unresolved: list[str] = sorted(self._placeholders)
         return named
 
     def append_trace(self, trace: Trace) -> None:
