@@ -34,6 +34,15 @@ class _Answer(OfCase, gc=False):
         digest.update(bytes(self.tool_results))
         return digest.digest()
 
+    def length(self) -> int | None:
+        """Characters of the final answer; None for one that is no text."""
+        found = msgspec.json.decode(self.output, type=_Output | None)
+        return len(found.final_answer) if found is not None and isinstance(found.final_answer, str) else None
+
+
+class _Output(msgspec.Struct, gc=False):
+    final_answer: Any = None
+
 
 class _Row(ResultFacts, gc=False):
     detail: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -45,6 +54,9 @@ class Judgement(msgspec.Struct, gc=False):
     passed: bool | None
     score: float | None
     threshold: float | None
+    orders: tuple[tuple[str, str], ...] = ()
+    """Of an evaluator that compares the answer with a reference: who won where the answer was shown first, and where
+    the reference was, one pair a comparison: `answer`, `reference` or `tie`."""
 
 
 class JudgedAnswers(msgspec.Struct):
@@ -53,16 +65,20 @@ class JudgedAnswers(msgspec.Struct):
     attempts: dict[CellKey, int]
     answers: dict[CellKey, bytes]
     """The fingerprint of each answer: cells with equal ones have the same answer to the same case."""
+    lengths: dict[CellKey, int]
+    """Characters of each answer that is a text."""
     judgements: dict[str, dict[CellKey, Judgement]]
 
 
 def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnswers:
     """The verdicts of the named evaluators. Keeps one record per cell and evaluator in memory."""
-    found = JudgedAnswers({}, {}, {name: {} for name in evaluators})
+    found = JudgedAnswers({}, {}, {}, {name: {} for name in evaluators})
     for trace in reader.traces(_Answer):
         key = (trace.case_key, trace.variant_name, trace.trial)
         if trace.attempt >= found.attempts.get(key, 0):
             found.attempts[key], found.answers[key] = trace.attempt, trace.fingerprint()
+            if (length := trace.length()) is not None:
+                found.lengths[key] = length
     for row in _rows(reader, found):
         judgement = _judgement(row)
         found.judgements[row.evaluator][row.case_key, row.variant_name, row.trial] = judgement
@@ -81,7 +97,21 @@ def _judgement(row: _Row) -> Judgement:
     rubric = row.detail.get("rubric")
     part = rubric if isinstance(rubric, dict) else {**row.detail, "score": row.score}
     judged = row.error is None and not row.skipped
-    return Judgement(row.passed if judged else None, _number(part.get("score")), _number(part.get("threshold")))
+    orders = _orders(row.detail.get("comparisons")) if judged else ()
+    return Judgement(row.passed if judged else None, _number(part.get("score")), _number(part.get("threshold")), orders)
+
+
+def _orders(comparisons: Any) -> tuple[tuple[str, str], ...]:
+    """Winners by pair of orders, as `pairwise_judge` stores them one after the other; empty for anything else."""
+    if not isinstance(comparisons, list):
+        return ()
+    rows = [row if isinstance(row, dict) else {} for row in comparisons]
+    pairs = zip(rows[::2], rows[1::2], strict=False)
+    return tuple(
+        (str(one.get("winner")), str(other.get("winner")))
+        for one, other in pairs
+        if (one.get("first"), other.get("first")) == ("answer", "reference")
+    )
 
 
 def _number(value: Any) -> float | None:
