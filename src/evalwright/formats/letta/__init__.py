@@ -3,6 +3,8 @@
 The rules are those of letta-evals 0.9.0; docs/letta.md lists what differs.
 """
 
+import re
+
 from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
@@ -53,9 +55,7 @@ _TYPES = {
 _TOOLS = {"BaseTool": _CLIENT + "BaseTool", "Tool": _CLIENT + "BaseTool"}
 
 
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
-
+_SNAKE = {name: re.sub("(?<!^)(?=[A-Z])", "_", name).lower() for name in _TYPES}
 
 _SHIMS = {
     "letta_evals": {**_DECORATORS, **_MODELS, **_CALLBACK, **_RUN, "load_dataset": _LOADERS["load_dataset"]},
@@ -75,8 +75,8 @@ _SHIMS = {
     "letta_client.types": _TYPES,
     "letta_client.types.agents": _TYPES,
     # the real package has a module for each of its types
-    **{f"letta_client.types.{_snake(name)}": {name: ref} for name, ref in _TYPES.items()},
-    **{f"letta_client.types.agents.{_snake(name)}": {name: ref} for name, ref in _TYPES.items()},
+    **{f"letta_client.types.{_SNAKE[name]}": {name: ref} for name, ref in _TYPES.items()},
+    **{f"letta_client.types.agents.{_SNAKE[name]}": {name: ref} for name, ref in _TYPES.items()},
     "letta_client.types.tool": _TOOLS,
     "letta_client.types.tools": _TOOLS,
 }

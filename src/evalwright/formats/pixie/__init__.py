@@ -28,28 +28,28 @@ _OF_EVALS = {
         "run_and_evaluate", "save_dataset_scorecard",
     )
 }  # fmt: skip
-
-
-def _evals(*names: str) -> dict[str, str]:
-    return {name: _OF_EVALS[name] for name in names}
-
-
 _MODULES_OF_0_4 = {
+    "criteria": ("ScoreThreshold",),
+    "eval_utils": ("EvalAssertionError", "assert_dataset_pass", "assert_pass", "run_and_evaluate"),
+    "evaluation": ("Evaluation", "Evaluator", "evaluate"),
+    "llm_evaluator": ("create_llm_evaluator",),
+    "scorecard": (
+        "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard",
+    ),
+    "scorers": _PRE_MADE,
+    "trace_capture": ("MemoryTraceHandler", "capture_traces"),
+    "trace_helpers": ("as_evaluable", "last_llm_call", "root"),
+}  # fmt: skip
+_SHIMS_OF_0_4 = {
     "pixie.evals": _OF_EVALS,
-    "pixie.evals.criteria": _evals("ScoreThreshold"),
-    "pixie.evals.eval_utils": _evals("EvalAssertionError", "assert_dataset_pass", "assert_pass", "run_and_evaluate"),
-    "pixie.evals.evaluation": _evals("Evaluation", "Evaluator", "evaluate"),
-    "pixie.evals.llm_evaluator": _evals("create_llm_evaluator"),
+    **{
+        f"pixie.evals.{module}": {name: _OF_EVALS[name] for name in names}
+        for module, names in _MODULES_OF_0_4.items()
+    },
     "pixie.evals.rate_limiter": {
         "RateLimitConfig": _SURFACE + "config:RateLimitConfig",
         **{name: f"{_SURFACE}rates:{name}" for name in ("RateLimiter", "configure_rate_limits")},
     },
-    "pixie.evals.scorecard": _evals(
-        "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard"
-    ),
-    "pixie.evals.scorers": _evals(*_PRE_MADE),
-    "pixie.evals.trace_capture": _evals("MemoryTraceHandler", "capture_traces"),
-    "pixie.evals.trace_helpers": _evals("as_evaluable", "last_llm_call", "root"),
 }
 """What programs import from the modules below `pixie.evals`, which later releases no longer have."""
 
@@ -206,7 +206,7 @@ FORMAT = Format(
         "pixie.eval.evaluable": _SURFACE + "evaluable",
         "pixie.eval.evaluation": _SURFACE + "evaluation",
         "pixie.eval.rate_limiter": _SURFACE + "rates",
-        **_MODULES_OF_0_4,
+        **_SHIMS_OF_0_4,
         "pixie.harness": _SURFACE + "runnable",
         "pixie.harness.runnable": _SURFACE + "runnable",
         "pixie.instrumentation": _SURFACE + "instrumentation",
