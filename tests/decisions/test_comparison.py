@@ -7,9 +7,8 @@ from evalwright.decisions.comparison import RunComparison, compare
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import two_runs
 from evalwright.decisions.terms import Terms
-from evalwright.model.digests import case_digest, evaluator_digests
 from evalwright.model.plan import EvaluatorSpec, Variant
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, case_digest, evaluator_digests
 from evalwright.model.trace import Metrics, Trace
 from evalwright.scoring.fold import fold
 from evalwright.statistics.proportions import wilson

@@ -5,10 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from evalwright.model.decision import IdentityPart
-from evalwright.model.digests import case_digest, evaluator_digests
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, case_digest, evaluator_digests
 
 __all__ = ["Identity", "identity_of", "some_names"]
 

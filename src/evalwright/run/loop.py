@@ -18,14 +18,13 @@ from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge
-from evalwright.run.limits import Watchdog
-from evalwright.run.loose_tasks import LAST_SECONDS, end_loose_tasks
+from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
-from evalwright.session.descriptors import descriptors_kept
+from evalwright.session.open_files import descriptors_kept
 from evalwright.session.signals import Signals
 from evalwright.targets.build import build_target
 from evalwright.targets.threads import Threads

@@ -13,10 +13,9 @@ import msgspec
 from evalwright.errors import EvalwrightError, InputError, Problem, did_you_mean
 from evalwright.files.masker import variable_of
 from evalwright.model.cell import OfCase
-from evalwright.model.digests import evaluator_digests
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, evaluator_digests
 from evalwright.model.trace import Trace
 from evalwright.registry import NATIVE, formats, resolve
 

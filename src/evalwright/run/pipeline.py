@@ -81,7 +81,8 @@ class Pipeline:
         for variant in self._variants:
             if opening := getattr(self._targets[variant.name], "open", None):
                 await _opened(variant, opening)
-        self._addresses = addresses_of(self._plan, self._targets)
+        if any(getattr(target, "address", None) for target in self._targets.values()):
+            self._addresses = addresses_of(self._plan, self._targets)
 
     async def close(self) -> None:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""

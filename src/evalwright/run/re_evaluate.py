@@ -28,8 +28,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge, ask_models
-from evalwright.run.limits import Watchdog
-from evalwright.run.loose_tasks import end_loose_tasks
+from evalwright.run.limits import Watchdog, end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
 from evalwright.run.unreadable import keep_judgements, lost_traces

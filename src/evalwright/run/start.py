@@ -17,9 +17,9 @@ from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.chat import Models
-from evalwright.model.digests import with_digest
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
+from evalwright.model.snapshot import with_digest
 from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.judge import is_judge
@@ -297,8 +297,7 @@ def _rest_of(
 
 
 def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunState:
-    from evalwright.run.cells import Grid
-    from evalwright.run.concurrency import most_at_once
+    from evalwright.run.cells import Grid, most_at_once
 
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))

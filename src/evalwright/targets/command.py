@@ -15,7 +15,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
 from evalwright.processes import Captured, Finished, run_command
 from evalwright.session.workspace import workspace_path
-from evalwright.targets.keys import optional_parts
+from evalwright.targets.build import optional_parts
 from evalwright.targets.templates import template_of
 
 __all__ = ["WORKSPACE", "Command"]

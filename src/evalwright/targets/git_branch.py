@@ -15,7 +15,7 @@ from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.plan import Variant
 from evalwright.processes import Finished, run_command
 from evalwright.session import environment
-from evalwright.targets.keys import keys_of
+from evalwright.targets.build import keys_of
 from evalwright.targets.served import Served, ServedConfig, with_port
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.git import check_out, commit_of

@@ -17,9 +17,9 @@ from evalwright.model.trace import Answer
 from evalwright.session.imports import named_object
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.answers import answer_of
+from evalwright.targets.build import optional_parts
 from evalwright.targets.captured import traced
 from evalwright.targets.failures import target_failure
-from evalwright.targets.keys import optional_parts
 from evalwright.targets.streams import collected, collected_async
 from evalwright.targets.threads import Threads
 

@@ -15,8 +15,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
-from evalwright.targets.build import build_target
-from evalwright.targets.keys import Unread, inside, unread_of
+from evalwright.targets.build import Unread, build_target, inside, unread_of
 from evalwright.targets.settings import settings
 
 __all__ = ["Health", "Served", "ServedConfig", "Service", "free_port", "with_port"]

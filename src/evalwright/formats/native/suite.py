@@ -265,8 +265,7 @@ class _Reading:
             return {}
 
     def _variant(self, system: SystemSection, to_run: bool) -> Variant:
-        from evalwright.targets.build import build_target
-        from evalwright.targets.keys import WITHOUT_EFFECT, unread_of
+        from evalwright.targets.build import WITHOUT_EFFECT, build_target, unread_of
 
         given = {name for name, value in system if value is not None} | system.model_fields_set
         variant = Variant(
@@ -288,8 +287,9 @@ class _Reading:
                     self._findings.warn(system.at(key), WITHOUT_EFFECT[key])
                 else:
                     self._complain((*system.at(), *steps_of(key)), message)
-            for key, message in isolating_function(variant.config) if system.adapter == "python_function" else ():
-                self._complain(system.at(key), message)
+            if system.adapter == "python_function" and (own := _own_keys(variant.config)):
+                for key, message in isolating_function(own):
+                    self._complain(system.at(key), message)
         if to_run and self._known(system.at("adapter"), "targets", system.adapter) and system.sound:
             self._take(system.at(), partial(build_target, variant, import_folders(self._path)))
         for i, enricher in enumerate(variant.enrich_trace_from):
@@ -387,7 +387,10 @@ class _Reading:
 
     def _must_be_inside(self, path: Path) -> None:
         """Report a dataset outside of the suite's boundary; it may start from the working directory, too."""
-        boundary = Boundary(self._path.resolve().parent, [*self._allowed, Path.cwd()])
+        folder = self._path.resolve().parent
+        if path.resolve().is_relative_to(folder):  # inside of any boundary that the folder has
+            return
+        boundary = Boundary(folder, [*self._allowed, Path.cwd()])
         try:
             boundary.check(path)
         except OutsideError as error:
@@ -435,6 +438,11 @@ class _Missing:
 def _plain(value: Any) -> Any:
     """The value as JSON holds it: a run that is resumed from its stored plan gets the same."""
     return to_jsonable_python(value, bytes_mode="base64")
+
+
+def _own_keys(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a Python function that are not ours."""
+    return {key: value for key, value in config.items() if key not in ("target", "init_kwargs")}
 
 
 def _config(section: BaseModel) -> dict[str, Any]:

@@ -42,10 +42,7 @@ _MODULES_OF_0_4 = {
 }  # fmt: skip
 _SHIMS_OF_0_4 = {
     "pixie.evals": _OF_EVALS,
-    **{
-        f"pixie.evals.{module}": {name: _OF_EVALS[name] for name in names}
-        for module, names in _MODULES_OF_0_4.items()
-    },
+    **{f"pixie.evals.{module}": {name: _OF_EVALS[name] for name in names} for module, names in _MODULES_OF_0_4.items()},
     "pixie.evals.rate_limiter": {
         "RateLimitConfig": _SURFACE + "config:RateLimitConfig",
         **{name: f"{_SURFACE}rates:{name}" for name in ("RateLimiter", "configure_rate_limits")},

@@ -14,9 +14,9 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.session import session
+from evalwright.targets.build import keys_of
 from evalwright.targets.chat.messages import as_trace, opening
 from evalwright.targets.chat.tools import Tools, ToolSettings
-from evalwright.targets.keys import keys_of
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
 from evalwright.targets.totals import add_usage, joined

@@ -17,13 +17,13 @@ from evalwright.llm.failures import retry_after
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
+from evalwright.targets.build import optional_parts
 from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
 from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
 from evalwright.targets.http.mapping import NEEDED, ResponseMapping
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.request import RequestBody
 from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
-from evalwright.targets.keys import optional_parts
 from evalwright.targets.templates import Template, template_of
 
 __all__ = ["Http"]

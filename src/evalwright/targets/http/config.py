@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 
 from evalwright.errors import did_you_mean
+from evalwright.targets.build import unknown
 from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.streams import EVENT_KEYS, FORMATS
-from evalwright.targets.keys import unknown
 
 __all__ = ["HTTP_KEYS", "endpoint_mistakes", "mistakes", "place_of", "unread_entries"]
 

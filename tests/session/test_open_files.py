@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.session.descriptors import DescriptorRefused, descriptors_kept
+from evalwright.session.open_files import DescriptorRefused, descriptors_kept
 
 
 def is_open(number: int) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from evalwright import registry
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from evalwright.targets.keys import unread_of
+from evalwright.targets.build import unread_of
 
 DOCS = Path(__file__).parents[2] / "docs" / "targets.md"
 SUITE = """\
@@ -121,8 +121,8 @@ def test_a_target_of_a_plug_in_may_say_what_it_reads(monkeypatch: pytest.MonkeyP
     def load(kind: str, name: str) -> Any:
         return Theirs
 
-    monkeypatch.setattr("evalwright.targets.keys.load", load)
-    monkeypatch.setattr("evalwright.targets.keys.knows", lambda kind, name: True)
+    monkeypatch.setattr("evalwright.targets.build.load", load)
+    monkeypatch.setattr("evalwright.targets.build.knows", lambda kind, name: True)
     assert [key for key, _ in unread_of("theirs", {"url": "x", "ulr": "y", "timeout_seconds": 3})] == ["ulr"]
 
 
