@@ -70,6 +70,10 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("evaluators.0.config", {"all_of": "x"}, "evaluators.0.config.all_of", ["'all_of'", "list"]),
     ("pass_criteria.all_required", ["ghost"], "pass_criteria.all_required.0", ["'ghost'", "there are: e"]),
     ("pass_criteria.any_required", ["E"], "pass_criteria.any_required.0", ["'E'"]),
+    ("evaluators.0.weight", 2, "evaluators.0.weight", ["rule: bands"]),
+    ("evaluators.0.required", 0.8, "evaluators.0.required", ["rule: bands"]),
+    ("evaluators.0.threshold_op", "lt", "evaluators.0.threshold_op", ["'threshold'"]),
+    ("pass_criteria", {"rule": "bands", "all_required": ["e"]}, "pass_criteria.all_required", ["rule: bands"]),
     ("pass_criteria.all", ["e"], "pass_criteria.all", ["unknown key"]),
     ("run.max_concurency", 1, "run.max_concurency", ['"max_concurrency"']),
     ("run.max_concurrency", 0, "run.max_concurrency", ["0"]),
@@ -376,3 +380,18 @@ def test_a_variable_of_the_caller_that_nothing_names_is_told(tmp_path: Path) -> 
     assert "REGOIN" in warning.message
     assert 'did you mean "REGION"?' in warning.message
     assert load_suite(path, None, {"REGION": "there"}).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key"),
+    [
+        ("evaluators.0.config", {"all_of": ["a", ""]}, "evaluators.0.config.all_of.1"),
+        ("evaluators.0", {"name": "e", "type": "regex", "config": {"pattern": ""}}, "evaluators.0.config.pattern"),
+        ("dataset.seed", 3, "dataset.seed"),
+        ("run.retry", {"on": ["timeout"]}, "run.retry.on"),
+        ("run.retry", {"backoff_seconds": 3}, "run.retry.backoff_seconds"),
+    ],
+)
+def test_what_always_holds_and_what_has_no_effect_is_told(tmp_path: Path, path: str, value: Any, key: str) -> None:
+    suite = load_suite(write(tmp_path, changed(path, value)))
+    assert [warning.key for warning in suite.warnings] == [key]

@@ -20,7 +20,7 @@ from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.paths import also_here, import_folders, named_in, near_file
-from evalwright.formats.native.checks import ill_named, out_of_reach
+from evalwright.formats.native.checks import idle, ill_named, out_of_reach
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
 from evalwright.formats.shared.environment import Expansion
 from evalwright.formats.shared.findings import Findings
@@ -119,7 +119,7 @@ class _Reading:
     def suite(self, to_run: bool) -> Suite:
         raw = self._expanded()
         file = sound_parts(raw, self._complain)
-        for place, message in ill_named(raw):
+        for place, message in (*ill_named(raw), *idle(raw)):
             self._complain(place, message)
         for place, message in out_of_reach(raw):
             self._findings.warn(place, message)
