@@ -47,6 +47,7 @@ def run(case, variant):
 """
 
 
+@pytest.mark.slow("a run, and every command that shows it")
 def test_forty_secrets_are_found_nowhere_on_disk_or_screen(tmp_path):
     names = sorted(SECRETS)
     (tmp_path / "agent.py").write_text(AGENT)
