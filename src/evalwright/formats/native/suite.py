@@ -33,6 +33,7 @@ from evalwright.model.suite import Suite
 __all__ = ["adopt_run", "load"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
+_OF_FUNCTIONS = ("target", "init_kwargs")
 _OF_EVALH = {"errored_cases": "count", "errored_evaluators": "fail"}
 _LENIENT: dict[str, dict[str, Any]] = {
     "contains_text": {"absent": "empty"},
@@ -287,9 +288,9 @@ class _Reading:
                     self._findings.warn(system.at(key), WITHOUT_EFFECT[key])
                 else:
                     self._complain((*system.at(), *steps_of(key)), message)
-            if system.adapter == "python_function" and (own := _own_keys(variant.config)):
-                for key, message in isolating_function(own):
-                    self._complain(system.at(key), message)
+            own = {key: value for key, value in (system.model_extra or {}).items() if key not in _OF_FUNCTIONS}
+            for key, message in isolating_function(own) if own and system.adapter == "python_function" else ():
+                self._complain(system.at(key), message)
         if to_run and self._known(system.at("adapter"), "targets", system.adapter) and system.sound:
             self._take(system.at(), partial(build_target, variant, import_folders(self._path)))
         for i, enricher in enumerate(variant.enrich_trace_from):
@@ -438,11 +439,6 @@ class _Missing:
 def _plain(value: Any) -> Any:
     """The value as JSON holds it: a run that is resumed from its stored plan gets the same."""
     return to_jsonable_python(value, bytes_mode="base64")
-
-
-def _own_keys(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a Python function that are not ours."""
-    return {key: value for key, value in config.items() if key not in ("target", "init_kwargs")}
 
 
 def _config(section: BaseModel) -> dict[str, Any]:
