@@ -53,6 +53,12 @@ __all__ = ["command"]
     help="fail: errors of the system are its failures. strict: the verdict must hold whatever they would have been.",
 )
 @click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Human labels of answers of both runs (default: those kept by `calibrate`); column run: A or B.",
+)
 @click.option("--allow-changed", is_flag=True, help="Leave out cases that changed, keep evaluators that did.")
 def command(
     a: Path,
@@ -68,6 +74,7 @@ def command(
     guard: str | None,
     errors: str,
     group: str | None,
+    labels: Path | None,
     allow_changed: bool,
 ) -> int:
     """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), with what it would take.
@@ -92,7 +99,7 @@ def command(
         errors=errors,  # type: ignore[arg-type]
         group=group,
     )
-    with opened_pair(a, b, terms) as opened:
+    with opened_pair(a, b, terms, labels) as opened:
         runs = opened.runs
         if not allow_changed:
             runs.refuse_changed(cases=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from evalwright.decisions.changes import changed_part
 from evalwright.decisions.identity import Identity, some_names
+from evalwright.decisions.judged import JudgedPair, judge_parts
 from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
 from evalwright.decisions.secondary import evaluator_parts, guard_parts, slice_parts
 from evalwright.decisions.sensitivity import error_part
@@ -26,8 +27,15 @@ _FEW_GROUPS = 8
 EXIT_CODES: dict[Answer, int] = {"ship": 0, "dont": 1, "undecided": 3}
 
 
-def decision_of(a: SideCounts, b: SideCounts, terms: Terms, identity: Identity, known: Labelled) -> Decision:
-    """Decide whether side B may replace side A."""
+def decision_of(
+    a: SideCounts,
+    b: SideCounts,
+    terms: Terms,
+    identity: Identity,
+    known: Labelled,
+    judged: Sequence[JudgedPair] = (),
+) -> Decision:
+    """Decide whether side B may replace side A; `judged` are judges of both with labels of people."""
     scale = scale_of(a, b, terms.metric)
     margin = DEFAULT_MARGIN * scale.width if terms.margin is None else terms.margin
     alpha = terms.alpha / terms.family
@@ -57,6 +65,7 @@ def decision_of(a: SideCounts, b: SideCounts, terms: Terms, identity: Identity, 
         a=side_rate(one, known.groups, terms.metric, alpha, scale),
         b=side_rate(other, known.groups, terms.metric, alpha, scale),
         errors=error_part(ground, found.verdict),
+        judge=judge_parts(ground, judged, found.verdict),
         slices=slice_parts(ground, known.slices),
         guards=guard_parts(ground),
         evaluators=evaluator_parts(ground),
@@ -77,6 +86,9 @@ def _settle(decision: Decision) -> None:
     elif not decision.errors.same_verdict:
         decision.verdict = "undecided"
         decision.reasons.append("errors")
+    elif decision.judge is not None and decision.judge.turns:
+        decision.verdict = "undecided"
+        decision.reasons.append("judge")
     states = {guard.state for guard in decision.guards}
     if "broken" in states:
         decision.verdict, decision.reasons = "dont", []

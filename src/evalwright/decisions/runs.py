@@ -9,6 +9,7 @@ import msgspec
 
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity, identity_of, some_names
+from evalwright.decisions.judged import JudgedCell, JudgedPair
 from evalwright.decisions.pairing import Labelled
 from evalwright.decisions.sides import PASS_RATE, SideCounts, sides_of
 from evalwright.decisions.terms import Terms
@@ -17,9 +18,17 @@ from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 
-__all__ = ["TwoRuns", "two_runs"]
+__all__ = ["JudgedRuns", "TwoRuns", "two_runs"]
 
 _METADATA = "metadata."
+
+
+class JudgedRuns(msgspec.Struct):
+    """One evaluator in both runs: by variant and case what it said, and people where there are labels."""
+
+    evaluator: str
+    a: dict[str, dict[str, list[JudgedCell]]]
+    b: dict[str, dict[str, list[JudgedCell]]]
 
 
 class TwoRuns(msgspec.Struct):
@@ -30,6 +39,9 @@ class TwoRuns(msgspec.Struct):
     identity: Identity
     terms: Terms
     known: Labelled
+    judged: list[JudgedRuns] = []
+    uncalibrated: list[str] = []
+    """Judges without labels."""
 
     def decision(self, before: str, after: str, only: Collection[str] | None = None) -> Decision:
         """The decision about one variant of each, over all cases or `only` some."""
@@ -39,7 +51,24 @@ class TwoRuns(msgspec.Struct):
         known = self.known
         if self.terms.group is None:
             known = known._replace(groups={**a.groups, **b.groups})
-        return decision_of(a, b, self.terms, self.identity, known)
+        judged = [JudgedPair(j.evaluator, j.a.get(before, {}), j.b.get(after, {})) for j in self.judged]
+        if only is not None:
+            judged = [pair.of(frozenset(only)) for pair in judged]
+        decision = decision_of(a, b, self.terms, self.identity, known, judged)
+        decision.warnings += self._of_judges(decision)
+        return decision
+
+    def _of_judges(self, decision: Decision) -> list[str]:
+        """Whose opinion the verdict is about."""
+        if self.judged and self.terms.metric != PASS_RATE:
+            return [f"labels correct pass rates, not the metric {self.terms.metric!r}"]
+        lines = [f"judge {name} uncalibrated: the verdict is about its opinion" for name in self.uncalibrated]
+        judge = decision.judge
+        if judge is not None and judge.ci is None:
+            lines.append(f"judge {judge.evaluator}: {judge.note}: the verdict is about its opinion")
+        elif judge is not None and judge.note:
+            lines.append(f"judge {judge.evaluator}: the corrected difference {judge.note}")
+        return lines
 
     def latency_change(self, before: str, after: str) -> float | None:
         """The difference of the mean latencies of all judged trials, in milliseconds."""

@@ -84,6 +84,8 @@ class JudgePart(msgspec.Struct):
     verdict: Answer = "undecided"
     refused: str | None = None
     """Why there is no powered difference."""
+    turns: bool = False
+    """Whether people would have come to another verdict than the judge."""
     note: str = ""
 
 
