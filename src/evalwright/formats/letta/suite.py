@@ -18,6 +18,7 @@ from evalwright.formats.letta.graders import NEED_TRUTH, Graders
 from evalwright.formats.letta.samples import RESERVED, Samples, Selection
 from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
+from evalwright.formats.letta.written_config import written_config
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
@@ -98,7 +99,7 @@ class _Reading:
             for spec in evaluators:
                 self._built(spec)
         document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}
-        exports = self._exports(document)
+        exports = self._exports(written_config(document, graders, evaluators))
         self._findings.refuse(f"Invalid suite {self._path}", cases)
         return Suite(
             name=name,
@@ -249,7 +250,7 @@ class _Reading:
             inside = place if users else (*place, "extractor_config")
             self.take(inside, partial(build_extractor, spec.extractor.type, spec.extractor.config))
 
-    def _exports(self, document: Mapping[str, Any]) -> list[Plugin]:
+    def _exports(self, config: Mapping[str, Any]) -> list[Plugin]:
         """Where the command line, or else the suite, wants results as the original writes them."""
         named, own = self._options.get("output"), self._raw.get("output")
         if own is not None and not isinstance(own, str):
@@ -261,8 +262,7 @@ class _Reading:
             self.tell(("output",), f"output: expected a folder, found the file {str(folder)!r}")
         if (self._folder / str(self._raw.get("dataset"))).resolve() == (folder / "results.jsonl").resolve():
             self.tell(("output",), "output: results.jsonl there is the dataset, expected another folder")
-        shown = {key: document[key] for key in ("target", "gate", "reward", "graders") if key in document}
-        return [Plugin("letta_results", {"path": str(folder), "config": shown})]
+        return [Plugin("letta_results", {"path": str(folder), "config": dict(config)})]
 
     def _settings(self, runs: int, target: TargetSection) -> RunSettings:
         return RunSettings(
