@@ -425,7 +425,7 @@ def test_other_formats_refuse_options_of_this_one(project):
         ("metric_key: right", "metric_key: right, aggregation: accuracy", "gate.value"),
         ("metric_key: right", "metric_key: right, pass_treshold: 0.5", "gate.pass_treshold"),
         ("agent_id: agent-1", "agent_id: agent-1, timout: 3", "target.timout"),
-        ("kind: tool, function: contains", "kind: model_judge, prompt: 'Is {this} right?'", "graders.right"),
+        ("agent_id: agent-1", "agent_id: agent-1, model_handles: [m/1, m/2, m/1]", "target.model_handles"),
     ],
 )
 def test_what_is_most_likely_not_meant_is_a_warning(project, old, new, key):
@@ -484,10 +484,13 @@ def test_samples_without_a_ground_truth_are_noticed_where_a_grader_wants_one(pro
     assert (key, message) == ("dataset", "1 of 3 samples have no ground truth, without which 'right' scores 0")
 
 
-def test_names_in_a_rubric_that_nobody_declares_are_noticed(project):
+def test_names_in_a_rubric_are_noticed_where_a_sample_lacks_them(project):
     data = '{"input": "x", "rubric_vars": {"topic": "t"}}\n'
-    ((key, message),) = heard(project, JUDGED, data)
-    assert (key, message.endswith("tone")) == ("graders.right", True)
+    knows = '{"input": "y", "rubric_vars": {"topic": "t", "tone": "u"}}\n'
+    ((key, message),) = heard(project, JUDGED, data + knows)
+    assert (key, "{tone}, which 1 of 2 samples lack" in message) == ("graders.right", True)
+    assert heard(project, JUDGED, knows) == []
+    assert heard(project, JUDGED, knows, strict_rubric=True) == []
 
 
 def test_names_in_a_rubric_that_a_sample_does_not_know_are_mistakes_when_that_is_asked_for(project):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from evalwright.files.key_paths import Place
 from evalwright.files.paths import near_file
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.graders import NEED_TRUTH, Graders
-from evalwright.formats.letta.samples import RESERVED, Samples, Selection
+from evalwright.formats.letta.samples import Samples, Selection
 from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.letta.written_config import written_config
@@ -89,11 +89,11 @@ class _Reading:
             gate = {key: value for key, value in gate.items() if key != "function"}
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
         runs = self._options.get("trials") or runs
-        target = TargetSection(self._files, raw, self._options, self._environment, self.tell)
+        target = TargetSection(self._files, raw, self._options, self._environment, self.tell, self._warn)
         variants = target.variants(to_run, self.take)
         if target.cached and runs > 1:
             self.tell(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
-        self._look(gate, evaluators)
+        self._look(gate)
         cases = self._cases(evaluators, limit, target)
         if to_run:
             for spec in evaluators:
@@ -123,16 +123,10 @@ class _Reading:
         """A key that nothing reads: a mistake with --strict, else a warning."""
         (self.tell if self._options.get("strict") else self._warn)(place, message)
 
-    def _look(self, gate: Mapping[str, Any] | None, evaluators: list[EvaluatorSpec]) -> None:
+    def _look(self, gate: Mapping[str, Any] | None) -> None:
         """Warn of what is allowed but most likely not meant."""
         for place, message in fractions(gate):
             self._warn(place, message)
-        for spec in evaluators:
-            if spec.type == "rubric_template":
-                unknown = sorted(_names_in(spec) - {*RESERVED, *spec.config["rubric_vars"]})
-                if unknown:
-                    names = ", ".join(unknown)
-                    self._warn(("graders", spec.name), f"the rubric uses names that rubric_vars does not list: {names}")
 
     def _unknown_keys(self) -> None:
         isolated = set(isolating(self._raw, {*_KEYS} - {"sandbox"}))
@@ -222,14 +216,15 @@ class _Reading:
             self.tell(("dataset",), f"there is no dataset file {named!r}{near_file(self._path.parent / named)}")
             return ()
         declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
-        strict = [spec for spec in evaluators if spec.config.get("unknown_names") == "refuse"]
+        rubrics = [spec for spec in evaluators if spec.type == "rubric_template"]
         selection = Selection(
             tags,
             limit,
             declared,
             bool(self._options.get("allow_empty")),
             target.recorded_inputs,
-            {spec.name: partial(_names_in, spec) for spec in strict},
+            {spec.name: lru_cache(64)(partial(_names_in, spec)) for spec in rubrics},
+            bool(self._options.get("strict_rubric")),
             [spec.name for spec in evaluators if spec.type in NEED_TRUTH],
             self._warn,
         )
@@ -272,6 +267,6 @@ class _Reading:
         )
 
 
-def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> set[str]:
+def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> frozenset[str]:
     """The names that a rubric uses, by default the judge's own."""
-    return filled(rubric or spec.config["prompt"], {}, doubled=spec.config.get("braces") == "doubled")[1]
+    return frozenset(filled(rubric or spec.config["prompt"], {}, doubled=spec.config.get("braces") == "doubled")[1])

@@ -116,7 +116,7 @@ def _grader(spec: EvaluatorSpec, places: Places, losses: list[Problem]) -> dict[
     elif spec.type == "python_grader":
         grader = {"kind": "tool", "function": places.near(spec.config["function"])}
     elif spec.type == "rubric_template":
-        config = {key: value for key, value in spec.config.items() if key not in ("max_attempts", "braces")}
+        config = {k: value for k, value in spec.config.items() if k not in ("max_attempts", "braces", "wrapper")}
         unread = config.pop("unknown_names", None)
         if unread is not None:
             losses.append(Problem("suite", "becomes the option --strict-rubric", key=f"evaluators.{spec.name}"))
