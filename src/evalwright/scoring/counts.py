@@ -85,6 +85,7 @@ class EvaluatorCount:
         `repeats` is the mean number of results of a case, or of a group of cases: they are not independent, so that
         the interval is that of as many cases as there are such.
         """
+        # At least one case: fewer results than a case has repeats would be rounded to none, and have no interval.
         cases = max(1, round(self.n / repeats)) if self.n else 0
         share = self.passed / self.n if self.n else None
         return EvaluatorRate(
@@ -181,6 +182,7 @@ class VariantCount:
         self.cells[status] += 1
         errored = trace.error is not None
         self.errored += errored
+        # None is "not measured", 0 a measurement: only the former stays out of a mean.
         if (latency := trace.latency_ms) is not None:
             self.latency.add(latency)
         metrics = trace.metrics
@@ -194,10 +196,12 @@ class VariantCount:
             value = self._of_status[status] + (_TARGET_ERROR if errored else 0)
             case = trace.case_key
             self.cases[case] = self.cases.get(case, 0) + value
+        # Only cells with a verdict: a group without one is no unit of the rate, but would count in its interval.
         if trace.group is not msgspec.UNSET and self._of_status[status] & _MASK:
             self.grouped[trace.case_key] = trace.group
             if self.cases is None:
                 self.group_passes[trace.group] = self.group_passes.get(trace.group, 0) + (status == "pass")
+        # Evaluators that are called on errored traces, too, judge no answer there: they would lower their own rates.
         if not errored or self._unjudged.traces:
             self._add_results(results)
 
@@ -233,6 +237,7 @@ class VariantCount:
         """Cells of a case, or of a group of cases, in the mean: those with a verdict, where there are any."""
         cells, cases = sum(self.cells.values()), len(self.cases or ())
         judged = sum(number for status, number in self.cells.items() if self._of_status[status] & _MASK)
+        # Errors leave gaps in the repeats: with these counted as repeats, the interval would be that of too few cases.
         if self.cases and 0 < judged < cells:
             cells, cases = judged, self.by_case().judged
         return cells / self._independent(cases or cells)
@@ -261,6 +266,7 @@ class VariantCount:
     def trials(self) -> dict[str, tuple[int, int]]:
         """Passed and judged trials of each case that has any; one without a verdict is not among them."""
         cases = self.cases or {}
+        # A million cases have a handful of different counts: each is unpacked once.
         unpacked = {value: _unpacked(value) for value in set(cases.values())}
         return {case: unpacked[value] for case, value in cases.items() if unpacked[value][1]}
 
@@ -276,6 +282,7 @@ class VariantCount:
             return CaseCounts(total, passed, self.errored, rate, judged, self._independent(judged))
         always = errored = judged = 0
         share = 0.0
+        # Sorted, because floats are summed: a run that is counted in another order of cells gives the same last digit.
         for value, number in sorted(Counter(self.cases.values()).items()):
             passed, of = _unpacked(value)
             errored += number * (value >= _TARGET_ERROR)

@@ -33,6 +33,7 @@ def delta(
             continue
         difference = other[0] / other[1] - passed / judged
         differences.append(difference)
+        # A tuple, so that no case without a group shares a unit with a group of the same name.
         units.append(groups.get(case, (case,)))
         if difference < 0:
             worse.append(case)

@@ -30,6 +30,7 @@ def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
         errored = 0 if passes_over_errored(plan) else evaluators
         return _counted(streamed_cells(reader, evaluators, errored=errored), plan, needed, by_case)
     except Superseded:
+        # From the start: some of what was counted until now is replaced by newer records.
         return _counted(newest_cells(reader), plan, needed, by_case)
 
 

@@ -30,6 +30,7 @@ class _Answer(OfCase, gc=False):
         """Equal for equal answers to the same case, in whichever cell."""
         digest = blake2b(digest_size=12)
         for part in (self.case_key.encode("utf-8", "replace"), self.output, self.messages, self.tool_calls):
+            # The zero byte keeps texts that move from one part to the next from looking the same.
             digest.update(bytes(part) + b"\0")
         digest.update(bytes(self.tool_results))
         return digest.digest()
@@ -75,6 +76,7 @@ def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnsw
     found = JudgedAnswers({}, {}, {}, {name: {} for name in evaluators})
     for trace in reader.traces(_Answer):
         key = (trace.case_key, trace.variant_name, trace.trial)
+        # As in `newest`: of two records of one attempt the last one counts.
         if trace.attempt >= found.attempts.get(key, 0):
             found.attempts[key], found.answers[key] = trace.attempt, trace.fingerprint()
             if (length := trace.length()) is not None:
@@ -115,4 +117,5 @@ def _orders(comparisons: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _number(value: Any) -> float | None:
+    # `true` is a number to Python, and no score.
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

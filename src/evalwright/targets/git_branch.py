@@ -86,8 +86,10 @@ class _Branch:
 
     async def stop(self) -> None:
         running, folder = self._running, self._folder
+        # Taken first, so that a second stop, after an interrupt in the middle of this one, has nothing to do twice.
         self._running = self._folder = None
         if running is not None:
+            # Before the folder is removed, in which the command may still write.
             running.cancel()
             with suppress(asyncio.CancelledError, OSError):
                 await running

@@ -116,6 +116,7 @@ class Served:
             if closing := getattr(self._inner, "close", None):
                 await closing()
         finally:
+            # Whatever closing raises: a service that is left would run on after the evaluation.
             await self._service.stop()
 
 
@@ -145,6 +146,7 @@ class Health:
         """Wait until the service is up. Raises InputError if it ends, or is not up in time."""
         until = asyncio.get_running_loop().time() + self._seconds
         while True:
+            # First of all: another program may answer on the port of a service that has ended.
             if (how := await service.ended()) is not None:
                 raise InputError(f"the service ended before it was up: {how}")
             answered = await self._ask(port)

@@ -73,6 +73,7 @@ def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
         return
     if not url.host:
         yield "endpoint", f"'endpoint' must be a URL with a host, https://..., found {place_of(url)!r}"
+    # Keys and answers would cross the network in the clear.
     elif url.scheme != "https" and not (url.scheme == "http" and _is_local(url.host)):
         yield "endpoint", f"'endpoint' must be https, or http to localhost or 127.*, found {place_of(url)}"
 
