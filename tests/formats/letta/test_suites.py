@@ -93,6 +93,16 @@ def boasts(sample, submission):
 
 
 @grader
+def affirms(sample, submission):
+    return {"score": True}
+
+
+@grader
+def affirms(sample, submission):
+    return {"score": True}
+
+
+@grader
 def forgets(sample, submission):
     return {"rationale": "fine"}
 
@@ -323,6 +333,7 @@ def test_a_setup_that_fails_stops_the_run(project, setup):
     ("grader", "told"),
     [
         ("boasts", "score: expected less than or equal to 1, found 2.0"),
+        ("affirms", "score: expected a number from 0 to 1, found True"),
         ("forgets", "score: the key is missing, found {'rationale': 'fine'}"),
         ("says_nothing", "expected a mapping or object to extract fields from, found None"),
     ],

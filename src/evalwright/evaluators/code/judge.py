@@ -30,7 +30,7 @@ _LAST = 2000
 
 
 class Reply(NamedTuple):
-    """The program's reply. If it could not be read, the score is 0 and the reasoning says why."""
+    """The program's reply; a lenient reading of one that cannot be read has the score 0, and the reasoning says why."""
 
     score: float
     hits: list[str]
@@ -38,6 +38,7 @@ class Reply(NamedTuple):
     reasoning: str
     details: dict[str, Any]
     verdict: str | None
+    readable: bool = True
 
 
 class CodeJudge(msgspec.Struct, frozen=True):
@@ -49,6 +50,8 @@ class CodeJudge(msgspec.Struct, frozen=True):
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
     env: list[str] = []
     """Variables of the environment that the program gets, beside PATH, LANG and an empty folder as HOME."""
+    lenient: bool = False
+    """As AgentV: a score beyond 0 to 1 is taken for the nearest, and a reply that cannot be read for 0."""
     newer: bool = False
     """Whether the program reads what AgentV 4 gives a `code-grader`: `output` is the text of the answer then."""
 
@@ -65,8 +68,8 @@ class CodeJudge(msgspec.Struct, frozen=True):
         limit = case.extra.get("timeout_seconds") or self.timeout_seconds
         try:
             async with asyncio.timeout(limit):
-                command = script_of(self.script)
-                reply = await asked(command, self.cwd, document, extra, self.env, plain=self.newer)
+                command, lenient = script_of(self.script), self.lenient
+                reply = await asked(command, self.cwd, document, extra, self.env, plain=self.newer, lenient=lenient)
         except TimeoutError:
             raise EvaluatorError(f"the code judge timed out after {limit:g} seconds", "timeout") from None
         return banded(reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details)
@@ -85,12 +88,14 @@ async def asked(
     env: Collection[str] = (),
     *,
     plain: bool = False,
+    lenient: bool = False,
 ) -> Reply:
     """The program's reply. `env` names the variables that it gets; `extra` are further ones.
 
     With `plain`, what is no JSON object is the text of one assertion, which the exit code says holds or does not.
 
-    Raises EvaluatorError if one is not set, and if the program cannot be started or exits with a code other than 0.
+    Raises EvaluatorError if one is not set, if the program cannot be started or exits with a code other than 0, and
+    unless `lenient` for a reply without a score from 0 to 1.
     """
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     with temporary_folder() as home:
@@ -105,7 +110,12 @@ async def asked(
         return _plain(text, finished)
     if finished.exit_code != 0:
         raise EvaluatorError(f"the code judge ended with {finished.how()}: {_said(finished)}", "exit_code")
-    return _read(text)
+    reply = _read(text)
+    if not lenient and not reply.readable:
+        raise EvaluatorError(reply.reasoning, "bad_reply")
+    if not lenient and not 0 <= reply.score <= 1:
+        raise EvaluatorError(f"the code judge gave the score {reply.score!r}, expected one from 0 to 1", "bad_reply")
+    return reply
 
 
 def _plain(text: str, finished: Finished) -> Reply:
@@ -152,7 +162,8 @@ def _read(text: str) -> Reply:
 
 
 def _unreadable(what: str, text: str) -> Reply:
-    return Reply(0.0, [], [], f"the output of the code judge {what}: {text[:_TOLD]!r}", {}, None)
+    reasoning = f"the output of the code judge {what}: {text[:_TOLD]!r}"
+    return Reply(0.0, [], [], reasoning, {}, None, readable=False)
 
 
 def _asserted(said: Mapping[str, Any], passed: bool) -> list[str]:

@@ -164,7 +164,7 @@ class Composite:
 
     async def _by_command(self, said: Sequence[_Said]) -> Evaluation:
         document = {"results": {one.spec.name: _result(one) for one in said}}
-        reply = await asked(script_of(self._aggregator["path"]), self._folder, document)
+        reply = await asked(script_of(self._aggregator["path"]), self._folder, document, lenient=self._errors_count)
         return banded(
             reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details, verdict=reply.verdict
         )

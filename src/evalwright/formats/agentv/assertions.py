@@ -172,7 +172,7 @@ class Evaluators:
             if found is None:
                 tell(f"{place}.cwd", f"there is no folder {raw['cwd']!r}")
             cwd = str(found or cwd)
-        config: dict[str, Any] = {"script": script, "cwd": cwd}
+        config: dict[str, Any] = {"script": script, "cwd": cwd, "lenient": True}
         if str(raw.get("type")).replace("-", "_") in _NEWER_CODE:
             config["newer"] = True
         own = _COMMON | {"script", "command", "cwd", "target"}

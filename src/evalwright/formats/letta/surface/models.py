@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evalwright.formats.letta.surface.messages import LettaMessage
 from evalwright.model.snapshot import Case
@@ -21,6 +21,16 @@ __all__ = [
 ]
 
 LettaMessageUnion = LettaMessage
+
+
+def _no_truth_value(value: Any) -> Any:
+    """`True` is a verdict, and would else be taken for the score 1."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number from 0 to 1")
+    return value
+
+
+_Score = Annotated[float, BeforeValidator(_no_truth_value), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
 class _Open(BaseModel):
@@ -46,7 +56,7 @@ class PerTurnGrade(_Open):
     """The grade of one turn."""
 
     turn: int = 0
-    score: float = 0.0
+    score: Annotated[float, BeforeValidator(_no_truth_value)] = 0.0
     rationale: str | None = None
     submission: str = ""
     ground_truth: str | None = None
@@ -57,7 +67,7 @@ class GradeResult(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
-    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    score: _Score
     rationale: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     per_turn_grades: list[PerTurnGrade] | None = None
@@ -71,7 +81,7 @@ class RewardOutput(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
-    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    score: _Score
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def __init__(self, *values: Any, **fields: Any) -> None:
