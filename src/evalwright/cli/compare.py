@@ -101,6 +101,7 @@ def command(
     if not fail_on_regression:
         return 0
     worse = [regressed(one.decision, loss or 0.0) for one in comparison.variants]
+    # One regression that is known decides, whatever errors leave open elsewhere.
     return 1 if True in worse else 3 if None in worse else 0
 
 

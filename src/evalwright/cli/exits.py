@@ -125,6 +125,7 @@ def _say(lines: Sequence[str]) -> None:
     mask = screen_masker().mask_text
     text = harmless("\n".join(mask(line.rstrip("\n")) for line in lines))
     if text.startswith(_ERROR):
+        # Painted last: `harmless` takes out the codes of colours as it does those of a system's output.
         text = paint_for(sys.stderr)(_ERROR, "fail") + text.removeprefix(_ERROR)
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)

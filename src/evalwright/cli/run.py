@@ -111,6 +111,7 @@ def command(
     quiet = quiet or of_format.get("display") == "none"
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
+    # It would be accepted and not read: the cells that are run again are those of the stored run.
     if retried is not None and options != RunOptions(models=models, keep_going=options.keep_going):
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
 
@@ -159,6 +160,7 @@ def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
     from evalwright.run.used_files import executed
 
     runs = options.out or suite.out or Path("runs")
+    # Escaped: a name may hold characters that are patterns to `glob`.
     if any(runs.glob(f"*_{escape(suite.name)}*/plan.json")) or not (code := executed(suite)):
         return watch
     more = f" and {len(code) - _MOST_CODE} more" if len(code) > _MOST_CODE else ""
@@ -189,6 +191,7 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions) -> int:
     from evalwright.run.selection import all_warnings
     from evalwright.session.imports import nothing_imported
 
+    # Asking what a run would cost must not execute the code of a suite that is not trusted yet.
     with nothing_imported():
         suite = load()
         found = forecast(suite, options)

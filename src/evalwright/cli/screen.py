@@ -51,6 +51,7 @@ def say(lines: Iterable[str]) -> None:
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
     except OSError:
+        # Else Python would try to write the rest at its exit, fail again, and end with 120.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)

@@ -127,6 +127,7 @@ class Judge:
             outcome: Any
             error = failed = None
             if uses_results:
+                # Called when all others are there; its row keeps its place among theirs.
                 pending.append(Pending(len(results), partial(evaluate, case, trace), self._patience_of_last, scores))
                 results.append(result_of(spec, trace, None, None, date, date))
                 continue
