@@ -48,7 +48,7 @@ def test_the_comparison_says_how_sure_it_is() -> None:
         "1",
         "2",
     ]
-    assert "  regressions in new: c3" in text
+    assert "  changed in new, worse: c3" in text
     assert "  improvements in new: c1, c9" in text
 
 

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import as_json, run_argument, store_options
-from evalwright.errors import InputError
 
 if TYPE_CHECKING:
-    from evalwright.decisions.runs import TwoRuns
     from evalwright.model.decision import Decision
 
 __all__ = ["command"]
@@ -86,6 +84,7 @@ def command(
 
     from evalwright.cli.pairs import opened_pair
     from evalwright.cli.screen import say
+    from evalwright.decisions.runs import pairs_of
     from evalwright.decisions.terms import Terms, guards_of, margin_of
     from evalwright.reports.decision import decision_lines
     from evalwright.reports.text import paint_for
@@ -103,7 +102,7 @@ def command(
         runs = opened.runs
         if not allow_changed:
             runs.refuse_changed(cases=True)
-        pairs = _pairs(runs, variant, variants)
+        pairs = pairs_of(runs, variant, variants)
         names = {name for side in runs.b.values() for name in side.scores}
         guards = guards_of(guard, sorted(names)) if guard else ()
         runs.terms = msgspec.structs.replace(terms, guards=guards, family=len(pairs))
@@ -125,26 +124,3 @@ def command(
 def _code(found: Sequence[Decision]) -> int:
     codes = {one.exit_code for one in found}
     return 1 if 1 in codes else 3 if 3 in codes else 0
-
-
-def _pairs(runs: TwoRuns, variant: str | None, variants: str | None) -> list[tuple[str, str]]:
-    """The names before and after of what is decided. Raises InputError."""
-    if variant and variants:
-        raise InputError("--variant and --variants: expected one of them, found both")
-    if variants:
-        pairs = [(one.strip(), other.strip() or one.strip()) for one, _, other in _parts(variants)]
-    elif variant:
-        pairs = [(variant, variant)]
-    elif len(runs.a) == len(runs.b) == 1:
-        pairs = [(next(iter(runs.a)), next(iter(runs.b)))]
-    else:
-        pairs = [(name, name) for name in runs.a if name in runs.b]
-    known = f"A has {', '.join(runs.a) or 'none'}; B has {', '.join(runs.b) or 'none'}"
-    unknown = [f"{one}:{other}" for one, other in pairs if one not in runs.a or other not in runs.b]
-    if unknown or not pairs:
-        raise InputError(f"no variant {', '.join(unknown) or 'is in both runs'} ({known}; --variants A:B pairs them)")
-    return pairs
-
-
-def _parts(variants: str) -> list[tuple[str, str, str]]:
-    return [entry.partition(":") for entry in variants.split(",") if entry.strip()]

@@ -13,7 +13,7 @@ from evalwright.decisions.sensitivity import error_part
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
-from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate
+from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate, SlicePart
 from evalwright.statistics.clusters import cluster_jackknife
 from evalwright.statistics.power import power_trials
 from evalwright.statistics.rates import rate_with_design_effect
@@ -72,15 +72,15 @@ def decision_of(
         changed=changed_part(one, other, left_out) if terms.metric == PASS_RATE else ChangedPart(),
         identity=identity.part(_only(one, other), _only(other, one)),
     )
-    _settle(decision)
+    _settle(decision, terms.slice_margin)
     decision.warnings = list(_warnings(decision, identity, terms))
     if "data" in decision.reasons:
         decision.next = _next(decision, pairs, b)
     return decision
 
 
-def _settle(decision: Decision) -> None:
-    """The verdict that remains after errors and guards, with the reasons why none does."""
+def _settle(decision: Decision, slice_margin: float | None) -> None:
+    """The verdict that remains after errors, guards and slices, with the reasons why none does."""
     if decision.verdict == "undecided":
         decision.reasons.append("data")
     elif not decision.errors.same_verdict:
@@ -95,7 +95,17 @@ def _settle(decision: Decision) -> None:
     elif decision.verdict == "ship" and "undecided" in states:
         decision.verdict = "undecided"
         decision.reasons.append("guard")
+    if slice_margin is not None and (lost := [one for one in decision.slices if _lost(one, slice_margin, decision)]):
+        decision.verdict = "dont"
+        decision.reasons = [f"slice {one.key}={one.value}" for one in lost]
     decision.exit_code = EXIT_CODES[decision.verdict]
+
+
+def _lost(one: SlicePart, margin: float, decision: Decision) -> bool:
+    """Whether a slice is shown to be worse by more than the margin, for as many slices as there are."""
+    if one.p_margin is None or one.difference is None:
+        return False
+    return one.difference < -margin and one.p_margin <= decision.alpha
 
 
 def side_rate(

@@ -60,9 +60,9 @@ class Pairs(NamedTuple):
     """Whether each is of one trial a side, passed or not."""
     scale: ValueRange
 
-    def difference(self, alpha: float) -> DecidedDifference:
-        """The mean difference, without a margin."""
-        return decide_difference(self.differences, self.units, alpha, 0.0, self.single, self.scale.width)
+    def difference(self, alpha: float, margin: float = 0.0) -> DecidedDifference:
+        """The mean difference, by itself without a margin."""
+        return decide_difference(self.differences, self.units, alpha, margin, self.single, self.scale.width)
 
 
 def scale_of(a: SideCounts, b: SideCounts, metric: str) -> ValueRange:

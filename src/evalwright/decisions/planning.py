@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
 import msgspec
 
-from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.sides import SideCounts
 from evalwright.statistics.means import variance_of
 from evalwright.statistics.power import power_mcnemar_exact, power_trials
 from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.trials import within_variance
 
 __all__ = ["Need", "PlanRow", "Spread", "SuitePlan", "guessed_spreads", "planned", "spreads_of"]
 
@@ -82,7 +83,7 @@ def guessed_spreads() -> list[Spread]:
 
 def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     """What one run, or two of the same cases, show of the spread; costs and times of a cell too."""
-    sigma = _within(a.passes)
+    sigma = _within(a)
     cost, _ = a.mean("cost")
     latency, _ = a.mean("latency")
     effect = _design_effect(a)
@@ -91,7 +92,7 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
             Spread(label, omega, sigma, None, effect, cost, latency)
             for label, omega in (("the same system", 0.0), ("cases change as much as trials do", sigma))
         ]
-    other = _within(b.passes)
+    other = _within(b)
     shared = [case for case, one in a.passes.items() if one.judged and case in b.passes and b.passes[case].judged]
     pairs = [(a.passes[case], b.passes[case]) for case in shared]
     noise = [sigma / one.judged + other / two.judged for one, two in pairs]
@@ -102,14 +103,8 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     return [Spread("these two runs", omega, (sigma + other) / 2, changed, effect, cost, latency)]
 
 
-def _within(outcomes: Mapping[str, CaseTotal]) -> float:
-    """Mean variance within a case; of single trials that of the rate, which is at least as large."""
-    judged = [one for one in outcomes.values() if one.judged]
-    several = [one.value * (1 - one.value) * one.judged / (one.judged - 1) for one in judged if one.judged > 1]
-    if several:
-        return sum(several) / len(several)
-    rate = sum(one.value for one in judged) / len(judged) if judged else 0.5
-    return rate * (1 - rate)
+def _within(side: SideCounts) -> float:
+    return within_variance((one.total, one.judged) for one in side.passes.values())
 
 
 def _design_effect(side: SideCounts) -> float:
@@ -181,7 +176,7 @@ def _rows(
         # A rate cannot change by more than the share of pairs that change at all.
         shown = found.detectable_difference
         most = 1.0 if spread.changed is None else spread.changed
-        yield PlanRow(spread.label, k, needs, now, shown if shown is not None and shown <= most else None)
+        yield PlanRow(spread.label, k, needs, now, shown if shown is not None and 0 < shown <= most else None)
 
 
 def _pairs_needed(changed: float, detect: float, alpha: float, power: float) -> int | None:

@@ -144,7 +144,9 @@ class Plan(msgspec.Struct):
     evaluators_by_case: bool = False
     """Cases bring evaluators of their own instead of those of the plan."""
     gate: dict[str, Any] | None = None
-    """The rule by which the whole run passes, instead of each of its cells; understood by `scoring`."""
+    """The rule by which the whole run passes, instead of each of its cells: a tree of conditions, which `scoring`
+    understands, or `{kind: claims, claims: [...], conditions: tree}` with what must be shown of the run as a whole.
+    """
     run: RunSettings = RunSettings()
     import_paths: list[str] = []
     """Folders from which user code may be imported, first one first."""

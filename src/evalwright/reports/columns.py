@@ -134,6 +134,14 @@ def _cells(status: str, shown: Literal["always", "if_any"] = "always") -> Column
     return Column(f"cells.{status}", status, Unit.COUNT, count, shown=shown, style=_counted_as(status, count))
 
 
+def _of_trials(value: Callable[[TrialStatistics], Any]) -> Callable[[VariantSummary], Any]:
+    return lambda row: None if row.trials is None else value(row.trials)
+
+
+def _mixed(row: VariantSummary) -> str:
+    return "" if row.trials is None else f"{row.trials.mixed_cases:,}"
+
+
 VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
     Column("name", "variant", Unit.NAME, lambda v: v.name, style=bold),
     Column(
@@ -177,6 +185,11 @@ VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
         shown="wide",
     ),
     Column("judge_cost_usd", "judge cost", Unit.MONEY, lambda v: v.judge_cost_usd, shown="wide"),
+    Column("trials.flake_rate", "flake rate", Unit.RATE, _of_trials(lambda t: t.flake_rate), shown="wide"),
+    Column(
+        "trials.flake_rate_ci95", "95% interval", Unit.INTERVAL, _of_trials(lambda t: t.flake_rate_ci95), shown="wide"
+    ),
+    Column("trials.mixed", "mixed cases", Unit.CASES, _of_trials(lambda t: t.mixed), shown="wide", text=_mixed),
 )
 
 
@@ -281,18 +294,19 @@ COMPARISON_COLUMNS: tuple[Column[VariantDelta], ...] = (
         interval=lambda d: d.pass_rate_delta_ci95,
     ),
     Column("p_value", "p", Unit.PROBABILITY, lambda d: d.p_value),
+    Column("p_holm", "p (Holm)", Unit.PROBABILITY, lambda d: d.p_holm, shown="if_any"),
     Column("n", "cases", Unit.COUNT, lambda d: d.n),
     Column("avg_latency_delta_ms", "latency", Unit.DURATION_CHANGE, lambda d: d.avg_latency_delta_ms, shown="wide"),
     Column(
         "regressions",
-        "regressions",
+        "changed, worse",
         Unit.CASES,
         lambda d: d.regressions,
         style=_counted_as("fail", lambda d: len(d.regressions)),
     ),
     Column(
         "improvements",
-        "improvements",
+        "changed, better",
         Unit.CASES,
         lambda d: d.improvements,
         style=_counted_as("pass", lambda d: len(d.improvements)),

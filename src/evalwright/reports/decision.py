@@ -174,7 +174,7 @@ def _slices(decision: Decision) -> list[str]:
         f"  slices     {_slice(one, decision.metric)} (q {_p(one.q)}, {counted(one.n, 'case')})" for one in marked
     ]
     rest = len(decision.slices) - len(shown) - len(marked)
-    return lines + ([f"  slices     {rest:,} {'others' if lines else 'slices'}: nothing shown"] if rest else [])
+    return lines + ([f"  slices     {counted(rest, 'other' if lines else 'slice')}: nothing shown"] if rest else [])
 
 
 def _slice(one: SlicePart, metric: str) -> str:

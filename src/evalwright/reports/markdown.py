@@ -26,7 +26,8 @@ from evalwright.reports.columns import (
     used,
 )
 from evalwright.reports.failures import error_text, find_failures
-from evalwright.reports.text import one_line
+from evalwright.reports.gates import gate_decisions
+from evalwright.reports.text import Paint, one_line
 
 __all__ = ["Markdown", "code", "table"]
 
@@ -51,6 +52,7 @@ class Markdown:
             _comparison(summary.comparison) if summary.comparison else [],
             _gate(summary.gate) if summary.gate else [],
             _warnings(summary.warnings),
+            [shows] if (shows := numbers.could_show(summary.variants)) else [],
             _verdicts("Failures", found.failed, found.failed_total),
             _verdicts("Errors (no verdict)", found.errored, found.errored_total),
         ]
@@ -104,7 +106,9 @@ def _gate(gate: GateOutcome) -> list[str]:
     lines = [f"## Gate: {_outcome(gate)}", "", *_conditions(gate)]
     for i, run in enumerate(gate.runs, 1):
         lines += [f"- run {i}: {_outcome(run)}", *(f"  {line}" for line in _conditions(run))]
-    return [*lines, *(f"- {code(line, 200)}" for line in numbers.over_runs(gate.runs))]
+    lines += [f"- {code(line, 200)}" for line in numbers.over_runs(gate.runs)]
+    decided = [f"    {line}" for line in gate_decisions(gate, Paint())]
+    return [*lines, "", *decided] if decided else lines
 
 
 def _outcome(gate: GateOutcome) -> str:

@@ -22,6 +22,7 @@ from evalwright.reports.columns import (
     used,
 )
 from evalwright.reports.failures import Failures, error_text
+from evalwright.reports.gates import gate_decisions
 from evalwright.reports.table import Table
 from evalwright.reports.text import Paint, one_line
 
@@ -47,10 +48,11 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         table_lines(VARIANT_COLUMNS, summary.variants, paint),
         table_lines(EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator), paint),
         _score_lines(summary.native, paint) if summary.native else [],
-        _trials(summary.variants, paint),
+        [*_trials(summary.variants, paint), *_mixed(summary.variants, paint)],
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],
         [f"{paint('warning:', 'borderline')} {one_line(warning)}" for warning in summary.warnings],
+        [paint(shows, "dim")] if (shows := numbers.could_show(summary.variants)) else [],
     ]
     return [line for part in parts if part for line in ["", *part]][1:]
 
@@ -59,7 +61,8 @@ def _gate(gate: GateOutcome, paint: Paint) -> list[str]:
     lines = _outcome("gate", gate, paint)
     for i, run in enumerate(gate.runs, 1):
         lines += [f"  {line}" for line in _outcome(f"run {i}", run, paint)]
-    return [*lines, *(f"  {line}" for line in numbers.over_runs(gate.runs))]
+    lines += [f"  {line}" for line in numbers.over_runs(gate.runs)]
+    return [*lines, *(["", *decided] if (decided := gate_decisions(gate, paint)) else [])]
 
 
 def _outcome(name: str, gate: GateOutcome, paint: Paint) -> list[str]:
@@ -104,6 +107,16 @@ def _trials(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
     return table_lines(TRIAL_COLUMNS, [row for row in rows if row.k in shown or row.k == row.trials.trials], paint)
 
 
+def _mixed(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
+    """Cases that passed in some trials and failed in others."""
+    return [
+        line
+        for v in variants
+        if v.trials is not None
+        for line in _ids(f"mixed in {v.name}" if len(variants) > 1 else "mixed", v.trials.mixed, paint)
+    ]
+
+
 def _few(trials: int) -> set[int]:
     """Every k while there are few, else those that double, and the last one."""
     return set(range(1, trials + 1)) if trials <= _MOST_TRIALS else {2**i for i in range(trials.bit_length())}
@@ -117,8 +130,8 @@ def comparison_lines(comparison: ComparisonReport, paint: Paint) -> list[str]:
         line
         for delta in comparison.deltas
         for line in [
-            *_ids(f"regressions in {delta.variant}", delta.regressions, paint),
-            *_ids(f"improvements in {delta.variant}", delta.improvements, paint),
+            *_ids(f"changed in {delta.variant}, worse", delta.regressions, paint),
+            *_ids(f"changed in {delta.variant}, better", delta.improvements, paint),
         ]
     ]
     return [*table_lines([against, *others], comparison.deltas, paint), *changed]

@@ -80,10 +80,11 @@ class Outcome:
         gate = self.summary.gate
         if gate is not None and not gate.passed and not gate.undecided:
             return 1
+        undecided = gate is not None and gate.undecided and not gate.tolerated
         counts: dict[str, int] = {}
         for variant in self.summary.variants:
             for status, number in variant.cells.items():
                 counts[status] = counts.get(status, 0) + number
-        if counts.get("error") or self.summary.cells_missing or (gate is not None and gate.undecided):
+        if counts.get("error") or self.summary.cells_missing or undecided:
             return 3
         return 1 if gate is None and (counts.get("fail") or counts.get("borderline")) else 0

@@ -26,6 +26,7 @@ from evalwright.run.judge import is_judge
 from evalwright.run.locations import Place, address_of, find_run, labels_file, store_of
 from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.steps import mirroring_of
+from evalwright.run.summaries import is_decided, summed_up
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, environment, hide, owns_process
@@ -193,6 +194,11 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             from evalwright.run.missing_keys import with_keys
 
             cases = with_keys(plan, cases, options.models)
+        if is_decided(plan):
+            from evalwright.run.decided import with_baselines, with_slices
+
+            with_baselines(plan, options.out or suite.out)
+            cases = with_slices(plan, cases)
         # Reading a long dataset may be interrupted; of a run folder that is there, something is always stored.
         with (
             _signals() as signals,
@@ -321,7 +327,7 @@ def _outcome(
     state: RunState | None = None,
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
-    summary = tally.summary(plan, datetime.now(UTC))
+    summary = summed_up(tally, writer, plan, datetime.now(UTC))
     stopped = [*state.stuck.values()] if state is not None and summary.cells_missing else []
     summary.warnings = [*summary.warnings, *stopped]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():

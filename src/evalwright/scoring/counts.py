@@ -12,8 +12,10 @@ from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
 from evalwright.scoring.facts import ResultLike, TraceLike
+from evalwright.statistics.power import detectable_difference
 from evalwright.statistics.proportions import Interval, wilson
-from evalwright.statistics.rates import rate_of_counts, rate_of_units, rate_with_design_effect
+from evalwright.statistics.rates import DesignRate, rate_of_counts, rate_of_units, rate_with_design_effect
+from evalwright.statistics.trials import within_variance
 from evalwright.statistics.units import Cluster, units_from
 
 __all__ = ["CaseCounts", "EvaluatorCount", "Mean", "Unjudged", "VariantCount"]
@@ -300,18 +302,32 @@ class VariantCount:
 
     def pass_interval(self) -> Interval | None:
         """The 95 % interval of the pass rate, in which trials and groups are paid their price; None without a rate."""
-        if not self.grouped:
-            return rate_of_counts(self._shares()).ci
+        return rate_of_counts(self._shares()).ci if not self.grouped else self._design().ci
+
+    def _design(self) -> DesignRate:
+        """The pass rate with the price of groups."""
         if self.cases is None:
             sizes = Counter(self.grouped.values())
             parts = Counter(Cluster(float(passes), sizes[group]) for group, passes in self.group_passes.items())
             passed = self.cells["pass"] - sum(self.group_passes.values())
             parts[Cluster(1.0, 1)] += passed
             parts[Cluster(0.0, 1)] += self.by_case().judged - len(self.grouped) - passed
-            return rate_of_units(units_from(parts)).ci
+            return rate_of_units(units_from(parts))
         trials = self.trials()
         groups = [self.grouped.get(case, (case,)) for case in trials]
-        return rate_with_design_effect([passed / of for passed, of in trials.values()], groups).ci
+        return rate_with_design_effect([passed / of for passed, of in trials.values()], groups)
+
+    def detectable(self) -> float | None:
+        """The difference that another run of the same cases and trials would have to have to be shown at 80 % power."""
+        shares = self._shares()
+        trials = (self.trials() if self.cases is not None else {}).values()
+        cases, most = float(sum(shares.values())), max((judged for _, judged in trials), default=1)
+        rate = sum(share * number for share, number in shares.items()) / cases if cases else 0.0
+        within = within_variance(trials) if most > 1 else rate * (1 - rate)
+        if self.grouped and (ends := self._design().effective_n):
+            cases = cases / max(1.0, rate_of_counts(shares).effective_n / ends)
+        found = detectable_difference(cases, 0.0, within, most)
+        return found if found is not None and 0 < found <= 1 else None
 
     def _shares(self) -> dict[float, int]:
         """How many cases have each share of passed trials."""

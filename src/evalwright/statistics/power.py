@@ -21,6 +21,7 @@ __all__ = [
     "PairedTPower",
     "ProportionPower",
     "TrialsPower",
+    "detectable_difference",
     "power_mcnemar_exact",
     "power_paired_difference",
     "power_paired_t",
@@ -95,6 +96,9 @@ def _power_of_t(effect: float, n: float, alpha: float) -> float:
     return noncentral_t_above(critical, df, shift) + noncentral_t_above(critical, df, -shift)
 
 
+_MOST_SECANTS = 60
+
+
 class TrialsPower(NamedTuple):
     """What `n` cases of so many trials show."""
 
@@ -131,13 +135,38 @@ def power_trials(
     found = detectable = None
     if n >= 2:
         found = _shown((delta + margin) / spread, n, alpha)
-        detectable = -margin + spread * root_of(lambda effect: _shown(effect, n, alpha) - power, 0.0, 100.0, 48)
+        detectable = -margin + spread * _least_effect(n, alpha, power)
     return TrialsPower(spread, found, _least_n((delta + margin) / spread, alpha, power), detectable)
 
 
 def _shown(effect: float, n: float, alpha: float) -> float:
     """The chance that n differences of mean `effect` standard deviations are shown to be above 0."""
     return noncentral_t_above(t_quantile(1 - alpha / 2, n - 1), n - 1, effect * sqrt(n))
+
+
+def detectable_difference(
+    n: float, omega2: float, sigma2: float, trials: int, alpha: float = 0.05, power: float = 0.8
+) -> float | None:
+    """The smallest true difference that `n` cases of so many trials a side show; None below two cases.
+
+    As `power_trials` has it, for two sides of the same variance within a case.
+    """
+    spread = sqrt(omega2 + 2 * sigma2 / trials)
+    return None if n < 2 else spread * _least_effect(n, alpha, power) if spread else 0.0
+
+
+def _least_effect(n: float, alpha: float, power: float) -> float:
+    """The effect with which `_shown` is `power`: secants from what Student's t gives, which is nearly it."""
+    df = n - 1
+    low = (t_quantile(1 - alpha / 2, df) + t_quantile(power, df)) / sqrt(n)
+    high = low * 0.99
+    gap_low, gap_high = _shown(low, n, alpha) - power, _shown(high, n, alpha) - power
+    for _ in range(_MOST_SECANTS):
+        if abs(gap_high) < 1e-13 or gap_high == gap_low or abs(high - low) <= 1e-12 * abs(high):
+            break
+        low, high = high, max(high - gap_high * (high - low) / (gap_high - gap_low), 0.0)
+        gap_low, gap_high = gap_high, _shown(high, n, alpha) - power
+    return high
 
 
 def _least_n(effect: float, alpha: float, power: float) -> int | None:

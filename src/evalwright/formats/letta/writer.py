@@ -60,6 +60,9 @@ def _document(suite: Suite, places: Places, losses: list[Problem]) -> dict[str, 
     graders = {spec.name: _grader(spec, places, losses) for spec in suite.evaluators if spec.name != REWARD}
     found["graders"] = {name: grader for name, grader in graders.items() if grader}
     gate = dict(suite.gate or {})
+    if gate.get("kind") == "claims":
+        losses.append(Problem("suite", "Letta gates have no error rate", key="gate"))
+        gate = dict(gate["conditions"] or {})
     if gate.get("kind") == "reward":
         composer = next((spec for spec in suite.evaluators if spec.name == REWARD), None)
         found["reward"] = (

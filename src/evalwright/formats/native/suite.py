@@ -342,11 +342,11 @@ class _Reading:
     def _gate(self, file: EvalFile, rewards: bool) -> dict[str, Any] | None:
         if file.gate is None:
             return None
-        from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
+        from evalwright.formats.shared.claims import checked_gates
+        from evalwright.formats.shared.gates import fractions
 
-        for place, message in unread_gate_keys(file.gate, rewards=rewards):
-            self._complain(place, message)
-        gate = checked_gate(file.gate, [section.name for section in file.evaluators], self._complain, rewards=rewards)
+        names = [section.name for section in file.evaluators]
+        gate = checked_gates(file.gate, names, self._complain, rewards=rewards)
         for place, message in fractions(gate):
             self._findings.warn(place, message)
         return gate

@@ -20,8 +20,10 @@ from evalwright.reports.columns import (
     trial_rows,
     used,
 )
+from evalwright.reports.gates import gate_decisions
 from evalwright.reports.html.cells import cells_shown
 from evalwright.reports.html.elements import Child, Html, element, side_by_side
+from evalwright.reports.text import Paint
 
 __all__ = ["HtmlPage"]
 
@@ -73,6 +75,7 @@ class HtmlPage:
             _comparison(summary.comparison) if summary.comparison else "",
             *([_gate(summary.gate)] if summary.gate else []),
             _warnings(summary.warnings),
+            element("p", shows) if (shows := numbers.could_show(summary.variants)) else "",
             cells_shown(reader, summary),
         ]
         return f"<!doctype html>\n{element('html', head, element('body', *parts), lang='en')}\n"
@@ -160,8 +163,13 @@ def _gate(gate: GateOutcome) -> Html:
     ]
     spreads = [element("li", line) for line in numbers.over_runs(gate.runs)]
     reason = element("p", gate.reason) if gate.reason else ""
+    decided = "\n".join(gate_decisions(gate, Paint()))
     return _section(
-        side_by_side("Gate: ", outcome), reason, _conditions(gate), element("ul", runs, spreads) if runs else ""
+        side_by_side("Gate: ", outcome),
+        reason,
+        _conditions(gate),
+        element("ul", runs, spreads) if runs else "",
+        element("pre", decided) if decided else "",
     )
 
 
