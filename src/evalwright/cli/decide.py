@@ -12,6 +12,7 @@ import click
 from evalwright.cli.options import as_json, run_argument, store_options
 
 if TYPE_CHECKING:
+    from evalwright.decisions.runs import TwoRuns
     from evalwright.model.decision import Decision
 
 __all__ = ["command"]
@@ -80,14 +81,9 @@ def command(
     SHIP: B is shown to be not worse than by the margin, and every guard holds. DON'T: it is shown to be worse than
     that, or a guard is broken. Errors are in no rate; where they could turn the verdict, there is none.
     """
-    import msgspec
-
     from evalwright.cli.pairs import opened_pair
-    from evalwright.cli.screen import say
     from evalwright.decisions.runs import pairs_of
-    from evalwright.decisions.terms import Terms, guards_of, margin_of
-    from evalwright.reports.decision import decision_lines
-    from evalwright.reports.text import paint_for
+    from evalwright.decisions.terms import Terms, margin_of
 
     terms = Terms(
         metric=metric,
@@ -99,26 +95,40 @@ def command(
         group=group,
     )
     with opened_pair(a, b, terms, labels) as opened:
-        runs = opened.runs
         if not allow_changed:
-            runs.refuse_changed(cases=True)
-        pairs = pairs_of(runs, variant, variants)
-        names = {name for side in runs.b.values() for name in side.scores}
-        guards = guards_of(guard, sorted(names)) if guard else ()
-        runs.terms = msgspec.structs.replace(terms, guards=guards, family=len(pairs))
-        for before, after in pairs:
-            runs.refuse_strangers(before, after)
-        found = [runs.decision(before, after) for before, after in pairs]
-    if as_json:
-        whole = (
-            found[0] if len(found) == 1 else {"schema_version": "1.0", "decisions": found, "exit_code": _code(found)}
-        )
-        say([msgspec.json.encode(whole).decode()])
-    else:
-        paint = paint_for(sys.stdout)
-        lines = [line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]]
-        say(lines[1:])
+            opened.runs.refuse_changed(cases=True)
+        found = _decided(opened.runs, pairs_of(opened.runs, variant, variants), guard)
+    _tell(found, as_json)
     return _code(found)
+
+
+def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]], guard: str | None) -> list[Decision]:
+    """The decisions about pairs of variants, made together."""
+    import msgspec
+
+    from evalwright.decisions.terms import guards_of
+
+    names = {name for side in runs.b.values() for name in side.scores}
+    guards = guards_of(guard, sorted(names)) if guard else ()
+    runs.terms = msgspec.structs.replace(runs.terms, guards=guards, family=len(pairs))
+    for before, after in pairs:
+        runs.refuse_strangers(before, after)
+    return [runs.decision(before, after) for before, after in pairs]
+
+
+def _tell(found: Sequence[Decision], as_json: bool) -> None:
+    import msgspec
+
+    from evalwright.cli.screen import say
+    from evalwright.reports.decision import decision_lines
+    from evalwright.reports.text import paint_for
+
+    if as_json:
+        several = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found)}
+        say([msgspec.json.encode(found[0] if len(found) == 1 else several).decode()])
+        return
+    paint = paint_for(sys.stdout)
+    say([line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]][1:])
 
 
 def _code(found: Sequence[Decision]) -> int:

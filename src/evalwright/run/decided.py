@@ -18,6 +18,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.run.baselines import baseline_of
+from evalwright.run.judged_pairs import judges_of_runs
 from evalwright.run.locations import Place, find_run
 from evalwright.run.origin import plan_of_run
 
@@ -62,7 +63,9 @@ def _decided(claim: Mapping[str, Any], reader: RunReader, plan: Plan) -> GateOut
 
 def _against_run(claim: Mapping[str, Any], place: Place, reader: RunReader, plan: Plan) -> GateOutcome:
     with closing(place.store.read(place.run_id)) as before:
-        runs = two_runs(before, plan_of_run(before), reader, plan, terms_of(claim))
+        plan_before = plan_of_run(before)
+        runs = two_runs(before, plan_before, reader, plan, terms_of(claim))
+        runs.judged, runs.uncalibrated = judges_of_runs(before, plan_before, reader, plan, None)
     if runs.identity.evaluators and not claim["allow_changed"]:
         names = some_names(runs.identity.evaluators)
         return without_baseline(claim, f"evaluator {names} changed since: promote a new run, or allow_changed: true")
