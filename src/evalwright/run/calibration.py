@@ -25,7 +25,6 @@ from evalwright.run.judge import is_judge
 from evalwright.run.label_sheet import labels_of
 from evalwright.run.locations import Place, find_run, folder_beside, labels_file
 from evalwright.run.origin import plan_of_run
-from evalwright.run.summaries import summed_up
 from evalwright.scoring.fold import fold
 from evalwright.scoring.re_judged import judged_answers
 
@@ -51,7 +50,7 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
         kept = [label for label in stored_labels(writer) if label.evaluator not in named]
         folder_beside(writer).mkdir(parents=True, exist_ok=True)
         replace_file(labels_file(writer), msgspec.json.Encoder().encode_lines([*kept, *labels]), PRIVATE)
-        summary = writer.summary() or summed_up(fold(writer, plan), writer, plan, datetime.now(UTC))
+        summary = writer.summary() or fold(writer, plan).summary(plan, datetime.now(UTC))
         report = keep_calibration(writer, plan, summary)
         assert report is not None, "labels were just stored"
         writer.save_summary(summary)
