@@ -356,8 +356,8 @@ def test_a_command_puts_members_together(tmp_path):
     ("config", "key"),
     [
         ({"evaluators": []}, "evaluators"),
-        ({"evaluators": [{"name": "a", "type": "nope"}]}, "evaluators.0"),
-        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": -1}}]}, "evaluators.0.budget"),
+        ({"evaluators": [{"name": "a", "type": "nope"}]}, "evaluators[0]"),
+        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": -1}}]}, "evaluators[0].budget"),
         ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}], "aggregator": {"type": "vote"}},
          "aggregator.type"),
         ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}],

@@ -70,14 +70,14 @@ def test_documented_keys_are_read_and_keys_that_are_read_documented(target: str)
 def test_all_misspelt_keys_are_named_at_once_with_the_nearest(tmp_path: Path, to_run: bool) -> None:
     system = "{name: c, adapter: cli, command: [/bin/cat], stdin_templat: x, timeout_second: 5, parse_as: json}"
     found = refusals(tmp_path, system, to_run=to_run)
-    assert found.keys() == {"systems.0.stdin_templat", "systems.0.timeout_second", "systems.0.parse_as"}
-    assert '"stdin_template"' in found["systems.0.stdin_templat"]
-    assert '"timeout_seconds"' in found["systems.0.timeout_second"]
+    assert found.keys() == {"systems[0].stdin_templat", "systems[0].timeout_second", "systems[0].parse_as"}
+    assert '"stdin_template"' in found["systems[0].stdin_templat"]
+    assert '"timeout_seconds"' in found["systems[0].timeout_second"]
 
 
 def test_other_mistakes_are_named_beside_them(tmp_path: Path) -> None:
     found = refusals(tmp_path, "{name: c, adapter: cli, command: cat, stdin: x}")
-    assert found.keys() == {"systems.0.stdin", "systems.0.command"}
+    assert found.keys() == {"systems[0].stdin", "systems[0].command"}
 
 
 @pytest.mark.parametrize(
@@ -85,28 +85,28 @@ def test_other_mistakes_are_named_beside_them(tmp_path: Path) -> None:
     [
         (
             "{name: s, adapter: http, endpoint: 'https://e.com', response_mapping: {final_answer: $.a, thinkin: $}}",
-            "systems.0.response_mapping.thinkin",
+            "systems[0].response_mapping.thinkin",
         ),
         (
             "{name: s, adapter: http, endpoint: 'https://e.com', stream: true, stream_format: sse,"
             " stream_event_mapping: {token: $.t, dne: $.d}}",
-            "systems.0.stream_event_mapping.dne",
+            "systems[0].stream_event_mapping.dne",
         ),
         (
             "{name: s, adapter: user_simulator, user_model: m, user_persona_prompt: p,"
             " stopping_criterion: {type: turn_count, n: 1, m: 2}, inner_system: {adapter: cli, command: [/bin/cat]}}",
-            "systems.0.stopping_criterion.m",
+            "systems[0].stopping_criterion.m",
         ),
         (
             "{name: s, adapter: user_simulator, user_model: m, user_persona_prompt: p,"
             " stopping_criterion: {type: turn_count, n: 1},"
             " inner_system: {adapter: cli, command: [/bin/cat], timeout_seconds: 5}}",
-            "systems.0.inner_system.timeout_seconds",
+            "systems[0].inner_system.timeout_seconds",
         ),
         (
             "{name: s, adapter: docker, image: i, inner_adapter: http,"
             " inner_config: {endpoint: 'http://127.0.0.1:{port}', provider: simple, header: {}}}",
-            "systems.0.inner_config.header",
+            "systems[0].inner_config.header",
         ),
     ],
 )

@@ -355,7 +355,7 @@ def test_keys_of_the_dataset_and_its_neighbours_that_nothing_reads_are_told(tmp_
     text = (SUITE % "{name: a, type: contains_text}").replace("cases.jsonl}", "cases.jsonl, fliter: {tags: x}}")
     (tmp_path / "eval.yaml").write_text(text.replace("path: runs}", "path: runs, pth: x}"))
     told = {warning.key: warning.message for warning in load_suite(tmp_path / "eval.yaml").warnings}
-    assert told.keys() == {"dataset.fliter", "output.0.pth"}
+    assert told.keys() == {"dataset.fliter", "output[0].pth"}
     assert 'did you mean "filter"?' in told["dataset.fliter"]
 
 

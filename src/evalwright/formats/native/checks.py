@@ -149,7 +149,7 @@ def _repeated(section: str, names: dict[int, str]) -> Mistakes:
     first: dict[str, int] = {}
     for i, name in names.items():
         if name in first:
-            yield (section, i, "name"), f"duplicate name {name!r}, as {section}.{first[name]}"
+            yield (section, i, "name"), f"duplicate name {name!r}, as {section}[{first[name]}]"
         first.setdefault(name, i)
 
 

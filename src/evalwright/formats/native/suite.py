@@ -18,7 +18,7 @@ from evalwright import registry
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
-from evalwright.files.key_paths import Place, bracketed, steps_of
+from evalwright.files.key_paths import Place, bracketed, dotted, steps_of
 from evalwright.files.paths import also_here, import_folders, named_in, near_file
 from evalwright.formats.native.checks import idle, ill_named, out_of_reach
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
@@ -103,7 +103,7 @@ class _Reading:
         self._path, self._document, self._allowed = path, document, allow_outside
         self._original = original
         self._headline = f"Invalid config {path}"
-        self._findings = Findings(path, document)
+        self._findings = Findings(path, document, dotted if original else bracketed)
         self._complain, self._take = self._findings.tell, self._findings.take
         self._files: list[Path] = []
         self._expansion = Expansion(environment, str(path.resolve().parent))

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
-from evalwright.files.key_paths import dotted
+from evalwright.files.key_paths import bracketed
 from evalwright.model.conversation_case import (
     ConversationExpectation,
     ExpectedStateTransition,
@@ -129,7 +129,7 @@ def _problems(record: Record, file: str, found: Iterable[Any]) -> Iterator[Probl
     where = record.place()
     for item in found:
         place = item["loc"]
-        key = dotted(place)
+        key = bracketed(place)
         yield Problem(
             file,
             f"Invalid eval case ({where}): {_message(place, item)}",

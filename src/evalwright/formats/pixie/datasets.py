@@ -215,6 +215,7 @@ class _Reading:
         return names
 
     def _case(self, entry: Any, number: int, shared: list[str], dataset: Dataset, older: bool) -> ForeignCase | None:
+        # pixie-qa spells places with dots, and so do messages about its datasets.
         base = f"{'items' if older else 'entries'}.{number}"
         where = f"Entry #{number + 1}: "
         if not isinstance(entry, dict):
