@@ -14,6 +14,7 @@ __all__ = [
     "Block",
     "GradeResult",
     "LettaMessageUnion",
+    "Open",
     "PerTurnGrade",
     "RewardOutput",
     "Sample",
@@ -33,11 +34,13 @@ def _no_truth_value(value: Any) -> Any:
 _Score = Annotated[float, BeforeValidator(_no_truth_value), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
-class _Open(BaseModel):
+class Open(BaseModel):
+    """A record that keeps fields which it does not know."""
+
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
 
-class Sample(_Open):
+class Sample(Open):
     """One sample of a dataset; fields that it does not have are None."""
 
     id: int | str = 0
@@ -52,7 +55,7 @@ class Sample(_Open):
     rubric: str | None = None
 
 
-class PerTurnGrade(_Open):
+class PerTurnGrade(Open):
     """The grade of one turn."""
 
     turn: int = 0
@@ -88,14 +91,14 @@ class RewardOutput(BaseModel):
         super().__init__(**dict(zip(("score", "metadata"), values, strict=False)), **fields)
 
 
-class Block(_Open):
+class Block(Open):
     """One block of an agent's memory."""
 
     label: str
     value: str = ""
 
 
-class AgentState(_Open):
+class AgentState(Open):
     """An agent after its last turn."""
 
     id: str | None = None
