@@ -219,4 +219,6 @@ class RunSummary(msgspec.Struct):
     """The original system's own aggregate under its own names, where the suite is of another dialect."""
     warnings: list[str] = []
     """Those of the plan (`Plan.warnings`), and what the numbers do not say for themselves."""
+    scored: bool | msgspec.UnsetType = msgspec.UNSET
+    """True where the suite has no score from which a cell passes: reports then show scores, no rates of passes."""
     schema_version: str = SCHEMA_VERSION

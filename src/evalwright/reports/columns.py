@@ -11,7 +11,14 @@ from enum import Enum, auto
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from evalwright.model.calibration import JudgeCalibration
-from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, TrialStatistics, VariantDelta, VariantSummary
+from evalwright.model.summary import (
+    EvaluatorRate,
+    EvaluatorRollup,
+    RunSummary,
+    TrialStatistics,
+    VariantDelta,
+    VariantSummary,
+)
 from evalwright.reports import numbers
 
 __all__ = [
@@ -24,9 +31,11 @@ __all__ = [
     "TrialRow",
     "Unit",
     "bold",
+    "evaluator_columns",
     "evaluator_rows",
     "trial_rows",
     "used",
+    "variant_columns",
 ]
 
 Row = TypeVar("Row")
@@ -193,6 +202,16 @@ VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
 )
 
 
+_OF_VERDICTS = ("pass_rate", "pass_rate_ci95", "cells.pass", "cells.borderline", "cells.fail")
+
+
+def variant_columns(summary: RunSummary) -> tuple[Column[VariantSummary], ...]:
+    """The columns of a run's variants: without passes and failures where it only has scores."""
+    if summary.scored is not True:
+        return VARIANT_COLUMNS
+    return tuple(column for column in VARIANT_COLUMNS if column.key not in _OF_VERDICTS)
+
+
 class EvaluatorRow(NamedTuple):
     """One evaluator on one variant."""
 
@@ -251,6 +270,17 @@ EVALUATOR_COLUMNS: tuple[Column[EvaluatorRow], ...] = (
         text=lambda e: numbers.agreement_figures(e.calibration),
     ),
 )
+
+
+def evaluator_columns(summary: RunSummary) -> tuple[Column[EvaluatorRow], ...]:
+    """The columns of a run's evaluators: the scores alone where it has no passes and failures."""
+    if summary.scored is not True:
+        return EVALUATOR_COLUMNS
+    instead = {
+        "n": Column[EvaluatorRow]("scored", "scores", Unit.COUNT, lambda e: e.rate.scored),
+        "avg_score": Column[EvaluatorRow]("avg_score", "mean score", Unit.SCORE, lambda e: e.rate.avg_score),
+    }
+    return tuple(instead.get(column.key, column) for column in EVALUATOR_COLUMNS if column.key not in _OF_VERDICTS)
 
 
 class TrialRow(NamedTuple):

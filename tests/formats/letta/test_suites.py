@@ -10,6 +10,9 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.reports.failures import find_failures
+from evalwright.reports.terminal import failure_lines, run_lines
+from evalwright.reports.text import Paint
 from evalwright.run.start import open_run, re_evaluate, run_suite
 
 SUITE = """\
@@ -364,6 +367,35 @@ def test_the_mean_reward_stands_where_a_gate_would(project):
     gate = run(project, suite).summary.gate
     assert [(part.name, part.value, part.n) for part in gate.parts] == [("reward(right)", 0.5, 2)]
     assert gate.reason == "a reward, no gate; 0 of 2 rows had errors (0.0%)"
+
+
+def lines_of(outcome):
+    return [" ".join(line.split()) for line in run_lines(outcome.plan, outcome.summary, Paint(False))]
+
+
+def test_a_suite_without_a_pass_mark_shows_scores(project):
+    outcome = run(project, SUITE)
+    lines = lines_of(outcome)
+    assert "evaluator scores mean score" in lines
+    assert "right 2 0.500" in lines
+    assert not any("pass rate" in line for line in lines)
+    reader, _ = open_run(outcome.run_dir)
+    found = find_failures(reader, outcome.summary, 5)
+    reader.close()
+    assert failure_lines(found, "run", Paint(False))[:2] == ["Scores below 1 (1 cell)", "  · 1 · agent"]
+
+
+@pytest.mark.parametrize("gate", ["pass_threshold: 0.5, kind: simple", "metric: avg_score"])
+def test_a_suite_with_a_pass_mark_shows_passes(project, gate):
+    outcome = run(project, SUITE.replace("kind: simple", gate))
+    assert any(line.startswith("variant pass rate") for line in lines_of(outcome))
+
+
+def test_a_reward_is_measured_and_passes_nothing(project):
+    lines = lines_of(run(project, SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"))
+    assert [line.split("  ")[0] for line in lines[-2:]] == [
+        "reward measured a reward, no gate; 0 of 2 rows had errors (0.0%)", "mean reward(right) 0.5 (2 scores)",
+    ]  # fmt: skip
 
 
 def test_a_reward_of_a_grader_that_is_not_there_is_a_warning_and_not_measured(project):
