@@ -58,6 +58,12 @@ __all__ = ["command"]
     metavar="FILE",
     help="Human labels of answers of both runs (default: those kept by `calibrate`); column run: A or B.",
 )
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Difference, evaluators and slices with their intervals, as SVG.",
+)
 @click.option("--allow-changed", is_flag=True, help="Leave out cases that changed, keep evaluators that did.")
 def command(
     a: Path,
@@ -74,6 +80,7 @@ def command(
     errors: str,
     group: str | None,
     labels: Path | None,
+    plot: Path | None,
     allow_changed: bool,
 ) -> int:
     """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), with what it would take.
@@ -99,6 +106,11 @@ def command(
             opened.runs.refuse_changed(cases=True)
         found = _decided(opened.runs, pairs_of(opened.runs, variant, variants), guard)
     _tell(found, as_json)
+    if plot is not None:
+        from evalwright.cli.screen import write_plot
+        from evalwright.reports.html.decision import decision_svg
+
+        write_plot(plot, decision_svg(found))
     return _code(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import sqrt
 
 from evalwright.decisions.changes import changed_part
 from evalwright.decisions.identity import Identity, some_names
@@ -15,7 +16,7 @@ from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
 from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate, SlicePart
 from evalwright.statistics.clusters import cluster_jackknife
-from evalwright.statistics.power import power_trials
+from evalwright.statistics.power import power_paired_t
 from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.small_samples import guarded_difference
 from evalwright.statistics.units import FEW_UNITS, units_of
@@ -167,11 +168,11 @@ def _next(decision: Decision, pairs: Pairs, b: SideCounts) -> NextPart | None:
     """How many cases would decide at 80 % if the difference holds; None where nothing would."""
     found = cluster_jackknife(pairs.differences, pairs.units)
     gap = 0.0 if found.mean is None else abs(found.mean + decision.margin)
-    if not found.se or gap < 1e-9:
+    if not found.se or gap < found.se / 100:  # next to nothing would be left to show
         return None
     alpha = decision.alpha / decision.family
-    needed = power_trials(0, found.se**2 * decision.n, 0.0, 0.0, 1, 1, gap, 0.0, alpha).n_required
-    if needed is None or needed <= decision.n:
+    needed = power_paired_t(gap, found.se * sqrt(decision.n), alpha).n_required_ceil
+    if needed <= decision.n:
         return None
     trials = max(decision.trials)
     costs = list(b.mean_of("cost").values())

@@ -27,6 +27,7 @@ from evalwright.reports.columns import (
 )
 from evalwright.reports.failures import error_text, find_failures
 from evalwright.reports.gates import gate_decisions
+from evalwright.reports.intervals import forest_lines, forest_of_deltas
 from evalwright.reports.text import Paint, one_line
 
 __all__ = ["Markdown", "code", "table"]
@@ -99,7 +100,11 @@ def _section(title: str, columns: Sequence[Column[Row]], rows: Sequence[Row]) ->
 
 
 def _comparison(comparison: ComparisonReport) -> list[str]:
-    return _section(f"Against {code(comparison.baseline)}", COMPARISON_COLUMNS, comparison.deltas)
+    lines = _section(f"Against {code(comparison.baseline)}", COMPARISON_COLUMNS, comparison.deltas)
+    rows = forest_of_deltas(comparison.deltas)
+    # A code block shows data as it is, but for the fence that would end it.
+    picture = ["", "```text", *(line.replace("`", "'") for line in forest_lines(rows)), "```"] if len(rows) > 1 else []
+    return [*lines, *picture]
 
 
 def _gate(gate: GateOutcome) -> list[str]:

@@ -11,7 +11,7 @@ from evalwright.statistics.distributions import (
     noncentral_t_above,
     normal_cdf,
     normal_quantile,
-    root_of,
+    smooth_root,
     t_quantile,
 )
 
@@ -23,6 +23,7 @@ __all__ = [
     "TrialsPower",
     "detectable_difference",
     "power_mcnemar_exact",
+    "power_of_t",
     "power_paired_difference",
     "power_paired_t",
     "power_proportions",
@@ -85,7 +86,7 @@ def power_paired_t(delta: float, sd_diff: float, alpha: float = 0.05, power: flo
         raise ValueError(f"expected a difference and a spread, found {delta} and {sd_diff}")
     effect = abs(delta) / sd_diff
     approximate = (_z_sum(alpha, power) / effect) ** 2
-    exact = root_of(lambda n: _power_of_t(effect, n, alpha) - power, 2.0, approximate + 100)
+    exact = smooth_root(lambda n: _power_of_t(effect, n, alpha) - power, max(2.0, approximate), approximate + 10)
     return PairedTPower(exact, ceil(exact), approximate)
 
 
@@ -132,11 +133,21 @@ def power_trials(
     if spread == 0:
         sure = float(delta > -margin)
         return TrialsPower(0.0, sure, 2 if sure else None, -margin)
-    found = detectable = None
+    found = power_of_t(n, spread**2, delta + margin, alpha)
+    detectable = None
     if n >= 2:
-        found = _shown((delta + margin) / spread, n, alpha)
         detectable = -margin + spread * _least_effect(n, alpha, power)
     return TrialsPower(spread, found, _least_n((delta + margin) / spread, alpha, power), detectable)
+
+
+def power_of_t(n: float, variance: float, delta: float, alpha: float = 0.05) -> float | None:
+    """The chance that a t-test of `n` differences of such a mean and variance shows that they are above 0.
+
+    None below two.
+    """
+    if variance <= 0:
+        return float(delta > 0)
+    return _shown(delta / sqrt(variance), n, alpha) if n >= 2 else None
 
 
 def _shown(effect: float, n: float, alpha: float) -> float:
@@ -172,7 +183,8 @@ def _least_effect(n: float, alpha: float, power: float) -> float:
 def _least_n(effect: float, alpha: float, power: float) -> int | None:
     if effect <= 0:
         return None
-    low, high = 1, max(4, ceil((_z_sum(alpha, power) / effect) ** 2) + 8)
+    about = power_paired_difference(alpha, power, sd_diff=1.0, delta=effect).n_required_ceil or 0
+    low, high = 1, max(4, about + 8)
     while _shown(effect, high, alpha) < power:
         low, high = high, high * 2
     while high - low > 1:

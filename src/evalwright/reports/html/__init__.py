@@ -23,6 +23,7 @@ from evalwright.reports.columns import (
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.html.cells import cells_shown
 from evalwright.reports.html.elements import Child, Html, element, side_by_side
+from evalwright.reports.intervals import forest_of_deltas
 from evalwright.reports.text import Paint
 
 __all__ = ["HtmlPage"]
@@ -108,9 +109,17 @@ def _table_of(title: Child, columns: Sequence[Column[Row]], rows: Sequence[Row])
 
 
 def _comparison(comparison: ComparisonReport) -> Html | str:
-    return _table_of(
-        side_by_side("Against ", element("code", comparison.baseline)), COMPARISON_COLUMNS, comparison.deltas
-    )
+    if not comparison.deltas:
+        return ""
+    title = side_by_side("Against ", element("code", comparison.baseline))
+    rows, picture = forest_of_deltas(comparison.deltas), Html("")
+    if rows:
+        from evalwright.reports.html.plots import forest_svg
+
+        picture = element(
+            "div", forest_svg(f"Change of the pass rate against {comparison.baseline}", rows), class_="wide"
+        )
+    return _section(title, _table(COMPARISON_COLUMNS, comparison.deltas), picture)
 
 
 def _table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> Html:
