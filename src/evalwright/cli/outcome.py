@@ -106,6 +106,8 @@ def _next(outcome: Outcome, run: str) -> str:
     if outcome.unreadable:  # to resume would call the system again for these
         return f"evalwright inspect {run}"
     errors = any(variant.cells.get("error") for variant in outcome.summary.variants)
+    if outcome.plan.until_decided is not None and not outcome.interrupted:
+        return f"evalwright inspect {run}"
     if outcome.interrupted or (outcome.summary.cells_missing and not errors):
         return f"evalwright resume {run}"
     gate = outcome.summary.gate

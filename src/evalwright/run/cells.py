@@ -87,6 +87,8 @@ class RunState:
     cost_usd: float = 0.0
     stopping: bool = False
     """Nothing new is started, as the run is to end or a write failed; what runs is being finished."""
+    answered: bool = False
+    """The run stops as it is decided, or may cost no more: it was not interrupted."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
     stuck: Mapping[str, str] = field(default_factory=dict[str, str])

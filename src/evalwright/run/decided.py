@@ -21,6 +21,7 @@ from evalwright.run.baselines import baseline_of
 from evalwright.run.judged_pairs import judges_of_runs
 from evalwright.run.locations import Place, find_run
 from evalwright.run.origin import plan_of_run
+from evalwright.run.sequence import outcome_of
 
 __all__ = ["add_decisions", "with_baselines", "with_slices"]
 
@@ -31,8 +32,10 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
     """Compare the variants with the baseline variant, and decide the claims of the gate, by the run's records."""
     if plan.run.baseline_variant is not None:
         summary.comparison = against_baseline(one_run(reader, plan, Terms()), plan.run.baseline_variant)
-    if claims := _claims(plan):
-        found = [_decided(claim, reader, plan) for claim in claims]
+    found = [_decided(claim, reader, plan) for claim in _claims(plan)]
+    if plan.until_decided is not None:
+        found.append(outcome_of(reader, plan)[1])
+    if found:
         summary.gate = all_of([*([summary.gate] if summary.gate is not None else []), *found])
 
 

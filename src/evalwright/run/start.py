@@ -199,12 +199,19 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
 
             with_baselines(plan, options.out or suite.out)
             cases = with_slices(plan, cases)
+        sequence = None
+        if options.until_decided:
+            from evalwright.run.sequence import ordered
+
+            sequence, cases = ordered(plan, cases, options, options.out or suite.out or Path("runs"))
         # Reading a long dataset may be interrupted; of a run folder that is there, something is always stored.
         with (
             _signals() as signals,
             closing(store.create(plan, signals.each(cases), documents(suite, masker))) as writer,
         ):
             state = _state(plan, None, frozenset())
+            if sequence is not None:
+                sequence.begin(writer, plan, state)
             job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan, masker), signals=signals)
             # a store that was passed in cannot be found by a path: there is nothing to leave a note of
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
@@ -280,10 +287,17 @@ def _rest_of(
         if keep_going:
             plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
         again = again_of(history)
+        sequence = None
+        if plan.until_decided is not None:
+            from evalwright.run.sequence import stored_sequence
+
+            sequence = stored_sequence(writer, plan, again)
         total = len(history.traced)
         finished = sum(map(history.finished, range(total)))
-        if finished == total and not again:
+        decided = sequence is not None and sequence.decided
+        if (finished == total or decided) and not again:
             why = "every cell is finished" if again_of is _none_again else "no cell to run again"
+            why = "it is decided" if decided else why
             yield None, lambda over: _outcome(place, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
             return
         masker = Masker.of(secrets, os.environ)
@@ -291,6 +305,8 @@ def _rest_of(
             must_have_keys(plan, writer, models)
             mirrors = mirroring_of(plan, masker)
             job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again, signals)
+            if sequence is not None:
+                sequence.listen(job.state)
             note = f"{finished} of {total} cells were finished already"
             if again_of is not _none_again:
                 note = f"{len(again)} finished cells were run again"
@@ -334,6 +350,10 @@ def _outcome(
         from evalwright.run.calibration import keep_calibration
 
         keep_calibration(writer, plan, summary)
+    if plan.until_decided is not None:
+        from evalwright.run.sequence import keep_decision
+
+        keep_decision(writer, plan)
     if mirrors is not None:
         mirrors.finish(summary)
     writer.save_summary(summary)

@@ -24,4 +24,5 @@ def summed_up(tally: Tally, reader: RunReader, plan: Plan, finished_at: datetime
 
 def is_decided(plan: Plan) -> bool:
     """Whether a run is decided as a whole by more than its counts."""
-    return plan.run.baseline_variant is not None or (plan.gate is not None and plan.gate["kind"] == "claims")
+    claims = plan.gate is not None and plan.gate["kind"] == "claims"
+    return claims or plan.run.baseline_variant is not None or plan.until_decided is not None

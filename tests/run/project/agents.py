@@ -201,3 +201,14 @@ def tabled(case, variant):
     if outcome == "e":
         raise RuntimeError("the system is down")
     return {"final_answer": "done" if outcome == "1" else "no"}
+
+
+interrupts: list[object] = []
+"""Called before an answer of `tabled_until`, to end the run at a certain one."""
+
+
+def tabled_until(case, variant):
+    calls.append(case["id"])
+    for interrupt in interrupts:
+        interrupt()
+    return tabled(case, variant)
