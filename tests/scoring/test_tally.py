@@ -54,6 +54,7 @@ def test_memory_holds_no_case_when_each_runs_once_in_one_variant() -> None:
     variant = tally.summary(of, MOMENT).variants[0]
     assert tally.variants["v0"].cases is None
     assert (variant.cases_total, variant.cases_passed, variant.pass_rate, variant.pass_rate_n) == (3, 1, 0.5, 2)
+    assert variant.pass_rate_ci95 == wilson(1, 2)
 
 
 @pytest.mark.parametrize("trials", [1, 3])
@@ -177,6 +178,8 @@ def test_pass_hat_k_of_the_published_airline_tasks() -> None:
     assert variant.trials is not None
     assert [round(share or 0, 3) for share in variant.trials.pass_hat_k] == [0.42, 0.273, 0.22, 0.2]
     assert variant.pass_rate == pytest.approx(0.42)
+    assert variant.trials.pass_hat_k_ci95[::3] == [pytest.approx(wilson(21, 50)), pytest.approx(wilson(10, 50))]
+    assert variant.trials.pass_at_k_ci95[3] == pytest.approx(wilson(36, 50))
 
 
 def test_one_trial_has_no_trial_statistics() -> None:
@@ -206,6 +209,15 @@ def test_rollups_are_sorted_and_leave_out_what_was_skipped() -> None:
     assert (skipped.n, skipped.skipped, skipped.pass_rate, skipped.pass_rate_ci95) == (0, 1, None, None)
     assert (unused.n, unused.pass_rate, unused.scored) == (0, None, 0)
     assert (judged.n, judged.pass_rate, judged.avg_score, judged.scored) == (2, 0.5, 1.0, 1)
+
+
+def test_an_evaluator_that_the_plan_does_not_have_is_told_only_of_variants_with_results_of_it() -> None:
+    of = plan()
+    tally = Tally.of(of)
+    for variant, evaluator in (("v0", "of a case"), ("v1", "e0")):
+        tally.add(a_trace(variant_name=variant), [a_result(evaluator=evaluator)], a_verdict())
+    told = {rollup.evaluator: [*rollup.by_variant] for rollup in tally.summary(of, MOMENT).by_evaluator}
+    assert told == {"of a case": ["v0"], **{name: ["v0", "v1"] for name in EVALUATORS}}
 
 
 def test_an_evaluators_errors_are_counted_beside_its_rate_and_mean() -> None:

@@ -170,15 +170,15 @@ def _trial_statistics(trials: Trials) -> TrialStatistics | None:
         return None
     from evalwright.statistics.changes import flake_rate
 
-    at: list[float | None] = []
-    hat: list[float | None] = []
+    at: list[float] = []
+    hat: list[float] = []
     for k in range(1, most + 1):
         enough = [(judged, passed) for passed, judged in trials.values() if judged >= k]
         at.append(sum(share_at_k(n, c, k) for n, c in enough) / len(enough))
         hat.append(sum(share_hat_k(n, c, k) for n, c in enough) / len(enough))
     counts = [sum(judged >= k for _, judged in trials.values()) for k in range(1, most + 1)]
     intervals: list[list[Interval | None]] = [
-        [wilson((rate or 0.0) * n, n) for rate, n in zip(rates, counts, strict=True)] for rates in (at, hat)
+        [wilson(rate * n, n) for rate, n in zip(rates, counts, strict=True)] for rates in (at, hat)
     ]
     flakes = flake_rate([passed for passed, _ in trials.values()], [judged for _, judged in trials.values()])
     mixed = sorted(
@@ -188,8 +188,8 @@ def _trial_statistics(trials: Trials) -> TrialStatistics | None:
     return TrialStatistics(
         most,
         len(trials),
-        at,
-        hat,
+        [*at],
+        [*hat],
         counts,
         intervals[0],
         intervals[1],
@@ -234,4 +234,4 @@ def totals_of(plan: Plan) -> Totals | None:
         return None
     from evalwright.scoring.gate import GateTotals
 
-    return GateTotals(plan)
+    return GateTotals(plan, plan.gate)
