@@ -24,6 +24,12 @@ FORMAT = Format(
     judging=Judging(on_errored_trace="evaluate"),
     write="evalwright.formats.northstar.writer:write_northstar",
     totals="evalwright.formats.northstar.totals:NorthstarTotals",
-    shims={"northstar.evals": "evalwright.northstar"},
+    shims={
+        "northstar": "evalwright.northstar.package",
+        "northstar.evals": "evalwright.northstar",
+        "northstar.evals.graders": "evalwright.northstar.graders",
+        "northstar.evals.models": "evalwright.northstar",
+        "northstar.evals.normalization": "evalwright.northstar",
+    },
     replaces=("northstar.evals",),
 )

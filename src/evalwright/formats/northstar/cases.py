@@ -32,7 +32,7 @@ from evalwright.model.conversation import (
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 
-__all__ = ["VARIANT", "Cases", "case_of", "trace_of_case"]
+__all__ = ["VARIANT", "Cases", "case_of", "expectations_of", "trace_of_case"]
 
 VARIANT = "recorded"
 _MOST_PROBLEMS = 100
@@ -94,10 +94,11 @@ class Cases:
         doubts: list[Problem] = []
         self._doubts = doubts
         try:
-            for record, line in self._read():
+            for record, line, wrong in self._read():
                 found = line
                 if found is None:
-                    found, wrong = self._checked(record)
+                    if not wrong:
+                        found, wrong = self._checked(record)
                     count += len(wrong)
                     problems += wrong[: _MOST_PROBLEMS - len(problems)]
                 if found is None:
@@ -117,17 +118,20 @@ class Cases:
             count = max(count, len(problems))
             raise InputError(problems, f"{counted(count, 'problem')} in {self._path}:")
 
-    def _read(self) -> Iterator[tuple[Record, _Line | None]]:
-        """Records of JSON Lines that are clean come as they are, all others as plain data."""
+    def _read(self) -> Iterator[tuple[Record, _Line | None, list[Problem]]]:
+        """Records of JSON Lines that are clean come as they are, all others as plain data or with what is wrong."""
         if not self._lines:
             for record in records_of(self._path, lines=False):
-                yield record, None
+                yield record, None, []
             return
         for index, (number, line) in enumerate(lines_of(self._path)):
             try:
-                yield Record(None, index, number), _decode(line)
+                yield Record(None, index, number), _decode(line), []
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                yield Record(parsed_line(self._path, number, line), index, number), None
+                try:
+                    yield Record(parsed_line(self._path, number, line), index, number), None, []
+                except InputError as error:
+                    yield Record(None, index, number), None, [*error.problems]
 
     def _doubts_in(self, record: Record, line: _Line) -> Iterator[Problem]:
         for place, what in doubts_in(line.messages, line.expected, must_expect=self._must_expect):
@@ -150,6 +154,11 @@ class Cases:
 def case_of(case: EvalCase) -> Case:
     """The canonical case of an authored one."""
     return _parsed_case(_line_of(case), datetime.now(UTC))
+
+
+def expectations_of(case: EvalCase) -> Case:
+    """The canonical case of an authored one without its recorded run, which is judged beside it."""
+    return Case(case.id, case.input, Expected(conversation=_line_of(case).expected), case.metadata)
 
 
 def trace_of_case(case: Case) -> Trace:

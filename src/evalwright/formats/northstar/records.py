@@ -19,7 +19,11 @@ from evalwright.model.conversation_case import (
     TraceExpectation,
 )
 
-__all__ = ["EvalCase", "EvalMetrics", "Record", "checked", "is_lines", "parsed_line", "records_of"]
+__all__ = ["MOST_PROBLEMS", "EvalCase", "EvalMetrics", "Record", "checked", "is_lines", "parsed_line", "records_of"]
+
+
+MOST_PROBLEMS = 100
+"""Mistakes of a file that are told."""
 
 
 class EvalMetrics(BaseModel):
@@ -64,15 +68,21 @@ def is_lines(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix not in (".json", ".jsonl"):
         found = f"the suffix {suffix!r}" if suffix else "no suffix"
-        raise InputError(Problem(str(path), f"unsupported dataset file with {found}: expected JSON or JSONL"))
+        raise InputError(Problem(str(path), f"Unsupported eval dataset format: {found}, expected JSON or JSONL"))
     return suffix == ".jsonl"
 
 
 def records_of(path: Path, *, lines: bool) -> Iterator[Record]:
-    """Every record, unchecked. Raises InputError for what is no JSON; in JSON Lines after the last good line."""
+    """Every record, unchecked. Raises InputError for what is no JSON; in JSON Lines after the last line, with all."""
     if lines:
+        problems: list[Problem] = []
         for index, (number, line) in enumerate(lines_of(path)):
-            yield Record(parsed_line(path, number, line), index, number)
+            try:
+                yield Record(parsed_line(path, number, line), index, number)
+            except InputError as error:
+                problems += error.problems[: MOST_PROBLEMS - len(problems)]
+        if problems:
+            raise InputError(problems)
         return
     for index, value in enumerate(_listed(path, _document(path))):
         yield Record(value, index)
