@@ -48,6 +48,14 @@ def test_every_module_has_its_names():
     assert missing == []
 
 
+def test_a_function_keeps_its_name_beside_a_module_that_is_called_alike():
+    shims.serve(FORMAT)
+    instrumentation = importlib.import_module("pixie.instrumentation")
+    assert instrumentation.wrap is importlib.import_module("pixie.instrumentation.wrap").wrap is pixie.wrap
+    scorers = importlib.import_module("pixie.eval").scorers
+    assert type(scorers.ExactMatch()).__name__ == "AutoevalsAdapter"
+
+
 def step(name, second, *, parent=None, error=None):
     began = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=second)
     return ObserveSpan(

@@ -212,7 +212,7 @@ FORMAT = Format(
         "pixie.config": _SURFACE + "config",
         "pixie.dataset": _SURFACE + "dataset_store",
         "pixie.dataset.store": _SURFACE + "dataset_store",
-        "pixie.eval": _SURFACE + "evals",
+        "pixie.eval": _OF_EVALS,
         "pixie.eval.evaluable": _SURFACE + "evaluable",
         "pixie.eval.evaluation": _SURFACE + "evaluation",
         "pixie.eval.rate_limiter": _SURFACE + "rates",
