@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Field", "mismatches", "model_fields"]
+__all__ = ["ArgumentField", "mismatches", "model_fields"]
 
 _TAKES: dict[str, tuple[type, ...]] = {
     "str": (str,),
@@ -22,7 +22,7 @@ _TAKES: dict[str, tuple[type, ...]] = {
 """The JSON types from which pydantic makes a type, where that is plain."""
 
 
-class Field(NamedTuple):
+class ArgumentField(NamedTuple):
     """One field of a model."""
 
     name: str
@@ -31,7 +31,7 @@ class Field(NamedTuple):
     required: bool
 
 
-def model_fields(file: Path, name: str) -> list[Field] | None:
+def model_fields(file: Path, name: str) -> list[ArgumentField] | None:
     """The fields of the model that annotates `args` of the class's `run`; None where they are unclear."""
     try:
         tree = ast.parse(file.read_bytes())
@@ -53,7 +53,7 @@ def _is_run(node: ast.stmt) -> bool:
     return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "run"
 
 
-def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> Iterator[Field]:
+def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> Iterator[ArgumentField]:
     """Raises LookupError where a base class is not known, or names are others than the fields'."""
     found = classes[name]
     bases = [getattr(base, "attr", getattr(base, "id", "")) for base in found.bases]
@@ -65,7 +65,7 @@ def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> Iterator[Field]:
     for node in found.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             kind = node.annotation.id if isinstance(node.annotation, ast.Name) else ""
-            yield Field(node.target.id, kind, _is_required(node.value))
+            yield ArgumentField(node.target.id, kind, _is_required(node.value))
         elif isinstance(node, ast.Assign):  # model_config may allow other names
             raise LookupError(name)
 
@@ -83,7 +83,7 @@ def _is_required(value: ast.expr | None) -> bool:
     return not given and not words & {"default", "default_factory"}
 
 
-def mismatches(arguments: Mapping[str, Any], fields: list[Field]) -> Iterator[tuple[str, str]]:
+def mismatches(arguments: Mapping[str, Any], fields: list[ArgumentField]) -> Iterator[tuple[str, str]]:
     """The names of arguments that the model would reject, with the reason."""
     for field in fields:
         if field.name not in arguments:
