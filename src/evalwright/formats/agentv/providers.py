@@ -19,9 +19,7 @@ from evalwright.sandbox.patterns import search
 
 __all__ = ["MODELS", "Model", "Provider", "model_of", "provider_of"]
 
-MODELS = {
-    "openai": "openai", "anthropic": "anthropic", "azure": "azure", "gemini": "google", "openrouter": "openrouter",
-}  # fmt: skip
+MODELS = {"openai": "openai", "anthropic": "anthropic", "azure": "azure", "gemini": "google"}
 KINDS = ("cli", "mock", "python", *MODELS)
 _MOCKED = '{"text": "mock response"}'
 

@@ -197,7 +197,7 @@ class EvalFile(_Strict):
     evaluators: list[EvaluatorSection]
     pass_criteria: CriteriaSection = CriteriaSection()
     trace: TraceSection = TraceSection()
-    gate: Any = None
+    gate: dict[StrictStr, Any] | None = None
     totals: StrictStr | None = None
     """The format whose numbers and rule for the gate the summary has."""
     run: RunSection = RunSection()

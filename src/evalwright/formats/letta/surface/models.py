@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from evalwright.formats.letta.surface.messages import LettaMessage
 from evalwright.model.snapshot import Case
@@ -14,7 +14,6 @@ __all__ = [
     "Block",
     "GradeResult",
     "LettaMessageUnion",
-    "Open",
     "PerTurnGrade",
     "RewardOutput",
     "Sample",
@@ -24,23 +23,11 @@ __all__ = [
 LettaMessageUnion = LettaMessage
 
 
-def _no_truth_value(value: Any) -> Any:
-    """`True` is a verdict, and would else be taken for the score 1."""
-    if isinstance(value, bool):
-        raise ValueError("expected a number from 0 to 1")
-    return value
-
-
-_Score = Annotated[float, BeforeValidator(_no_truth_value), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-
-
-class Open(BaseModel):
-    """A record that keeps fields which it does not know."""
-
+class _Open(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
 
-class Sample(Open):
+class Sample(_Open):
     """One sample of a dataset; fields that it does not have are None."""
 
     id: int | str = 0
@@ -55,11 +42,11 @@ class Sample(Open):
     rubric: str | None = None
 
 
-class PerTurnGrade(Open):
+class PerTurnGrade(_Open):
     """The grade of one turn."""
 
     turn: int = 0
-    score: Annotated[float, BeforeValidator(_no_truth_value)] = 0.0
+    score: float = 0.0
     rationale: str | None = None
     submission: str = ""
     ground_truth: str | None = None
@@ -70,7 +57,7 @@ class GradeResult(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
-    score: _Score
+    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
     rationale: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     per_turn_grades: list[PerTurnGrade] | None = None
@@ -84,21 +71,21 @@ class RewardOutput(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
-    score: _Score
+    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def __init__(self, *values: Any, **fields: Any) -> None:
         super().__init__(**dict(zip(("score", "metadata"), values, strict=False)), **fields)
 
 
-class Block(Open):
+class Block(_Open):
     """One block of an agent's memory."""
 
     label: str
     value: str = ""
 
 
-class AgentState(Open):
+class AgentState(_Open):
     """An agent after its last turn."""
 
     id: str | None = None

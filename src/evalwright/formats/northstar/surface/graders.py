@@ -37,28 +37,21 @@ __all__ = [
 class Grader:
     """A grader made of the evaluator registered as `type`, with its configuration."""
 
-    requires_feedback: bool = False
-
     def __init__(self, name: str, type: str, config: Mapping[str, Any] | None = None) -> None:
         self.name = name
         try:
             self.evaluator: EvaluatorProtocol = build_evaluator(type, config or {}).evaluator
         except InputError as error:
             raise ValueError(f"{name}: {error}") from error
-        if calls_models(type, config or {}):
-            self.requires_feedback = True
+        self.requires_feedback: bool = calls_models(type, config or {})
 
     def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
-        """Grade the run that is given; what cannot be judged is a failed grade with `metadata.error_type`."""
+        """Grade one run; what cannot be judged is a failed grade whose `metadata.error_type` says why."""
         try:
-            return self.graded(case, run)
+            said = self.evaluate(*canonical(case, run))
+            return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
         except Exception as error:
-            return failed_grade(self, error)
-
-    def graded(self, case: EvalCase, run: EvalRun) -> GradeResult:
-        """The grade of a run. Raises whatever keeps it from being judged."""
-        said = self.evaluate(*canonical(case, run))
-        return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
+            return failed_grade(self.name, error)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         """What the evaluator says of a canonical case."""

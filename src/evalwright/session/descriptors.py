@@ -1,0 +1,84 @@
+"""Keeps code of users from closing the files that a run works with, in the process that it shares with them.
+
+A number that was closed is given to the next file that is opened: records would go on into that one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from evalwright.session.user_code import others
+
+__all__ = ["DescriptorRefused", "descriptors_kept"]
+
+_CURE = "run it with isolation: process"
+_HIGHEST = 4096
+"""No range is looked at beyond this number: some close all that there could be, up to millions."""
+_Identity = tuple[int, int, int]
+
+
+class DescriptorRefused(OSError):
+    """User code closed a file descriptor that it had not opened."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(errno.EBADF, f"{what} would close files of the run itself; {_CURE}")
+
+
+@contextmanager
+def descriptors_kept(folder: str) -> Iterator[None]:
+    """Until the end of the block, what is open now is closed neither by `os.close` nor by `os.closerange`.
+
+    Nor are files below `folder`, which a run may open later.
+
+    In children that user code has forked both do what they always do.
+    """
+    pid, kept, active = os.getpid(), _open_now(), True
+    close_one, close_range = os.close, os.closerange
+
+    def is_kept(number: int) -> bool:
+        # By identity as well: the number may have been given to another file since.
+        if not active or os.getpid() != pid:
+            return False
+        if number in kept and _identity(number) == kept[number]:
+            return True
+        with suppress(OSError):
+            return str(Path(f"/proc/self/fd/{number}").readlink()).startswith(folder)
+        return False
+
+    def close(fd: int) -> None:
+        # Libraries close what they have opened; so do we, and at any time.
+        if not sys._getframe(1).f_code.co_filename.startswith(others()) and is_kept(fd):
+            raise DescriptorRefused(f"os.close({fd})")
+        close_one(fd)
+
+    def closerange(fd_low: int, fd_high: int, /) -> None:
+        if any(is_kept(number) for number in range(fd_low, min(fd_high, _HIGHEST))):
+            raise DescriptorRefused(f"os.closerange({fd_low}, {fd_high})")
+        close_range(fd_low, fd_high)
+
+    os.close, os.closerange = close, closerange
+    try:
+        yield
+    finally:
+        active = False  # others may have taken these for the real ones
+        os.close, os.closerange = close_one, close_range
+
+
+def _open_now() -> dict[int, _Identity]:
+    try:
+        numbers = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
+    except OSError:  # no such folder on this system: the first ones are those of the run
+        numbers = list(range(64))
+    return {number: found for number in numbers if (found := _identity(number)) is not None}
+
+
+def _identity(number: int) -> _Identity | None:
+    with suppress(OSError):
+        status = os.fstat(number)
+        return status.st_dev, status.st_ino, status.st_mode
+    return None
