@@ -23,7 +23,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
-TOGETHER = ("tests/architecture/", "tests/capture/test_targets.py", "tests/examples/", "tests/test_warm.py")
+TOGETHER = (
+    "tests/architecture/",
+    "tests/capture/test_targets.py",
+    "tests/evaluators/judges/test_over_http.py",
+    "tests/examples/",
+    "tests/test_warm.py",
+)
 """Tests that share something costly: the source parsed, clients of models imported, a server."""
 IN_WALLS = ("tests/evaluators/code/", "tests/formats/northstar/test_code_graders.py", "tests/sandbox/")
 """Tests of foreign code, whose limit of processes counts those of all code that runs as the same user."""

@@ -63,7 +63,7 @@ def test_a_system_that_is_not_on_this_machine_can_be_checked_but_not_run(tmp_pat
     checked, refused = made.evalwright("validate", "eval.yaml"), made.evalwright("run", "eval.yaml")
     assert (checked.code, checked.out, refused.code) == (0, "ok: 1 case, 1 variant, 1 evaluator\n", 2)
     for ended in (checked, refused):
-        assert "eval.yaml:5  systems.0.target" in ended.err
+        assert "eval.yaml:5  systems[0].target" in ended.err
         assert "No module named 'support'" in ended.err
     assert not (tmp_path / "runs").exists()
 
@@ -88,7 +88,7 @@ def test_entries_of_a_response_mapping_that_nothing_reads_are_refused_before_a_r
     for command in ("validate", "run"):
         ended = made.evalwright(command, "eval.yaml")
         assert ended.code == 2
-        assert "eval.yaml:5  systems.0.response_mapping.final_anser  " in ended.err
+        assert "eval.yaml:5  systems[0].response_mapping.final_anser  " in ended.err
         assert 'did you mean "final_answer"?' in ended.err
 
 

@@ -120,6 +120,54 @@ def test_slices_that_got_worse_are_named(made: Project) -> None:
     assert slices["en"]["p_holm"] == 1.0
 
 
+def labels(made: Project, name: str, *sides: tuple[str, str, int]) -> Path:
+    """Labels of the first cases of a run: `("A", "1x20 0x5", 1)`, what people say of them in this order."""
+    rows = ["case_id,evaluator,run,verdict"]
+    for run, table, first in sides:
+        words = [entry.partition("x") for entry in table.split()]
+        outcomes = [word for word, _, times in words for _ in range(int(times))]
+        rows += [f"c{first + i:03},polite,{run},{outcome}" for i, outcome in enumerate(outcomes)]
+    (made.folder / name).write_text("\n".join(rows) + "\n")
+    return Path(name)
+
+
+def test_labels_of_both_runs_can_turn_the_judges_verdict(made: Project) -> None:
+    a, b = ran(made, "1x60 0x60"), ran(made, "1x80 0x40")
+    assert decided(made, a, b)[1]["judge"] is None
+    people = labels(made, "labels.csv", ("A", "1x60 0x60", 0), ("B", "0x6 1x60 0x54", 0))
+    code, found = decided(made, a, b, "--labels", str(people))
+    assert (code, found["verdict"], found["reasons"]) == (3, "undecided", ["judge"])
+    assert (found["judge"]["labels"], found["judge"]["evaluator"], found["judge"]["method"]) == (
+        240,
+        "polite",
+        "powered",
+    )
+    ended = made.evalwright("decide", a, b, "--labels", people)
+    assert "UNDECIDED (judge)" in ended.out
+    assert "240 labels: powered 0.0 pp" in ended.out
+    assert max(map(len, ended.out.splitlines())) <= 80
+    ended = made.evalwright("compare", a, b, "--labels", people, "--json")
+    assert json.loads(ended.out)["variants"][0]["decision"]["judge"] == found["judge"]
+    for run, side, table in ((a, "A", "1x60 0x60"), (b, "B", "0x6 1x60 0x54")):  # kept, they need not be named
+        made.evalwright("calibrate", run, "--labels", labels(made, "own.csv", (side, table, 0)))
+    assert decided(made, a, b)[1]["judge"] == found["judge"]
+
+
+def test_mistakes_in_labels_of_two_runs_are_told_together(made: Project) -> None:
+    a, b = ran(made, "1x3 0x3"), ran(made, "1x4 0x2")
+    (made.folder / "bad.csv").write_text(
+        "case_id,evaluator,run,verdict\nc003,polite,,pass\nc000,polite,,pass\nc001,polite,C,pass\nc001,polit,A,pass\n"
+        "zzz,polite,,pass\n"
+    )
+    ended = made.evalwright("decide", a, b, "--labels", "bad.csv")
+    assert ended.code == 2
+    assert [line.split()[0].rpartition(":")[2] for line in ended.err.splitlines() if "bad.csv:" in line] == list("2456")
+    assert "say which one the label is about, A or B" in ended.err
+    assert "found 'C'" in ended.err
+    assert "did you mean" in ended.err
+    assert made.evalwright("decide", a, b, "--labels", "nowhere.csv").code == 2
+
+
 @pytest.mark.parametrize(
     ("flags", "named"),
     [

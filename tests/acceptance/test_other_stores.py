@@ -27,6 +27,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     return make_project(tmp_path, ["fine", "fine", "raise"], "hostile:run", output=request.param)
 
 
+@pytest.mark.slow("every command in each store")
 def test_every_command_takes_what_run_prints(project: Project) -> None:
     place = run(project, "run", "eval.yaml", code=3).splitlines()[-1]
     mine = ("--suite", "eval.yaml")

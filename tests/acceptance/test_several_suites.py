@@ -25,13 +25,24 @@ def cases(folder: Path, out: str) -> list[list[str]]:
     return [[row["case_id"] for row in rows(folder / line, "traces.jsonl")] for line in out.splitlines()]
 
 
-@pytest.mark.parametrize("paths", [["one", "deep"], ["one/eval.yaml", "**/two/*.yaml"], ["one", "one", "deep/*"]])
+ANOTHER_WAY = pytest.mark.slow("a run of each suite again")
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        pytest.param(["one", "deep"], marks=ANOTHER_WAY),
+        pytest.param(["one/eval.yaml", "**/two/*.yaml"], marks=ANOTHER_WAY),
+        ["one", "one", "deep/*"],
+    ],
+)
 def test_each_suite_gets_a_run(both: Project, paths: list[str]) -> None:
     ended = both.evalwright("run", "--quiet", *paths)
     assert (cases(both.folder, ended.out), ended.code) == ([["a"], ["b"]], 1)
     assert "2 suites: 1 passed, 1 did not pass" in ended.err
 
 
+@pytest.mark.slow("two commands over two suites")
 def test_options_are_those_of_each_run(both: Project) -> None:
     out = both.evalwright("run", "one", "deep", "--quiet", "--trials", "2", "--tag", "a", "--tag", "b").out
     assert cases(both.folder, out) == [["a", "a"], ["b", "b"]]
@@ -84,6 +95,7 @@ def test_folders_are_checked_as_one_object(both: Project) -> None:
     assert (document["cases"], document["variants"]) == (2, 2)
 
 
+@pytest.mark.slow("a run that is interrupted while it waits")
 def test_an_interrupt_ends_all(tmp_path: Path) -> None:
     project(tmp_path / "one", {"a": "slow"})
     project(tmp_path / "two", {"b": "thanks"})

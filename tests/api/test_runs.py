@@ -165,6 +165,7 @@ def test_reports(run, tmp_path):
         run.report("markdwn")
 
 
+@pytest.mark.slow("every command that reads a run")
 def test_the_command_line_reads_the_run(run):
     assert "✗ fail  b · shouts" in cli("inspect", run.path)
     assert "4 traces" in cli("re-evaluate", run.path, code=3)

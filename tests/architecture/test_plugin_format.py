@@ -93,6 +93,7 @@ def test_a_suite_of_another_format_rejects_its_options_by_name(folder):
     assert (done.returncode, "--loud: not an option of the format native" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow("two conversions, each compared with its original")
 def test_it_is_converted_to_native_and_back_without_loss(folder):
     done = evalwright(folder, "convert", "manners.toy", "--out", "native")
     assert (done.returncode, "lost" in done.stderr) == (0, False)

@@ -178,6 +178,7 @@ def found(tmp_path_factory):
     return evalh(tmp_path_factory.mktemp("evalh"), "agent:evalh")
 
 
+@pytest.mark.slow("a hundred calls at the same time")
 def test_synchronous_functions_at_the_same_moment_keep_their_own_calls(found):
     assert used(found) == OWN
 
@@ -186,6 +187,7 @@ def test_asynchronous_functions_at_the_same_moment_keep_their_own_calls(tmp_path
     assert used(evalh(tmp_path, "agent:evalh_asynchronous")) == OWN
 
 
+@pytest.mark.slow("a run in every format")
 @pytest.mark.parametrize("run", [letta, agentv, pixie])
 def test_every_format_sees_calls_of_python_targets(run, tmp_path):
     assert used(run(tmp_path)) == OWN
@@ -210,10 +212,12 @@ def test_what_was_seen_before_an_error_is_kept_beside_it(tmp_path):
     assert (found["error"]["message"], len(found["spans"])) == ("ValueError: after the call in agent.py:35", 3)
 
 
+@pytest.mark.slow("imports the clients of models in a process of its own")
 def test_a_process_of_its_own_is_listened_to(tmp_path):
     assert used(evalh(tmp_path, "agent:evalh", isolation="process")) == OWN
 
 
+@pytest.mark.slow("imports OpenTelemetry in a process of its own")
 def test_an_application_keeps_the_provider_that_it_sets_when_it_is_set_up(tmp_path):
     found = pixie(tmp_path, "WithTracing")
     assert used(found) == OWN

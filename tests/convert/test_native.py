@@ -207,7 +207,7 @@ def test_secrets_stay_references(project, monkeypatch):
     source = made(project, "agentv")
     targets = """\
 targets:
-  - {name: default, provider: mock}
+  - {name: default, provider: mock, judge_target: model}
   - {name: model, provider: azure, model: m, endpoint: "${{ MY_ENDPOINT }}", api_key: "${{ MY_KEY }}"}
 """
     (project / "targets.yaml").write_text(targets)

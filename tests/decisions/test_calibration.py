@@ -197,3 +197,63 @@ def test_a_rater_who_says_the_same_of_all_has_no_kappa() -> None:
     found = measured(run_of(True, False, True, True), labels(True, True, True, True))
     assert (found.cohen_kappa, found.cohen_kappa_ci95) == (None, None)
     assert found.accuracy is not None
+
+
+def test_no_interval_of_a_calibration_has_the_width_0() -> None:
+    """The judge passes all other answers, though it finds 40 % of what people pass: no rate explains that."""
+    people, judge = [*[True] * 30, *[False] * 30], [*[True] * 12, *[False] * 47, True]
+    found = measured(run_of(*judge, *[True] * 600), labels(*people))
+    rate = found.rates[0]
+    assert (rate.corrected, rate.corrected_ci95) == (None, None)
+    assert any("no rate explains" in note for note in found.notes)
+
+
+def test_several_answers_of_a_case_are_no_further_cases() -> None:
+    """Ten equal trials of each case: the corrected interval is nearly that of one."""
+    people, judge = [*[True] * 20, *[False] * 20], [*[True] * 18, *[False] * 4, *[True] * 2, *[False] * 16]
+    once = measured(run_of(*judge), labels(*people)).rates[0]
+    often = measured(run_of(*[[verdict] * 10 for verdict in judge]), labels(*people)).rates[0]
+    assert once.corrected_ci95 is not None
+    assert often.corrected_ci95 == pytest.approx(once.corrected_ci95, abs=0.02)
+
+
+def test_the_place_in_a_comparison_is_no_merit() -> None:
+    """The answer shown first wins in 12 of 16 pairs of orders, whichever it is."""
+    run = MemoryStore().create(a_plan(), [a_case()], {})
+    for variant, first in (("v", 12), ("w", 2)):
+        for number in range(16):
+            cell = {"case_id": f"c{number}", "variant_name": variant}
+            second = "reference" if number < first else "answer" if number % 2 else "reference"
+            winners = ("answer" if number < first else second, second)
+            shown = [{"first": at, "winner": who} for at, who in zip(("answer", "reference"), winners, strict=True)]
+            run.append_trace(a_trace(output=Output("x"), **cell))
+            run.append_results([a_result(evaluator="judge", detail={"comparisons": shown}, **cell)])
+    found = measured(run, [])
+    by_name = {one.variant: one for one in found.position}
+    assert (by_name["v"].consistency, by_name["v"].first_won) == (0.25, 0.875)
+    assert by_name["v"].p < 0.001 < 0.05 < by_name["w"].p
+    assert (by_name["w"].wins, by_name["w"].losses, by_name["w"].ties) == (7, 7, 2)
+    assert [one.name for one in found.strengths] == ["v", "w", "reference"]
+
+
+def test_a_judge_that_passes_what_is_long_is_found_out() -> None:
+    run = MemoryStore().create(a_plan(), [a_case()], {})
+    people = []
+    for number in range(40):
+        cell = {"case_id": f"c{number}", "variant_name": "v"}
+        run.append_trace(a_trace(output=Output("x" * 2 ** (number % 8)), **cell))
+        run.append_results([a_result(evaluator="judge", passed=number % 8 > 3, **cell)])
+        people.append(number % 3 == 0)
+    length = measured(run, labels(*people)).length
+    assert length is not None
+    assert length.n == 40
+    assert length.ci95 is not None
+    assert length.ci95[0] > 0
+
+
+def test_scores_are_read_as_chances_where_they_can_be() -> None:
+    run = run_of((True, 0.9), (True, 0.8), (False, 0.3), (False, 0.1))
+    found = measured(run, labels(True, False, False, False)).confidence
+    assert found is not None
+    assert found.brier == pytest.approx((0.01 + 0.64 + 0.09 + 0.01) / 4)
+    assert measured(run_of((True, 4.0), (False, 2.0)), labels(True, False)).confidence is None

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from evalwright.decisions.comparison import RunComparison, compare
+from evalwright.decisions.comparison import RunComparison, against_baseline, compare
 from evalwright.decisions.drift import drift
-from evalwright.decisions.runs import two_runs
+from evalwright.decisions.runs import one_run, two_runs
 from evalwright.decisions.terms import Terms
-from evalwright.model.digests import case_digest, evaluator_digests
 from evalwright.model.plan import EvaluatorSpec, Variant
-from evalwright.model.snapshot import Case
-from evalwright.model.trace import Metrics, Trace
+from evalwright.model.snapshot import Case, case_digest, evaluator_digests
+from evalwright.model.summary import ComparisonReport
+from evalwright.model.trace import Metrics, Trace, TraceError
 from evalwright.scoring.fold import fold
 from evalwright.statistics.proportions import wilson
 from evalwright.testing import a_trace
@@ -139,3 +139,68 @@ def test_a_suite_in_another_folder_asks_the_same() -> None:
     assert len({case_digest(case) for case in cases}) == 1
     assert case_digest(Case("a", "/start/help")) != case_digest(Case("a", "/stop/help"))
     assert case_digest(Case("a", "x", group="g")) != case_digest(Case("a", "x"))
+
+
+def against(cells: dict[str, dict[str, str]], variants: tuple[str, ...] = ("v0", "v1")) -> ComparisonReport:
+    """Variants against v0: by variant and case `1` for a trial that passed, `0` failed, `e` an error."""
+    of = plan(
+        variants=[Variant(name, "replay") for name in variants], evaluators=[EvaluatorSpec("e0", "contains_text")]
+    )
+    records: list[Record] = []
+    for variant, cases in cells.items():
+        for case, outcomes in cases.items():
+            for trial, outcome in enumerate(outcomes):
+                error = TraceError("timeout", "") if outcome == "e" else None
+                trace = a_trace(case_id=case, variant_name=variant, trial=trial, error=error)
+                records += [trace] if error else [trace, row_of(trace, "e0", passed=outcome == "1")]
+    found = against_baseline(one_run(stored(records, of), of, Terms()), "v0")
+    assert found is not None
+    return found
+
+
+def test_variants_are_compared_with_the_baseline_case_by_case() -> None:
+    cases = [f"c{i}" for i in range(6)]
+    found = against({"v0": dict.fromkeys(cases, "0") | {"d": "1"}, "v1": dict.fromkeys(cases, "1") | {"d": "e"}})
+    (delta,) = found.deltas
+    assert (found.regressions_count, found.improvements_count) == (0, 6)
+    assert (delta.regressions, delta.improvements, delta.n) == ([], cases, 6)
+    assert (delta.pass_rate_delta, delta.p_value, delta.p_holm) == (1.0, pytest.approx(0.03125), None)
+    assert found.decision is not None
+    assert found.decision.errors.b.target == 1
+
+
+def test_repeated_cases_of_variants_are_compared_by_their_shares() -> None:
+    found = against({"v0": {"c0": "11", "c1": "10", "c2": "00"}, "v1": {"c0": "10", "c1": "01", "c2": "11"}}).deltas[0]
+    assert (found.regressions, found.improvements, found.n) == (["c0"], ["c2"], 3)
+    assert found.p_value == pytest.approx(0.8061083164176)
+    assert found.pass_rate_delta_ci95 == (-1.0, 1.0)
+
+
+def test_the_interval_of_many_repeated_cases_is_that_of_the_paired_t_test() -> None:
+    """scipy's ttest_rel of 30 cases."""
+    after = {f"c{i}": "1" * passed + "0" * (4 - passed) for i, passed in enumerate([3, 3, 2, 4, 3] * 6)}
+    found = against({"v0": dict.fromkeys(after, "1111"), "v1": after}).deltas[0]
+    assert found.pass_rate_delta == pytest.approx(-0.25)
+    assert found.pass_rate_delta_ci95 == pytest.approx((-0.31005, -0.18995), abs=1e-5)
+
+
+def test_of_several_variants_p_is_adjusted_for_their_number() -> None:
+    sides = {"v0": "0" * 12, "v1": "1" * 8 + "0" * 4, "v2": "1" * 6 + "0" * 6, "v3": "e" * 12}
+    cells = {name: {f"c{i}": outcome for i, outcome in enumerate(row)} for name, row in sides.items()}
+    found = against(cells, tuple(sides))
+    assert [one.variant_b for one in found.decisions] == ["v1", "v2", "v3"]
+    assert [(delta.p_value, delta.p_holm) for delta in found.deltas] == [
+        (pytest.approx(2 / 2**8), pytest.approx(4 / 2**8)),
+        (pytest.approx(2 / 2**6), pytest.approx(2 / 2**6)),
+        (None, None),
+    ]
+
+
+def test_evaluators_have_the_interval_of_the_paired_cases() -> None:
+    before, after = run(*((f"c{i}", False) for i in range(8))), run(*((f"c{i}", i > 0) for i in range(9)))
+    found = compared(before, after)
+    (part,) = found.variants[0].decision.evaluators
+    (one,) = found.evaluators
+    assert (one.paired, one.ci, one.p, one.q) == (part.difference, part.ci, part.p, part.q)
+    assert one.paired == 7 / 8
+    assert one.rate_delta == pytest.approx(8 / 9)

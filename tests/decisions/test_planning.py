@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.decisions.planning import Spread, guessed_spreads, planned, spreads_of
+from evalwright.decisions.gate_planning import gate_plan
+from evalwright.decisions.planning import Aim, planned, suite_plan
 from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.spreads import Spread, guessed_spreads, spreads_of
 from evalwright.statistics import power_mcnemar_exact, power_trials
 
 
@@ -62,3 +64,32 @@ def test_a_suite_shows_no_difference_that_is_larger_than_the_share_of_pairs_that
     [row] = planned("s", cases, [Spread("", 0.0, 0.1, 0.2)], [1], detect=0.1, margin=0.0, alpha=0.05, power=0.8).rows
     assert (row.detectable is not None) is shows
     assert row.detectable is None or row.detectable <= 0.2
+
+
+def test_a_gate_is_known_by_what_it_does_to_systems_of_known_rates() -> None:
+    found = gate_plan(80, 0.8, 0.05)
+    assert found.passes_from == 72
+    assert found.rows[0].passes < 0.025 < found.rows[-1].passes
+    assert found.failures_at_most == pytest.approx(1 - 0.05 ** (1 / 80))
+    assert found.all_must_pass_fails == pytest.approx(1 - 0.99**80)
+    assert gate_plan(3, 0.9, 0.05).passes_from is None
+
+
+def test_the_flake_rate_of_a_run_says_how_surely_a_case_passes() -> None:
+    assert gate_plan(10, 0.5, 0.05, side((1, 2), (2, 2))).case_passes == pytest.approx(0.5)
+    assert gate_plan(10, 0.5, 0.05, side((2, 2), (0, 2))).case_passes == 1
+    assert gate_plan(10, 0.5, 0.05, side((1, 1))).case_passes == 0.99
+
+
+def test_the_curve_rises_to_the_power_asked_for_at_the_cases_that_are_needed() -> None:
+    aim = {"detect": 0.1, "margin": 0.0, "alpha": 0.05, "power": 0.8}
+    [row] = planned("s", 80, [Spread("", 0.01, 0.1)], [3], **aim).rows
+    powers = [power for _, power in row.curve]
+    assert powers == sorted(powers)
+    needed = next(need.cases for need in row.needs if need.power == 0.8)
+    assert dict(row.curve)[needed or 0] == pytest.approx(0.8, abs=0.02)
+
+
+def test_other_cases_on_each_side_take_more() -> None:
+    found = suite_plan("s", 80, [side(*[(2, 3)] * 30, *[(3, 3)] * 30)], [3], Aim(0.1, 0.0, 0.05, 0.8))
+    assert (found.rows[0].unpaired or 0) > (found.rows[0].needs[1].cases or 0)

@@ -76,8 +76,8 @@ def with_newest_run(command, folder):
     return re.sub(r"(\w+)/RUN\b", newest, command)
 
 
-MANY_PROCESSES = {"plugins", "pytest", "python"}
-"""Pages whose commands take more than two CPU seconds together."""
+MANY_PROCESSES = {"decisions", "plugins", "pytest", "python", "runs-on-disk", "targets"}
+"""Pages whose commands take more than one CPU second together."""
 
 
 def marked(page: Path) -> Any:

@@ -59,6 +59,7 @@ def test_what_does_not_fit_is_noted_and_changes_nothing(tmp_path, merge):
     assert (trace.output.final_answer, trace.metrics.token_input, trace.tool_calls) == ("done", None, [])
 
 
+@pytest.mark.slow("uses the second that a pattern may take")
 def test_a_filter_with_a_catastrophic_pattern_is_ended_and_noted(tmp_path):
     seen = {"spans": [{"name": "a" * 40 + "b", "cost": 1}]}
     with receiving(body=json.dumps(seen).encode()) as server:

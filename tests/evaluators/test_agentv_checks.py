@@ -217,7 +217,10 @@ def judge(tmp_path, code):
 
 def test_a_program_judges(tmp_path):
     code = "print(json.dumps({'score': 1.7, 'hits': [asked['candidate_answer'], 3, ' '], 'reasoning': asked['note']}))"
-    found = judged("code_judge", judge(tmp_path, code), trace(answer="yes"), Case("c", "q", note="be kind"))
+    config, case = judge(tmp_path, code), Case("c", "q", note="be kind")
+    with pytest.raises(EvaluatorError, match=r"score 1\.7, expected one from 0 to 1"):
+        judged("code_judge", config, trace(answer="yes"), case)
+    found = judged("code_judge", {**config, "lenient": True}, trace(answer="yes"), case)
     assert (found.score, found.hits, found.reason, found.detail["verdict"]) == (1.0, ["yes"], "be kind", "pass")
 
 
@@ -228,8 +231,11 @@ def test_a_program_is_told_in_both_spellings_and_users_data_is_left_alone(tmp_pa
 
 
 @pytest.mark.parametrize("said", ["no json", "[1]", '{"score": "0.9"}', '{"score": true}', "{}", "log\\n{}"])
-def test_what_a_program_says_unreadably_scores_nothing_and_is_told(tmp_path, said):
-    found = judged("code_judge", judge(tmp_path, f"print('{said}')"), trace())
+def test_what_a_program_says_unreadably_is_an_error_or_scores_nothing_as_in_agentv(tmp_path, said):
+    config = judge(tmp_path, f"print('{said}')")
+    with pytest.raises(EvaluatorError, match="the output of the code judge"):
+        judged("code_judge", config, trace())
+    found = judged("code_judge", {**config, "lenient": True}, trace())
     assert found.score == 0.0
     assert "the output of the code judge" in found.reason
 
@@ -350,8 +356,8 @@ def test_a_command_puts_members_together(tmp_path):
     ("config", "key"),
     [
         ({"evaluators": []}, "evaluators"),
-        ({"evaluators": [{"name": "a", "type": "nope"}]}, "evaluators.0"),
-        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": -1}}]}, "evaluators.0.budget"),
+        ({"evaluators": [{"name": "a", "type": "nope"}]}, "evaluators[0]"),
+        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": -1}}]}, "evaluators[0].budget"),
         ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}], "aggregator": {"type": "vote"}},
          "aggregator.type"),
         ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}],

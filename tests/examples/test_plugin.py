@@ -51,7 +51,7 @@ def test_its_configuration_is_checked_like_ours(installed, suite):
     readme = (PLUGIN / "README.md").read_text()
     [promised] = [line for line in readme.splitlines() if line.startswith("eval.yaml:")]
     assert promised.split() in [line.split() for line in done.stderr.splitlines()]
-    assert "systems.0.answers" in done.stderr
+    assert "systems[0].answers" in done.stderr
 
 
 def test_lists_say_where_a_name_comes_from(installed, tmp_path):

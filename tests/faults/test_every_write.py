@@ -50,7 +50,10 @@ def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
         assert project.ledger.total() <= CELLS + 2
 
 
-@pytest.mark.parametrize("operation", [pytest.param("write", marks=ANOTHER_WAY), "fsync", "rename", "replace"])
+@pytest.mark.parametrize(
+    "operation",
+    [pytest.param("write", marks=ANOTHER_WAY), pytest.param("fsync", marks=ANOTHER_WAY), "rename", "replace"],
+)
 def test_a_failing_operation_ends_in_a_storage_error_and_can_be_resumed(tmp_path, operation):
     for at in range(1, count(tmp_path, operation) + 1):
         project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2)

@@ -55,6 +55,7 @@ def test_a_restart_of_the_database_in_mid_run_loses_and_doubles_nothing(tmp_path
     assert project.ledger.total() == CELLS
 
 
+@pytest.mark.slow("a run that is interrupted and finished")
 def test_interrupting_finishes_what_runs_and_resumes(tmp_path):
     project = make_project(tmp_path, ["fine"] * 200)
     project.environment["CALL_SECONDS"] = "0.1"
@@ -73,6 +74,7 @@ def test_interrupting_finishes_what_runs_and_resumes(tmp_path):
     assert project.ledger.total() == 200
 
 
+@pytest.mark.slow("a run and two commands that go on with it")
 def test_resuming_a_finished_run_changes_nothing(tmp_path):
     project = make_project(tmp_path, ["fine"] * 5)
     project.command("run", "eval.yaml", "--quiet")

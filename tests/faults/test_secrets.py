@@ -47,6 +47,7 @@ def run(case, variant):
 """
 
 
+@pytest.mark.slow("a run, and every command that shows it")
 def test_forty_secrets_are_found_nowhere_on_disk_or_screen(tmp_path):
     names = sorted(SECRETS)
     (tmp_path / "agent.py").write_text(AGENT)
@@ -250,7 +251,7 @@ def test_a_secret_in_a_name_is_refused(tmp_path):
     (tmp_path / "eval.yaml").write_text(LITERAL.replace("name: v", "name: '${SHOP_API_KEY}'"))
     refused = Project(tmp_path, {"SHOP_API_KEY": "abcdefghijk"}).command("run", "eval.yaml")
     assert refused.returncode == 2
-    assert "eval.yaml:3  systems.0.name    names are stored: 'SHOP_API_KEY' is a secret" in refused.stderr
+    assert "eval.yaml:3  systems[0].name    names are stored: 'SHOP_API_KEY' is a secret" in refused.stderr
     assert "abcdefghijk" not in refused.stderr
 
 

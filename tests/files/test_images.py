@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.files.images import image_url, inline_image, is_image
+from evalwright.files.images import LARGEST_IMAGE, image_url, inline_image, is_image
 
 HEADS = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -42,3 +42,17 @@ def test_other_data_urls_are_refused(content):
 
 def test_what_is_not_there_is_no_image(tmp_path):
     assert not is_image(tmp_path / "none.png")
+
+
+@pytest.mark.parametrize("encoded", ["iVBORw0KGgo!", "iVBORw0KGg"], ids=["a foreign character", "cut off"])
+def test_what_is_no_base64_is_no_image(encoded):
+    with pytest.raises(ValueError, match="does not contain base64"):
+        inline_image("data:image/png;base64," + encoded)
+    assert inline_image(encoded) is None
+
+
+def test_images_have_a_largest_size():
+    head = HEADS["image/png"]
+    assert image_url(head + bytes(LARGEST_IMAGE - len(head))).startswith("data:image/png")
+    with pytest.raises(ValueError, match="larger than 20 MiB"):
+        image_url(head + bytes(LARGEST_IMAGE + 1 - len(head)))

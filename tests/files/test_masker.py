@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.files.masker import MASKED, Masker, expand, looks_secret
+from evalwright.files.masker import MASKED, Masker, expand, looks_secret, may_be_secret
 
 CANARIES = {
     f"CANARY_{number}": f"{text}{number:02d}Zq"
@@ -249,3 +250,12 @@ def test_unresolved_placeholders_are_named() -> None:
 
 def test_the_evaluator_that_a_gate_names_is_no_secret():
     assert Masker({}).mask_document({"metric_key": "polite"}) == {"metric_key": "polite"}
+
+
+def test_values_of_a_suites_variables_are_masked_but_for_settings_and_paths_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hunter2").touch()
+    secret = {value: may_be_secret(value) for value in ("hunter2", "/gone/hunter2", str(tmp_path), "true", "")}
+    assert secret == {"hunter2": True, "/gone/hunter2": True, str(tmp_path): False, "true": False, "": False}

@@ -144,6 +144,24 @@ def test_deep_nesting_is_refused(data: str, flavour: Flavour) -> None:
     assert "nested deeper" in problems_of(data, flavour)[0].message
 
 
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_hundred_levels_are_read(flavour: Flavour) -> None:
+    assert yaml.parse(b"[" * 100 + b"]" * 100, "x.yaml", flavour)
+    assert "nested deeper" in problems_of("[" * 102 + "]" * 102, flavour)[0].message
+
+
+def test_what_is_nested_too_deeply_cannot_be_written() -> None:
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(InputError, match="nested too deeply"):
+        yaml.dump(deep)
+
+
+def test_letters_of_all_languages_are_written_as_they_are() -> None:
+    assert yaml.dump({"ä": "日本"}) == "ä: 日本\n"
+
+
 def test_aliases_that_stand_for_billions_are_refused() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 10)]

@@ -314,6 +314,7 @@ def test_a_part_mapped_by_hand_must_be_there(tmp_path: Path) -> None:
     assert found[0].startswith("recorded.json  [0].info.id  ")
 
 
+@pytest.mark.slow("uses the second that a pattern may take")
 def test_a_mapping_with_a_catastrophic_pattern_is_ended(tmp_path: Path) -> None:
     mapping = {"metadata.name": "$.tools[?(@.name =~ '(a+)+$')].name"}
     with pytest.raises(InputError, match="took more than 1 s"):

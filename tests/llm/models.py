@@ -66,4 +66,5 @@ def asked(scripts, *requests, prices=None, rules=None, environment=None, purpose
 
 
 def bodies(server):
-    return [json.loads(body) for _, _, _, body in server.requests] if server.requests else []
+    """The JSON that the server was sent."""
+    return [json.loads(request["body"]) for request in server.requests]

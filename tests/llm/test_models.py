@@ -1,15 +1,20 @@
 """Model calls through the real clients: replies, retries, money, cache, recordings."""
 
+import asyncio
 import json
 
 import pytest
 
-from evalwright.errors import EvaluatorError, TargetError
+from evalwright.errors import EvaluatorError, InputError, TargetError
 from evalwright.llm.cache import Cache
+from evalwright.llm.choices import ModelChoices
+from evalwright.llm.models import LiveModels
 from evalwright.llm.routes import route_of
+from evalwright.model.chat import ChatMessage, ChatRequest, Waits
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 from llm.models import Hasty, anthropic, asked, openai, refused, reply, request
+from targets.loopback import serving
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}
 
@@ -85,6 +90,7 @@ def test_what_may_pass_is_tried_as_often_as_allowed(script, expected):
         (refused(400), "bad_request"),
         (refused(401), "authentication"),
         (refused(403), "authentication"),
+        (refused(402), "quota"),
         (refused(404), "bad_request"),
         (refused(429, code="insufficient_quota"), "quota"),
     ],
@@ -110,6 +116,25 @@ def test_a_reply_that_does_not_come_is_a_timeout():
     assert kind(outcome) == "timeout"
 
 
+def test_a_refusal_to_moderate_is_told_as_one():
+    async def ask():
+        async with serving(refused(401)) as server:
+            models = LiveModels(None, ModelChoices(), {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"})
+            try:
+                await models.moderate("gpt-test", "text")
+            finally:
+                await models.close()
+
+    with pytest.raises(EvaluatorError, match="HTTP 401") as caught:
+        asyncio.run(ask())
+    assert kind(caught.value) == "authentication"
+
+
+def test_a_failure_is_told_in_the_words_of_the_server():
+    (outcome,), _ = asked([refused(400, "the prompt is too long")])
+    assert str(outcome) == "HTTP 400: the prompt is too long"
+
+
 def test_for_a_system_the_failure_is_one_of_the_target():
     (outcome,), _ = asked([refused(400)], purpose="system")
     assert isinstance(outcome, TargetError)
@@ -127,6 +152,15 @@ def test_a_budget_is_never_passed():
     said, server = asked([openai()], *questions, prices=PRICED, budget_usd=0.005)
     refusals = [one.type for one in said if isinstance(one, EvaluatorError)]
     assert (refusals, len(server.requests)) == (["cost_limit"] * 18, 2)
+
+
+def test_an_image_is_held_to_the_budget_as_an_image_not_by_the_length_of_its_data():
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_000_000}}
+    shown = ChatRequest("gpt-test", [ChatMessage("user", [image])])
+    (said,), _ = asked([openai("a cat")], shown, prices=PRICED, budget_usd=0.5)
+    assert said.text == "a cat"
+    (outcome,), server = asked([openai()], shown, prices=PRICED, budget_usd=0.001)
+    assert (kind(outcome), server.requests) == ("cost_limit", [])
 
 
 def test_under_a_budget_a_model_needs_a_price():
@@ -156,6 +190,28 @@ def test_whatever_changes_the_answer_is_another_question(field):
     from evalwright.llm.routes import key_of
 
     assert key_of(request(), at="here") != key_of(request(**field), at="here")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"base_url": "https://models.example/v1"},
+        {"api_key_env": "MY_KEY"},
+        {"attempts": 3},
+        {"attempt_seconds": 5.0},
+        {"waits": Waits(factor=3.0)},
+    ],
+)
+def test_how_a_question_is_asked_does_not_make_it_another(field):
+    from evalwright.llm.routes import key_of
+
+    assert key_of(request(), at="here") == key_of(request(**field), at="here")
+
+
+def test_a_cache_that_was_asked_for_and_is_damaged_is_an_error(tmp_path):
+    (tmp_path / "cache").write_text("no database, but long enough to be looked at as one")
+    (outcome,), server = asked([openai()], cache=tmp_path / "cache")
+    assert (type(outcome), server.requests) == (InputError, [])
 
 
 def test_a_recording_is_served_without_a_server(tmp_path):

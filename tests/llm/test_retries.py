@@ -8,6 +8,7 @@ import pytest
 
 from evalwright.llm.failures import CallFailed, retry_after
 from evalwright.llm.retries import Gate, Pace, Rules, retried
+from evalwright.model.chat import ChatRequest, Waits
 
 
 class Timeless(asyncio.SelectorEventLoop):
@@ -73,6 +74,25 @@ def test_a_call_takes_ten_minutes_at_most_however_many_attempts_are_left():
     rules = Rules()
     rules.attempts = 100
     assert calls(Service(busy(retry_after=60.0), seconds=100), rules=rules) == [0, 160, 320, 480]
+    rules.call_seconds = 320  # an attempt may still begin at the last moment
+    assert calls(Service(busy(retry_after=60.0), seconds=100), rules=rules) == [0, 160, 320]
+
+
+def test_waits_are_drawn_from_a_range_that_grows_up_to_a_bound():
+    rules, failure = Rules(), CallFailed("http_5xx", "HTTP 500", retryable=True)
+    for attempt, most in ((1, 0.8), (2, 1.6), (3, 3.2), (9, 20.0)):
+        waits = [rules.wait(failure, attempt) for _ in range(300)]
+        assert 0 <= min(waits) < most / 2 < max(waits) <= most
+
+
+def test_a_request_brings_limits_of_its_own():
+    waits = Waits(first_seconds=1.0, longest_seconds=2.0, factor=3.0, statuses=[500])
+    own = ChatRequest("m", [], attempts=2, attempt_seconds=3.0, waits=waits)
+    rules = Rules().of(own)
+    assert (rules.attempts, rules.attempt_seconds, rules.call_seconds) == (2, 3.0, 10.0)
+    assert (rules.first_wait, rules.longest_wait, rules.wait_factor, rules.statuses) == (1.0, 2.0, 3.0, [500])
+    few = Rules().of(ChatRequest("m", [], attempts=2))
+    assert (few.attempts, few.attempt_seconds, few.first_wait) == (2, 120.0, 0.8)
 
 
 @pytest.mark.parametrize("asked", [31_536_000.0, 99_999_999_999.0, float("inf")])

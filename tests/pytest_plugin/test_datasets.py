@@ -138,6 +138,7 @@ def test_a_test_of_a_case_that_breaks_or_is_skipped_is_recorded_so(shop):
     assert shop.verdicts() == {"test_a.py::test_own[kind]": "skip", "test_a.py::test_own[rude]": "error"}
 
 
+@pytest.mark.slow("three processes of pytest")
 def test_a_case_that_the_process_dies_at_is_an_error(shop):
     body = "def test_dies(case): case.id == 'rude' or os.kill(os.getpid(), signal.SIGKILL)\n"
     shop.run("-n", "1", a=MARKED + body)
@@ -191,6 +192,7 @@ def test_secrets_of_the_suite_reach_neither_disk_nor_terminal(shop, monkeypatch)
     assert "tok-verysecret-98765" not in told.stdout.str()
 
 
+@pytest.mark.slow("two processes of pytest for each")
 @pytest.mark.parametrize("options", [[], ["-n", "1"]])
 def test_what_cannot_be_written_is_told_and_no_test_ends_differently(shop, options):
     (shop.pytester.path / "runs").write_text("a file")

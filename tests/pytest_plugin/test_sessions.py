@@ -116,6 +116,7 @@ def test_several_processes_make_one_run(session):
     assert (statuses.count("pass"), statuses.count("fail")) == (6, 6)
 
 
+@pytest.mark.slow("three processes of pytest")
 def test_a_killed_process_takes_no_cell_with_it(session):
     body = """
 @pixie.observe(name="app")
@@ -172,6 +173,7 @@ def test_own():
     assert told_of(session) == changed
 
 
+@pytest.mark.slow("three processes of pytest")
 @pytest.mark.cold
 def test_the_pixie_module_is_served_to_every_process(session):
     session.files({"test_pixie.py": "import pixie\n\ndef test_served(): assert pixie.__name__ == 'evalwright.pixie'\n"})

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import json
 
-from evalwright.model.calibration import CalibrationReport, Flips, JudgeCalibration, ScoreAgreement, Share
+from evalwright.model.calibration import (
+    CalibrationReport,
+    Confidence,
+    Flips,
+    JudgeCalibration,
+    LengthBias,
+    PositionBias,
+    ScoreAgreement,
+    Share,
+    Strength,
+)
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup
 from evalwright.registry import load
 from evalwright.reports.calibration import calibration_lines
@@ -57,3 +67,21 @@ def test_scores_flips_and_notes_are_shown_and_names_are_harmless() -> None:
     assert "25.0%" in text
     assert "note: few labels" in text
     assert "\x1b" not in text
+
+
+def test_biases_of_a_judge_are_shown_within_80_columns() -> None:
+    found = JudgeCalibration(
+        "judge",
+        40,
+        confidence=Confidence(40, 0.182, 0.07),
+        length=LengthBias(0.11, (0.02, 0.2), 40),
+        position=[PositionBias("agent", 60, 0.6, 20, 16, 24, 0.71, 0.0012)],
+        strengths=[Strength("agent", 23.7), Strength("reference", 0.0)],
+    )
+    lines = calibration_lines(CalibrationReport("r", [found]), Paint())
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= 80
+    assert "error, answer twice as long" in text
+    assert "0.02 to 0.20" in text
+    assert "71.0%" in text
+    assert "strength (Elo): agent +24, reference 0" in text

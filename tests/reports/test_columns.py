@@ -38,7 +38,7 @@ TABLES = {
     if name.endswith("_COLUMNS")
 }
 
-DELTA = VariantDelta("new", 0.083, -172.0, ["c3"], ["c1", "c9"], 24, (-0.05, 0.21), 0.412)
+DELTA = VariantDelta("new", 0.083, -172.0, ["c3"], ["c1", "c9"], 24, (-0.05, 0.21), 0.412, 0.824)
 JUDGE = JudgeCalibration(
     "judge",
     60,
@@ -71,7 +71,17 @@ FULL = summary(
                 tokens_output_n=45,
                 judge_cost_usd=1.25,
                 trials=TrialStatistics(
-                    2, 24, [0.75, 0.875], [0.75, 0.625], [24, 23], [(0.5, 0.9), (0.6, 0.95)], [(0.5, 0.9), (0.4, 0.8)]
+                    2,
+                    24,
+                    [0.75, 0.875],
+                    [0.75, 0.625],
+                    [24, 23],
+                    [(0.5, 0.9), (0.6, 0.95)],
+                    [(0.5, 0.9), (0.4, 0.8)],
+                    0.25,
+                    (0.1, 0.4),
+                    2,
+                    ["c7", "c8"],
                 ),
             )
         )
@@ -111,7 +121,7 @@ RUNS = RunComparison(
         )
     ],
     [
-        EvaluatorComparison(name, name, Side(0.75, 24, None), Side(0.8, 23, None), 0.05)
+        EvaluatorComparison(name, name, Side(0.75, 24, None), Side(0.8, 23, None), 0.05, 0.06, (0.01, 0.11), 0.02, 0.04)
         for name in ("judge", "says_hello")
     ],
 )
@@ -211,7 +221,7 @@ def test_a_column_of_nothing_is_in_no_report_or_in_all(name: str, column: Column
 
 def _header(name: str) -> str:
     return {"VARIANT_COLUMNS": "| mean latency |", "EVALUATOR_COLUMNS": "| passed |", "TRIAL_COLUMNS": "| k |"}.get(
-        name, "| regressions |"
+        name, "| changed, worse |"
     )
 
 

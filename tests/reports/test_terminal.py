@@ -48,7 +48,7 @@ def test_the_comparison_says_how_sure_it_is() -> None:
         "1",
         "2",
     ]
-    assert "  regressions in new: c3" in text
+    assert "  changed in new, worse: c3" in text
     assert "  improvements in new: c1, c9" in text
 
 
@@ -130,9 +130,9 @@ def test_a_gate_of_several_runs_says_what_each_measured_and_how_far_they_differ(
     assert [line.split() for line in text[text.index("gate") :].splitlines()] == [
         ["gate", "passed"],
         ["run", "1", "failed"],
-        ["missed", "avg", "0.2", "gte", "0.5", "(n=4)"],
+        ["missed", "avg", "0.2", "gte", "0.5", "(4", "scores)"],
         ["run", "2", "passed"],
-        ["met", "avg", "0.6", "gte", "0.5", "(n=4)"],
+        ["met", "avg", "0.6", "gte", "0.5", "(4", "scores)"],
         ["avg", "0.4", "±", "0.283,", "mean", "and", "standard", "deviation", "of", "2", "runs"],
     ]
 
@@ -148,5 +148,5 @@ def test_a_gate_says_what_it_measured_and_what_it_was_held_against() -> None:
     parts = [GatePart("avg_score", False, 0.82, "gte", 0.9, 24), GatePart("pass_rate", True, None)]
     text = shown(gate=GateOutcome(False, parts, "2 of 3 errored"))
     assert line_with(text, "gate").split() == ["gate", "failed", "2", "of", "3", "errored"]
-    assert line_with(text, "avg_score").split() == ["missed", "avg_score", "0.82", "gte", "0.9", "(n=24)"]
+    assert line_with(text, "avg_score").split() == ["missed", "avg_score", "0.82", "gte", "0.9", "(24", "scores)"]
     assert "not measured" in line_with(text, "pass_rate")

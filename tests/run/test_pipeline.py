@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 JOURNEY = Path(__file__).parents[2] / "benchmarks" / "journey.py"
-MOST_FILES_OF_A_CELL = 22
-"""The goal is 20 and printed by the benchmark; this leaves a little room."""
+MOST_FILES_OF_A_CELL, MOST_FILES = 20, 80
+"""Each file is one more that a reader of a run has to open; a feature that a run does not use adds none."""
 UNUSED = (
     *(f"evalwright.run.steps.{step}" for step in ("awaited", "enrich", "mirror", "price", "spoil", "workspace")),
     *(f"evalwright.run.{name}" for name in ("calibration", "history", "isolation", "leftovers", "missing_keys")),
@@ -43,3 +43,8 @@ def test_what_is_named_as_unused_is_there(name: str) -> None:
 def test_a_cell_goes_through_few_files(plain_run: dict[str, list[str]]) -> None:
     files = {place.partition(":")[0] for place in plain_run["cell_functions"]}
     assert len(files) <= MOST_FILES_OF_A_CELL, sorted(files)
+
+
+def test_a_run_goes_through_few_files(plain_run: dict[str, list[str]]) -> None:
+    files = {place.partition(":")[0] for place in plain_run["functions"]}
+    assert len(files) <= MOST_FILES, sorted(files)

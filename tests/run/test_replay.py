@@ -45,6 +45,7 @@ def check_complete(run: Path) -> None:
     assert reader.damage == []
 
 
+@pytest.mark.slow("worker processes")
 def test_shared_work_is_that_of_one_process(dataset: Path, tmp_path: Path) -> None:
     shared = run_suite(load_suite(dataset), RunOptions(out=tmp_path / "shared"))
     alone = run_suite(load_suite(dataset), RunOptions(out=tmp_path / "alone", concurrency=1))
@@ -66,6 +67,7 @@ def started(dataset: Path) -> tuple[subprocess.Popen[bytes], Path]:
     return process, found[0].parent
 
 
+@pytest.mark.slow("worker processes, killed and started again")
 def test_a_killed_run_takes_its_processes_along_and_can_be_resumed(dataset: Path) -> None:
     process, run = started(dataset)
     process.kill()

@@ -93,6 +93,7 @@ def test_a_trace_without_results_is_a_missing_cell_not_a_failure(tmp_path):
     assert (summary.cells_missing, summary.status) == (1, "partial")
 
 
+@pytest.mark.slow("a judgement that is interrupted while it waits")
 def test_interrupting_a_new_judgement_keeps_the_old_one(tmp_path):
     outcome = run_suite(suite(tmp_path, ["done"] * 8000, max_concurrency=8))
     before = (outcome.run_dir / "results.jsonl").read_bytes()

@@ -41,11 +41,22 @@ def test_comparisons_are_exact(op, passed):
     assert decided(simple("a", "max", op, 1.0), SCORES).passed is passed
 
 
-@pytest.mark.parametrize(("operator", "passed"), [("and", False), ("or", True)])
-def test_conditions_combine(operator, passed):
-    rule = {"kind": "logical", "operator": operator, "conditions": [simple(value=0.6), simple("b", value=0.6)]}
-    outcome = decided(rule, SCORES)
-    assert (outcome.passed, [part.passed for part in outcome.parts]) == (passed, [False, True])
+@pytest.mark.parametrize(
+    ("operator", "held", "passed"),
+    [
+        ("and", [True, True], True),
+        ("and", [False, True], False),
+        ("and", [False, False], False),
+        ("or", [True, True], True),
+        ("or", [False, True], True),
+        ("or", [False, False], False),
+    ],
+)
+def test_conditions_combine(operator, held, passed):
+    conditions = [simple(value=0.5 if holds else 0.6) for holds in held]
+    outcome = decided({"kind": "logical", "operator": operator, "conditions": conditions}, SCORES)
+    assert (outcome.passed, outcome.undecided) == (passed, False)
+    assert [part.passed for part in outcome.parts] == held
 
 
 def test_weights_are_shares_of_their_sum():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from evalwright.model.plan import PassCriteria, Plan, RunSettings, Variant
 from evalwright.model.result import Status
-from evalwright.model.summary import VariantDelta
 from evalwright.model.trace import Metrics, TraceError
 from evalwright.scoring.newest import newest_cells
 from evalwright.scoring.tally import Tally
@@ -55,6 +54,7 @@ def test_memory_holds_no_case_when_each_runs_once_in_one_variant() -> None:
     variant = tally.summary(of, MOMENT).variants[0]
     assert tally.variants["v0"].cases is None
     assert (variant.cases_total, variant.cases_passed, variant.pass_rate, variant.pass_rate_n) == (3, 1, 0.5, 2)
+    assert variant.pass_rate_ci95 == wilson(1, 2)
 
 
 @pytest.mark.parametrize("trials", [1, 3])
@@ -110,27 +110,22 @@ def test_a_plan_is_partial_while_cells_are_missing() -> None:
 
 
 def test_a_run_without_cells_has_rates_of_nothing() -> None:
-    of = plan(cases_total=0, run=RunSettings(baseline_variant="v0"))
+    of = plan(cases_total=0)
     summary = Tally.of(of).summary(of, MOMENT)
     variant = summary.variants[0]
     assert summary.status == "complete"
     assert (variant.pass_rate, variant.pass_rate_ci95, variant.avg_cost_usd) == (None, None, None)
-    assert summary.comparison is not None
-    found = summary.comparison.deltas[0]
-    assert (found.p_value, found.n, found.pass_rate_delta) == (None, 0, None)
+    assert variant.detectable is None
 
 
 @pytest.mark.parametrize("trials", [1, 3])
 def test_cells_without_a_verdict_are_in_no_rate(trials: int) -> None:
-    of = plan(run=RunSettings(trials=trials, baseline_variant="v0"))
+    of = plan(run=RunSettings(trials=trials))
     cells = [("c0", "v0", "pass"), ("c1", "v0", "error"), ("c0", "v1", "error"), ("c1", "v1", "error")]
     summary = counted(cells, of).summary(of, MOMENT)  # type: ignore[arg-type]
     sound, dead = summary.variants
     assert (sound.pass_rate, sound.pass_rate_n, sound.cases_passed, sound.cells["error"]) == (1.0, 1, 1, 1)
     assert (dead.pass_rate, dead.pass_rate_n, dead.pass_rate_ci95, dead.cells["error"]) == (None, 0, None, 2)
-    assert summary.comparison is not None
-    found = summary.comparison.deltas[0]
-    assert (found.n, found.regressions, found.p_value, found.pass_rate_delta) == (0, [], None, None)
 
 
 def test_a_case_with_an_error_among_its_trials_has_not_passed() -> None:
@@ -183,6 +178,8 @@ def test_pass_hat_k_of_the_published_airline_tasks() -> None:
     assert variant.trials is not None
     assert [round(share or 0, 3) for share in variant.trials.pass_hat_k] == [0.42, 0.273, 0.22, 0.2]
     assert variant.pass_rate == pytest.approx(0.42)
+    assert variant.trials.pass_hat_k_ci95[::3] == [pytest.approx(wilson(21, 50)), pytest.approx(wilson(10, 50))]
+    assert variant.trials.pass_at_k_ci95[3] == pytest.approx(wilson(36, 50))
 
 
 def test_one_trial_has_no_trial_statistics() -> None:
@@ -214,6 +211,15 @@ def test_rollups_are_sorted_and_leave_out_what_was_skipped() -> None:
     assert (judged.n, judged.pass_rate, judged.avg_score, judged.scored) == (2, 0.5, 1.0, 1)
 
 
+def test_an_evaluator_that_the_plan_does_not_have_is_told_only_of_variants_with_results_of_it() -> None:
+    of = plan()
+    tally = Tally.of(of)
+    for variant, evaluator in (("v0", "of a case"), ("v1", "e0")):
+        tally.add(a_trace(variant_name=variant), [a_result(evaluator=evaluator)], a_verdict())
+    told = {rollup.evaluator: [*rollup.by_variant] for rollup in tally.summary(of, MOMENT).by_evaluator}
+    assert told == {"of a case": ["v0"], **{name: ["v0", "v1"] for name in EVALUATORS}}
+
+
 def test_an_evaluators_errors_are_counted_beside_its_rate_and_mean() -> None:
     rows = [a_result(evaluator="e0", passed=True, score=1.0), a_result(evaluator="e0", passed=False, score=0.0)]
     rows[1].error = TraceError("timeout", "no reply")
@@ -235,58 +241,27 @@ def test_results_on_the_trace_of_an_error_count_only_where_evaluators_may_see_it
     assert tally.summary(of, MOMENT).by_evaluator[0].by_variant["v0"].n == n
 
 
-def compared(cells: list[tuple[str, str, Status]], trials: int = 1) -> VariantDelta:
-    of = plan(run=RunSettings(trials=trials, baseline_variant="v0"))
-    comparison = counted(cells, of).summary(of, MOMENT).comparison
-    assert comparison is not None
-    assert comparison.baseline == "v0"
-    assert comparison.regressions_count == len(comparison.deltas[0].regressions)
-    return comparison.deltas[0]
-
-
-def test_variants_are_compared_with_the_baseline_case_by_case() -> None:
-    before: list[tuple[str, str, Status]] = [(f"c{i}", "v0", "fail") for i in range(6)]
-    after: list[tuple[str, str, Status]] = [(f"c{i}", "v1", "pass") for i in range(6)]
-    found = compared(
-        [*before, *after, ("d", "v0", "pass"), ("d", "v1", "error"), ("s", "v0", "pass"), ("s", "v1", "skip")]
-    )
-    assert (found.regressions, found.improvements, found.n) == ([], [f"c{i}" for i in range(6)], 6)
-    assert found.p_value == pytest.approx(0.03125)
-    assert found.pass_rate_delta == 1.0
-
-
-def test_repeated_cases_are_compared_by_their_shares() -> None:
+def test_cases_that_contradict_themselves_are_named_with_the_chance_of_it() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=3, run=RunSettings(trials=4))
     cells = [
-        *repeated("c0", "pass", "pass"),
-        *repeated("c0", "pass", "fail", variant="v1"),
-        *repeated("c1", "pass", "fail"),
-        *repeated("c1", "fail", "pass", variant="v1"),
-        *repeated("c2", "fail", "fail"),
-        *repeated("c2", "pass", "pass", variant="v1"),
+        *repeated("half", "pass", "fail", "pass", "fail"),
+        *repeated("rare", "pass", "pass", "pass", "fail"),
+        *repeated("sure", "pass", "pass", "pass", "pass"),
     ]
-    found = compared(cells, trials=2)
-    assert (found.regressions, found.improvements, found.n) == (["c0"], ["c2"], 3)
-    assert found.p_value == pytest.approx(0.8061083164176)
-    assert found.pass_rate_delta_ci95 == (-1.0, 1.0)
+    found = counted(cells, of).summary(of, MOMENT).variants[0].trials
+    assert found is not None
+    assert (found.mixed_cases, found.mixed) == (2, ["half", "rare"])
+    assert found.flake_rate == pytest.approx((8 / 12 + 6 / 12) / 3)
+    assert found.flake_rate_ci95 is not None
 
 
-def test_the_interval_of_many_repeated_cases_is_that_of_the_paired_t_test() -> None:
-    """scipy's ttest_rel of 30 cases."""
-    pairs = [(f"c{i}", 4, passed) for i, passed in enumerate([3, 3, 2, 4, 3] * 6)]
-    before = [cell for case, of, _ in pairs for cell in repeated(case, *["pass"] * of)]
-    after = [
-        cell for case, of, n in pairs for cell in repeated(case, *["pass"] * n, *["fail"] * (of - n), variant="v1")
-    ]
-    found = compared([*before, *after], trials=4)
-    assert found.pass_rate_delta == pytest.approx(-0.25)
-    assert found.pass_rate_delta_ci95 == pytest.approx((-0.31005, -0.18995), abs=1e-5)
-
-
-def test_equal_variants_differ_by_nothing_for_sure_only_within_an_interval() -> None:
-    found = compared([(f"c{i}", variant, "pass") for i in range(8) for variant in ("v0", "v1")])
-    assert (found.pass_rate_delta, found.p_value) == (0.0, 1.0)
-    assert found.pass_rate_delta_ci95 is not None
-    assert found.pass_rate_delta_ci95[0] < 0 < found.pass_rate_delta_ci95[1]
+@pytest.mark.parametrize(("trials", "least"), [(1, 0.2567), (4, 0.1283)])
+def test_a_run_says_what_another_of_its_cases_could_have_shown(trials: int, least: float) -> None:
+    """statsmodels' TTestPower().solve_power of 50 pairs, effect 0.4040, with sd² = 2 p(1 - p) K/(K - 1)/K."""
+    of = plan(variants=[Variant("v0", "replay")], cases_total=50, run=RunSettings(trials=trials))
+    cells = [cell for i in range(50) for cell in repeated(f"c{i}", *(["fail"] if i < 14 else ["pass"]) * trials)]
+    found = counted(cells, of).summary(of, MOMENT).variants[0].detectable
+    assert found == (pytest.approx(least, abs=1e-3) if trials == 1 else None)
 
 
 def test_trials_that_erred_do_not_make_the_cases_of_an_evaluator_fewer() -> None:

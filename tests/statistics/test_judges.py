@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalwright.statistics import corrected_difference, corrected_rate_interval, powered_rate, rogan_gladen
+from evalwright.statistics.judges import LabelledUnits
 
 HUMAN = [1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1]
 JUDGE = [1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1]
@@ -76,3 +77,23 @@ def test_each_side_is_corrected_by_its_own_labels() -> None:
     assert found.ci == pytest.approx((-0.03027282936285, 0.3531784327596))
     blind = {**one, "tp": 25, "fn": 25, "tn": 25, "fp": 25}
     assert corrected_difference(blind, other).ci is None
+
+
+def test_answers_of_one_case_are_one_unit_of_the_powered_rate() -> None:
+    human, judge = [1.0, 0.0, 1.0, 1.0] * 10, [1.0, 1.0, 0.0, 1.0] * 10
+    rest = [1.0, 0.0, 1.0] * 40
+    alone = powered_rate(human, judge, rest)
+    same = LabelledUnits([*range(40)], [*range(100, 220)])
+    as_cases = powered_rate(human, judge, rest, units=same)
+    assert as_cases.estimate == alone.estimate
+    assert as_cases.se == pytest.approx(alone.se, rel=0.05)
+    five = LabelledUnits([n // 8 for n in range(40)], [100 + n // 24 for n in range(120)])
+    assert powered_rate(human, judge, rest, units=five).df == 4
+
+
+def test_no_interval_has_the_width_0() -> None:
+    assert corrected_rate_interval(100, 100, 12, 18, 29, 1) is None
+    human, judge = [0.0] * 5 + [1.0] * 15, [1.0] * 5 + [1.0] * 10 + [0.0] * 5
+    for rest in ([1.0] * 500, [0.0] * 500, [0.0, 1.0] * 5):
+        found = powered_rate(human, judge, rest)
+        assert found.refused or (found.ci is not None and found.ci[0] < found.ci[1])

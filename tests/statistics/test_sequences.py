@@ -4,8 +4,11 @@ from math import prod
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalwright.statistics import betting_sequence, changed_pairs_e_value
+from evalwright.statistics.sequences import Wager
 
 
 def test_a_clear_win_is_decided_after_ten_units() -> None:
@@ -51,3 +54,18 @@ def test_e_values_of_changed_pairs() -> None:
     assert [night.e_value for night in nights] == pytest.approx([9.142857142857, 10.70849673203])
     assert not any(night.reject for night in nights)
     assert prod(night.e_value or 0.0 for night in nights) > 20
+
+
+@given(st.lists(st.tuples(st.sampled_from([-1.0, -0.25, 0.0, 0.5, 1.0]), st.sampled_from([0.25, 1.0])), max_size=40))
+def test_bets_one_by_one_are_those_of_the_whole_sequence(units: list[tuple[float, float]]) -> None:
+    differences, weights = [d for d, _ in units], [w for _, w in units]
+    whole = betting_sequence(differences, [0.1], [len(units)], weights=weights)
+    wager = Wager(0.1)
+    verdicts = []
+    for difference, weight in units:
+        wager.add(difference, difference, weight)
+        verdicts.append(wager.verdict)
+    assert (wager.above, wager.below) == (whole.log_capital_above[0][0], whole.log_capital_below[0][0])
+    assert wager.interval() == whole.ci_last
+    first = next((i for i, verdict in enumerate(verdicts, 1) if verdict == "ship"), None)
+    assert first == whole.stop_above[0]

@@ -129,7 +129,11 @@ class PostgresHarness:
             connection.execute(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
 
 
-HARNESSES = [LocalHarness, SqliteHarness, PostgresHarness]
+HARNESSES = [
+    LocalHarness,
+    SqliteHarness,
+    pytest.param(PostgresHarness, marks=pytest.mark.slow("a server answers at each step")),
+]
 
 strange = st.text(max_size=30) | st.sampled_from(
     ["\0", "a\u2028b\u2029c\x85d", "\r\n", "x" * 5000, "***MASKED***", '"}']

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evalwright.files.durable import AppendFile, replace_file
+from evalwright.files.durable import AppendFile, repair_tail, replace_file
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
@@ -63,6 +63,13 @@ def test_an_appended_file_is_synced_once_for_all_that_was_appended(tmp_path: Pat
     file.append(b"c")
     file.sync()
     assert names(steps) == ["sync file"] * 2
+
+
+def test_a_file_is_synced_when_what_a_crash_left_at_its_end_is_removed(tmp_path: Path, steps: list[Step]) -> None:
+    (tmp_path / "file").write_bytes(b'{"a":1}\n{"b"')
+    repair_tail(tmp_path / "file")
+    repair_tail(tmp_path / "file")  # finds nothing to do
+    assert names(steps) == ["sync file"]
 
 
 def test_a_new_run_is_synced_whole_before_it_gets_its_name(tmp_path: Path, steps: list[Step]) -> None:

@@ -65,7 +65,12 @@ def test_a_service_that_does_not_come_up_ends_the_run_before_any_cell(tmp_path, 
     assert nothing_left(tmp_path, mark)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+ANOTHER_END = pytest.mark.slow("a service is started and ended again")
+
+
+@pytest.mark.parametrize(
+    "number", [*(pytest.param(other, marks=ANOTHER_END) for other in (signal.SIGTERM, signal.SIGINT)), signal.SIGKILL]
+)
 def test_an_interrupted_run_leaves_nothing_of_the_service(tmp_path, mark, number):
     repository(tmp_path)
     suite(tmp_path, mark)

@@ -43,6 +43,7 @@ def test_a_refusal_is_an_adapter_error_with_its_reason(status):
     assert "too long" in str(error)
 
 
+@pytest.mark.slow("uses the second that a pattern may take")
 def test_a_filter_with_a_catastrophic_pattern_is_ended():
     items = {"items": [{"name": "a" * 40 + "b", "text": "fine"}]}
     error = failure(reply(items), response_mapping={"final_answer": "$.items[?(@.name =~ '(a+)+$')].text"})

@@ -84,6 +84,7 @@ class Run:
     def _record(self) -> RunSummary:
         """The stored summary while it counts every cell; else the records are counted again."""
         from evalwright.run.calibration import mark_judges
+        from evalwright.run.summaries import summed_up
         from evalwright.scoring.fold import fold
 
         reader, plan = self._opened()
@@ -91,7 +92,8 @@ class Run:
             stored = reader.summary() if reader.plan is not None else None
             if stored is not None and not stored.cells_missing:
                 return stored
-            summary = fold(reader, plan).summary(plan, stored.finished_at if stored else datetime.now(UTC))
+            finished = stored.finished_at if stored else datetime.now(UTC)
+            summary = summed_up(fold(reader, plan), reader, plan, finished)
             mark_judges(reader, plan, summary)
             return summary
 

@@ -104,6 +104,7 @@ class _Process:
     def begin(self, queue_size: int) -> None:
         if not self.begun:
             self.begun = True
+            # At the first call only: another queue would drop what waits in this one.
             self._waiting = queue.Queue(queue_size)
         self.telemetry.attach()
 
@@ -246,6 +247,7 @@ class _Held:
     def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         if self._over:
             self._tell(span)
+        # Else the spans of a thread that outlives its cell would pile up for the rest of the run.
         elif self.listens:
             self._spans.append(span)
 

@@ -116,6 +116,7 @@ def _object(text: Any) -> dict[str, Any] | None:
 def _messages(given: Mapping[str, Any], prefix: str) -> tuple[Message, ...]:
     messages: list[Message] = []
     number = 0
+    # OpenInference writes lists as numbered attributes, without their length.
     while f"{prefix}.{number}.message.role" in given:
         message = _message(given, f"{prefix}.{number}.message")
         if message is not None:
@@ -159,6 +160,7 @@ def _calls(given: Mapping[str, Any], at: str) -> tuple[ToolCall, ...]:
     while f"{at}.tool_calls.{len(calls)}.tool_call.function.name" in given:
         call = f"{at}.tool_calls.{len(calls)}.tool_call"
         text = given.get(f"{call}.function.arguments")
+        # Arguments that are no JSON object are kept as text: what the model wrote is what is to be judged.
         arguments = {} if text is None else _object(text)
         calls.append(
             ToolCall(

@@ -86,6 +86,7 @@ class Telemetry:
                 from opentelemetry.sdk.trace import TracerProvider
             except ImportError:
                 return None
+            # Nothing has to be flushed at the exit: our processor hands each span over at once.
             self._private = TracerProvider(shutdown_on_exit=False)
         self._attach_to(found or self._private)
         return found or self._private
@@ -99,6 +100,7 @@ class Telemetry:
         try:
             instrumentor = getattr(import_module(f"openinference.instrumentation.{name}"), _INSTRUMENTORS[name])()
             provider = self._provider()
+            # The application may have instrumented the library itself: twice, each call would be recorded twice.
             if provider is not None and not instrumentor.is_instrumented_by_opentelemetry:
                 instrumentor.instrument(tracer_provider=provider)
         except Exception:  # raised inside the application's import of its library, which must not fail for it

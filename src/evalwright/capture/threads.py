@@ -37,6 +37,7 @@ def follow_into_threads(take: Callable[[], Around | None], taking_nothing: Calla
     def started(thread: Thread) -> None:
         around = take()
         if around is not None:
+            # Its `run` and not its target: subclasses of Thread have no target.
             thread.run = _inside(around, thread.run)  # type: ignore[method-assign]
         start(thread)
 

@@ -132,6 +132,14 @@ def tree_of(spans: Iterable[ObserveSpan | LLMSpan]) -> list[ObservationNode]:
 class MemoryTraceHandler(Collector):
     """Keeps the spans that it receives, and shows them as trees."""
 
+    async def on_llm(self, span: LLMSpan) -> None:
+        """Take a model call, from a program that delivers spans itself."""
+        self.collect(span)
+
+    async def on_observe(self, span: ObserveSpan) -> None:
+        """Take a step, from a program that delivers spans itself."""
+        self.collect(span)
+
     def get_trace(self, trace_id: str) -> list[ObservationNode]:
         """The roots of one trace."""
         return tree_of(span for span in self.spans if span.trace_id == trace_id)

@@ -100,16 +100,17 @@ def _evalwright() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    from evalwright.cli.exits import exit_code_of
-    from evalwright.errors import Interrupted
-    from evalwright.session.signals import INTERRUPTED, Ending
+    from evalwright.cli.exits import exit_code_of, only_asks
 
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else [*arguments]  # `list` is a module here, once it is loaded
-    if arguments is not None:  # the process is the caller's, and goes on
+    if arguments is not None or only_asks(given):  # the process is the caller's, and goes on; or nothing is begun
         sys.exit(exit_code_of(_evalwright, given))
+    from evalwright.errors import Interrupted
+    from evalwright.session.signals import INTERRUPTED, Ending
+
     ending = Ending()
     try:
         ending.code = code = exit_code_of(_evalwright, given)

@@ -35,6 +35,12 @@ _Scores = tuple[dict[str, float], int]
 )
 @click.option("--alpha", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
 @click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Human labels of answers of both runs (default: those kept by `calibrate`); column run: A or B.",
+)
 @click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
 @click.option(
     "--format", "--dialect", "dialect", metavar="NAME", help="Read A and B as result files of this format, not as runs."
@@ -55,6 +61,7 @@ def command(
     margin: str | None,
     alpha: float,
     group: str | None,
+    labels: Path | None,
     allow_changed: bool,
     dialect: str | None,
     threshold: float,
@@ -78,7 +85,7 @@ def command(
 
     loss = None if margin is None else margin_of(margin)
     terms = Terms(margin=loss, alpha=alpha, group=group, keep_changed=allow_changed)
-    with opened_pair(a, b, terms) as opened:
+    with opened_pair(a, b, terms, labels) as opened:
         runs = opened.runs
         if not allow_changed:
             runs.refuse_changed()
@@ -94,6 +101,7 @@ def command(
     if not fail_on_regression:
         return 0
     worse = [regressed(one.decision, loss or 0.0) for one in comparison.variants]
+    # One regression that is known decides, whatever errors leave open elsewhere.
     return 1 if True in worse else 3 if None in worse else 0
 
 

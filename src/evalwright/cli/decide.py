@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import as_json, run_argument, store_options
-from evalwright.errors import InputError
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -53,6 +52,18 @@ __all__ = ["command"]
     help="fail: errors of the system are its failures. strict: the verdict must hold whatever they would have been.",
 )
 @click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Human labels of answers of both runs (default: those kept by `calibrate`); column run: A or B.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Difference, evaluators and slices with their intervals, as SVG.",
+)
 @click.option("--allow-changed", is_flag=True, help="Leave out cases that changed, keep evaluators that did.")
 def command(
     a: Path,
@@ -68,6 +79,8 @@ def command(
     guard: str | None,
     errors: str,
     group: str | None,
+    labels: Path | None,
+    plot: Path | None,
     allow_changed: bool,
 ) -> int:
     """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), with what it would take.
@@ -75,13 +88,9 @@ def command(
     SHIP: B is shown to be not worse than by the margin, and every guard holds. DON'T: it is shown to be worse than
     that, or a guard is broken. Errors are in no rate; where they could turn the verdict, there is none.
     """
-    import msgspec
-
     from evalwright.cli.pairs import opened_pair
-    from evalwright.cli.screen import say
-    from evalwright.decisions.terms import Terms, guards_of, margin_of
-    from evalwright.reports.decision import decision_lines
-    from evalwright.reports.text import paint_for
+    from evalwright.decisions.runs import pairs_of
+    from evalwright.decisions.terms import Terms, margin_of
 
     terms = Terms(
         metric=metric,
@@ -92,52 +101,48 @@ def command(
         errors=errors,  # type: ignore[arg-type]
         group=group,
     )
-    with opened_pair(a, b, terms) as opened:
-        runs = opened.runs
+    with opened_pair(a, b, terms, labels) as opened:
         if not allow_changed:
-            runs.refuse_changed(cases=True)
-        pairs = _pairs(runs, variant, variants)
-        names = {name for side in runs.b.values() for name in side.scores}
-        guards = guards_of(guard, sorted(names)) if guard else ()
-        runs.terms = msgspec.structs.replace(terms, guards=guards, family=len(pairs))
-        for before, after in pairs:
-            runs.refuse_strangers(before, after)
-        found = [runs.decision(before, after) for before, after in pairs]
-    if as_json:
-        whole = (
-            found[0] if len(found) == 1 else {"schema_version": "1.0", "decisions": found, "exit_code": _code(found)}
-        )
-        say([msgspec.json.encode(whole).decode()])
-    else:
-        paint = paint_for(sys.stdout)
-        lines = [line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]]
-        say(lines[1:])
+            opened.runs.refuse_changed(cases=True)
+        found = _decided(opened.runs, pairs_of(opened.runs, variant, variants), guard)
+    _tell(found, as_json)
+    if plot is not None:
+        from evalwright.cli.screen import write_plot
+        from evalwright.reports.html.decision import decision_svg
+
+        write_plot(plot, decision_svg(found))
     return _code(found)
+
+
+def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]], guard: str | None) -> list[Decision]:
+    """The decisions about pairs of variants, made together."""
+    import msgspec
+
+    from evalwright.decisions.terms import guards_of
+
+    names = {name for side in runs.b.values() for name in side.scores}
+    guards = guards_of(guard, sorted(names)) if guard else ()
+    runs.terms = msgspec.structs.replace(runs.terms, guards=guards, family=len(pairs))
+    for before, after in pairs:
+        runs.refuse_strangers(before, after)
+    return [runs.decision(before, after) for before, after in pairs]
+
+
+def _tell(found: Sequence[Decision], as_json: bool) -> None:
+    import msgspec
+
+    from evalwright.cli.screen import say
+    from evalwright.reports.decision import decision_lines
+    from evalwright.reports.text import paint_for
+
+    if as_json:
+        several = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found)}
+        say([msgspec.json.encode(found[0] if len(found) == 1 else several).decode()])
+        return
+    paint = paint_for(sys.stdout)
+    say([line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]][1:])
 
 
 def _code(found: Sequence[Decision]) -> int:
     codes = {one.exit_code for one in found}
     return 1 if 1 in codes else 3 if 3 in codes else 0
-
-
-def _pairs(runs: TwoRuns, variant: str | None, variants: str | None) -> list[tuple[str, str]]:
-    """The names before and after of what is decided. Raises InputError."""
-    if variant and variants:
-        raise InputError("--variant and --variants: expected one of them, found both")
-    if variants:
-        pairs = [(one.strip(), other.strip() or one.strip()) for one, _, other in _parts(variants)]
-    elif variant:
-        pairs = [(variant, variant)]
-    elif len(runs.a) == len(runs.b) == 1:
-        pairs = [(next(iter(runs.a)), next(iter(runs.b)))]
-    else:
-        pairs = [(name, name) for name in runs.a if name in runs.b]
-    known = f"A has {', '.join(runs.a) or 'none'}; B has {', '.join(runs.b) or 'none'}"
-    unknown = [f"{one}:{other}" for one, other in pairs if one not in runs.a or other not in runs.b]
-    if unknown or not pairs:
-        raise InputError(f"no variant {', '.join(unknown) or 'is in both runs'} ({known}; --variants A:B pairs them)")
-    return pairs
-
-
-def _parts(variants: str) -> list[tuple[str, str, str]]:
-    return [entry.partition(":") for entry in variants.split(",") if entry.strip()]

@@ -10,10 +10,8 @@ from contextlib import suppress
 import click
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted, Problem, counted
-from evalwright.session import Session
-from evalwright.session.signals import INTERRUPTED, as_ctrl_c
 
-__all__ = ["exit_code_of", "input_error_lines", "show_input_error"]
+__all__ = ["exit_code_of", "input_error_lines", "only_asks", "show_input_error"]
 
 _ERROR = "Error:"
 _INTERNAL = 4
@@ -30,9 +28,23 @@ _NOTHING_DONE = {
 
 def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
     """Run a command; its return value is the exit code, and so is whatever it raises."""
+    if only_asks(arguments):
+        return _ended(command, arguments)
+    from evalwright.session import Session
+    from evalwright.session.signals import as_ctrl_c
+
     # the process is ours until the last message is out; our own output is no print of user code
     with Session(owns_process=True, stdout="keep"), as_ctrl_c():
         return _ended(command, arguments)
+
+
+def only_asks(arguments: Sequence[str]) -> bool:
+    """Whether arguments ask for help or the version, and for nothing else.
+
+    Nothing happens then that a session has to bound, mask or undo, and making one takes as long as our part of the
+    help. With more than one word before it, `--help` may be the value of an option.
+    """
+    return not arguments or (len(arguments) <= 2 and arguments[-1] in ("-h", "--help")) or [*arguments] == ["--version"]
 
 
 def _ended(command: click.Command, arguments: Sequence[str]) -> int:
@@ -47,6 +59,8 @@ def _ended(command: click.Command, arguments: Sequence[str]) -> int:
             _say([f"{mistake.param.opts[0]}: {mistake.param.help}"])
         return mistake.exit_code
     except (click.Abort, KeyboardInterrupt, Interrupted):
+        from evalwright.session.signals import INTERRUPTED
+
         _say(["interrupted"])
         return INTERRUPTED
     except InputError as error:
@@ -111,6 +125,7 @@ def _say(lines: Sequence[str]) -> None:
     mask = screen_masker().mask_text
     text = harmless("\n".join(mask(line.rstrip("\n")) for line in lines))
     if text.startswith(_ERROR):
+        # Painted last: `harmless` takes out the codes of colours as it does those of a system's output.
         text = paint_for(sys.stderr)(_ERROR, "fail") + text.removeprefix(_ERROR)
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)

@@ -3,43 +3,126 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from evalwright import registry
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from evalwright.importers.imported_cases import ImportResult
+
 __all__ = ["command"]
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--format", "format_", metavar="NAME", required=True, help="Input format of FILE: openai-messages, otlp-json, …"
-)
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option("--format", "format_", metavar="NAME", help="Input format of the files (default: by what is in them).")
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the suite (default: FILE-suite)."
 )
 @click.option("--map", "pairs", multiple=True, metavar="NAME=PATH", help="Path of a part in each record (repeatable).")
 @click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same mapping as a YAML file.")
-def command(file: Path, format_: str, out: Path | None, pairs: tuple[str, ...], mapping: Path | None) -> int:
-    """Write a suite that replays and judges the recorded conversations or exported spans in FILE.
+def command(
+    files: tuple[Path, ...], format_: str | None, out: Path | None, pairs: tuple[str, ...], mapping: Path | None
+) -> int:
+    """Write a suite that replays and judges recorded conversations, exported spans or results of other tools.
 
-    `evalwright list importers` names the formats. Parts of conversations that can be mapped: id, trial, messages,
-    actions, reward, started_at, finished_at, records, metadata.NAME and extra.NAME.
+    FILEs are transcripts of agents, logs and results, or folders of them, all of one format, which is found out from
+    their content; `evalwright list importers` names the formats. Parts of records that can be mapped: id, trial,
+    messages, actions, reward, started_at, finished_at, records, metadata.NAME and extra.NAME.
     """
     import shlex
 
     from evalwright.cli.screen import say
     from evalwright.errors import counted
     from evalwright.importers.mapping import pairs_to_mapping, read_mapping
+    from evalwright.importers.sources import expanded, stem
     from evalwright.reports.text import harmless
 
     stated = {**(read_mapping(mapping) if mapping else {}), **pairs_to_mapping(pairs)}
-    folder = out or Path(f"{file.stem}-suite")
-    result = registry.load("importers", format_).import_file(file, folder, stated)
+    found, searched = expanded(files)
+    name, kept = _format_of(found, format_, searched)
+    if format_ is None:
+        say([f"format: {name} (detected)"])
+    if left := len(found) - len(kept):
+        say([f"{counted(left, 'file')} of other formats in the folder left out"])
+    result = _imported(name, kept, out or Path(f"{stem(files[0])}-suite"), stated)
     trials = f", at most {counted(result.trials, 'trial')} each" if result.trials > 1 else ""
-    say([f"{counted(result.cases, 'case')}, {counted(result.traces, 'recording')}{trials}", *result.notes])
+    say([f"{counted(result.cases, 'case')}, {counted(result.traces, 'recording')}{trials}"])
+    say(harmless(note) for note in result.notes)
     say(f"wrote {harmless(str(path))}" for path in result.files)
-    suite = next((path for path in result.files if path.suffix in (".yaml", ".yml")), folder)
+    suite = next((path for path in result.files if path.suffix in (".yaml", ".yml")), result.files[0])
     say(["", f"Next: evalwright run {harmless(shlex.quote(str(suite)))}"])
     return 0
+
+
+def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tuple[str, list[Path]]:
+    """The format, and the files of it: all of them, unless a folder was searched for them."""
+    from evalwright.importers.detection import check, detected, head_of, unknown
+
+    heads = {file: head_of(file) for file in files}
+    if given is not None:
+        registry.load("importers", given)
+        if not searched:
+            for file, head in heads.items():
+                check(file, given, head)
+            return given, [*files]
+    names = {file: detected(head) for file, head in heads.items()}
+    several = {name for name in names.values() if name is not None}
+    name = given or (next(iter(several)) if len(several) == 1 else None)
+    if name is None and not several:
+        _refuse_suites(files)
+        raise unknown(files[0])
+    if name is None:
+        from evalwright.errors import InputError, Problem
+
+        said = [Problem(str(file), f"looks like {one}") for file, one in names.items() if one is not None]
+        raise InputError(
+            said, "the files are of several formats; pass --format NAME, or import them one after the other:"
+        )
+    kept = [file for file in files if names[file] == name]
+    if not searched and len(kept) < len(files):
+        from evalwright.errors import InputError, Problem
+
+        raise InputError([Problem(str(file), f"is not of {name}") for file in files if names[file] != name])
+    return name, kept or [*files]
+
+
+def _refuse_suites(files: Sequence[Path]) -> None:
+    """Raises InputError if a file is a suite: there is nothing recorded in it, and it can be run."""
+    import shlex
+
+    from evalwright.errors import InputError, Problem
+    from evalwright.formats.loading import fitting
+    from evalwright.formats.shared.foreign import foreign_format
+    from evalwright.importers.blocks import dictionaries
+    from evalwright.importers.detection import head_of
+
+    problems = []
+    for file in files:
+        head = head_of(file).mapping
+        is_skills = any("prompt" in one for one in dictionaries(head.get("evals")))
+        of = next((one.name for one in fitting(file, head)), None) or foreign_format(file, head)
+        if of or is_skills:
+            run = f"evalwright run {shlex.quote(str(file))}"
+            problems.append(Problem(str(file), f"is a suite ({of or 'Agent Skills evals'}), not a recording: {run}"))
+    if problems:
+        raise InputError(problems)
+
+
+def _imported(name: str, files: Sequence[Path], out: Path, stated: Mapping[str, str]) -> ImportResult:
+    """What the importer wrote; those of plug-ins, and of conversations and spans, take one file."""
+    importer = registry.load("importers", name)
+    several = getattr(importer, "import_files", None)
+    if several is not None:
+        result: ImportResult = several(files, out, stated)
+    elif len(files) == 1:
+        result = importer.import_file(files[0], out, stated)
+    else:
+        from evalwright.errors import InputError
+
+        raise InputError(f"the format {name} takes one file, found {len(files)}")
+    return result

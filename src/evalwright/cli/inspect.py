@@ -55,6 +55,7 @@ def command(
             say([*lines, ""])
             shown += 1
         say([f"{shown:,} shown" if shown else harmless(f"no traces match{_looked_for(reader, plan, case, variant)}")])
+        # Only now: what is damaged is found while the records are read.
         for note in reader.damage:
             print(harmless(note), file=sys.stderr)
         return 2 if reader.damage else 0

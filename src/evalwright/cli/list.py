@@ -95,6 +95,7 @@ def _first_line(kind: str, name: str) -> str:
     try:
         thing = registry.load(kind, name)
     except InputError as error:
+        # One plug-in that cannot be loaded must not hide all others.
         return str(error)
     if isinstance(thing, Format):
         return thing.summary

@@ -12,6 +12,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.run.calibration import mark_judges
 from evalwright.run.locations import Place
 from evalwright.run.start import open_run
+from evalwright.run.summaries import summed_up
 from evalwright.scoring.fold import fold
 
 __all__ = ["folded_summary", "stored_summary"]
@@ -29,6 +30,6 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     """The summary as the records of a run say it now."""
     stored = reader.summary()
     finished = stored.finished_at if stored else datetime.now(UTC)
-    summary = fold(reader, plan).summary(plan, finished)
+    summary = summed_up(fold(reader, plan), reader, plan, finished)
     mark_judges(reader, plan, summary)
     return summary

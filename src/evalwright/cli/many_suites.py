@@ -48,10 +48,12 @@ def runnable_files(files: Sequence[Path], load: Callable[[Path], Suite], options
 
 def run_each(files: Sequence[Path], context: click.Context) -> int:
     """Run the command of `context` with the same options for each file. The highest exit code; 130 ends all."""
+    # -P keeps the working directory from being searched before installed packages, which `-m` alone would do.
     words = [sys.executable, "-P", "-m", "evalwright", str(context.info_name), *_options(context)]
     codes: list[int] = []
     for file in files:
         tell([f"== {file}"])
+        # Behind `--` a file whose name begins with a dash is no option.
         codes.append(_ended([*words, "--", str(file)]))
         if codes[-1] == _INTERRUPTED:
             break
@@ -67,12 +69,14 @@ def _options(context: click.Context) -> Iterator[str]:
         if isinstance(option, click.Option) and given:
             value = context.params[str(option.name)]
             for one in value if option.multiple else [value]:
+                # With `=`, as a value may begin with a dash.
                 yield option.opts[0] if option.is_flag else f"{option.opts[0]}={one}"
 
 
 def _ended(words: Sequence[str]) -> int:
     """The exit code, 130 after a signal. Signals are handed on: the terminal does not reach the process."""
     mark, its_mark = os.pipe()
+    # Tied, so that it ends with us even where we are killed and can hand on no signal.
     process, tied = ties.start(words, mark=mark, pass_fds=[its_mark])
     signalled = False
 

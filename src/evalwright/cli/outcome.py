@@ -106,8 +106,14 @@ def _next(outcome: Outcome, run: str) -> str:
     if outcome.unreadable:  # to resume would call the system again for these
         return f"evalwright inspect {run}"
     errors = any(variant.cells.get("error") for variant in outcome.summary.variants)
+    if outcome.plan.until_decided is not None and not outcome.interrupted:
+        return f"evalwright inspect {run}"
     if outcome.interrupted or (outcome.summary.cells_missing and not errors):
         return f"evalwright resume {run}"
+    gate = outcome.summary.gate
+    if gate is not None and gate.undecided and not errors:
+        awaited = any(part.value is None and part.undecided for part in gate.parts)
+        return f"evalwright {'promote' if awaited else 'inspect'} {run}"
     # only a system that erred is called again; what a judge could not say is asked for without it
     again = "retry" if any(variant.cases_errored for variant in outcome.summary.variants) else "re-evaluate"
     commands = {0: f"evalwright inspect {run}", 3: f"evalwright {again} {run}"}

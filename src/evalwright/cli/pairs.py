@@ -28,16 +28,19 @@ class Opened(NamedTuple):
 
 
 @contextmanager
-def opened_pair(a: Path, b: Path, terms: Terms) -> Iterator[Opened]:
-    """Open run A and run B; what is damaged in them is said on standard error."""
+def opened_pair(a: Path, b: Path, terms: Terms, labels: Path | None = None) -> Iterator[Opened]:
+    """Open run A and run B; what is damaged in them is said on standard error. `labels` is a file of human labels."""
     from evalwright.decisions.runs import two_runs
     from evalwright.reports.text import harmless
+    from evalwright.run.judged_pairs import judges_of_runs
     from evalwright.run.start import open_run
 
     reader_a, plan_a = open_run(a)
     with closing(reader_a):
         reader_b, plan_b = open_run(b)
         with closing(reader_b):
-            yield Opened(reader_a, reader_b, plan_a, plan_b, two_runs(reader_a, plan_a, reader_b, plan_b, terms))
+            runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
+            runs.judged, runs.uncalibrated = judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels)
+            yield Opened(reader_a, reader_b, plan_a, plan_b, runs)
             for note in [*reader_a.damage, *reader_b.damage]:
                 print(harmless(note), file=sys.stderr)

@@ -12,8 +12,9 @@ from evalwright.cli.options import RunPath, as_json, dialect, suite_argument
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
-    from evalwright.decisions.planning import Spread
+    from evalwright.decisions.planning import Aim, SuitePlan
     from evalwright.decisions.sides import SideCounts
+    from evalwright.model.suite import Suite
 
 __all__ = ["command"]
 
@@ -21,8 +22,11 @@ __all__ = ["command"]
 @click.command("plan")
 @suite_argument()
 @dialect
-@click.option("--detect", required=True, metavar="D", help="The difference of pass rates to see: 3pp or 0.03.")
+@click.option("--detect", metavar="D", help="The difference of pass rates to see: 3pp or 0.03.")
 @click.option("--margin", metavar="M", help="To show that B is not worse than by M, if it is better by D.")
+@click.option(
+    "--at-least", metavar="RATE", help="What a gate `at_least: RATE` would do to systems of known rates: 0.8 or 80%."
+)
 @click.option(
     "--power",
     type=click.FloatRange(0.05, 0.999),
@@ -41,16 +45,19 @@ __all__ = ["command"]
     help="A run of the suite, or twice for two: how much cases vary, and what a cell costs.",
 )
 @click.option("--trials", default="1,3,5", show_default=True, metavar="K,…", help="Numbers of trials to compare.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Power curves as SVG.")
 @as_json
 def command(
     path: Path,
     dialect: str | None,
-    detect: str,
+    detect: str | None,
     margin: str | None,
+    at_least: str | None,
     power: float,
     alpha: float,
     runs: tuple[Path, ...],
     trials: str,
+    plot: Path | None,
     as_json: bool,
 ) -> int:
     """How many cases and trials of SUITE does it take to see a difference? Nothing is run.
@@ -59,36 +66,57 @@ def command(
     """
     import msgspec
 
-    from evalwright.cli.screen import say
-    from evalwright.decisions.planning import guessed_spreads, planned
+    from evalwright.cli.screen import say, write_plot
+    from evalwright.decisions.planning import Aim
     from evalwright.decisions.terms import margin_of
     from evalwright.formats.loading import load_suite
     from evalwright.reports.planning import planning_lines
 
-    difference, loss = margin_of(detect, "--detect"), 0.0 if margin is None else margin_of(margin)
-    if not difference + loss:
+    if detect is None and at_least is None:
+        raise InputError("expected --detect, the difference to see (3pp), or --at-least, the rate of a gate (0.8)")
+    if detect is None and (plot or margin):
+        raise InputError("--margin and --plot belong to --detect: the difference to see (3pp)")
+    difference = None if detect is None else margin_of(detect, "--detect")
+    loss = 0.0 if margin is None else margin_of(margin)
+    if difference is not None and not difference + loss:
         raise InputError("--detect: expected a difference above 0, found 0")
+    rate = None if at_least is None else _rate(at_least)
     numbers = _trials(trials)
     suite = load_suite(path, dialect, to_run=False)
-    spreads = _spreads(runs) if runs else guessed_spreads()
-    found = planned(
-        path.name,
-        sum(1 for _ in suite.cases),
-        spreads,
-        numbers if runs else numbers[:1],
-        detect=difference,
-        margin=loss,
-        alpha=alpha,
-        power=power,
-        concurrency=suite.run.max_concurrency,
-    )
+    found = _planned(path.name, suite, runs, numbers, Aim(difference or 0.0, loss, alpha, power), rate)
     if as_json:
         say([msgspec.json.encode(found).decode()])
     else:
-        cell = spreads[0].cell_usd
-        cost = "" if cell is None else f", ${cell:.3g} a cell"
-        say(planning_lines(found, f"{cost}, from {', '.join(map(str, runs))}" if runs else ""))
+        say(planning_lines(found, ", ".join(map(str, runs))))
+    if plot is not None:
+        from evalwright.reports.html.planning import plan_svg
+
+        write_plot(plot, plan_svg(found))
     return 0 if found.reached else 1
+
+
+def _planned(
+    name: str, suite: Suite, runs: tuple[Path, ...], trials: list[int], aim: Aim, at_least: float | None
+) -> SuitePlan:
+    from evalwright.decisions.planning import suite_plan
+
+    if len(runs) > 2:
+        raise InputError(f"--from: expected one run or two, found {len(runs)}")
+    sides = [_side(run) for run in runs]
+    cases = sum(1 for _ in suite.cases)
+    return suite_plan(name, cases, sides, trials, aim, at_least, suite.run.max_concurrency)
+
+
+def _rate(text: str) -> float:
+    """`0.8`, `80%`. Raises InputError."""
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        value = float(number) / (100 if percent else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < 1:
+        raise InputError(f"--at-least: expected a rate between 0 and 1, like 0.8 or 80%, found {text!r}")
+    return value
 
 
 def _trials(text: str) -> list[int]:
@@ -98,24 +126,15 @@ def _trials(text: str) -> list[int]:
     return sorted(set(map(int, parts)))
 
 
-def _spreads(runs: tuple[Path, ...]) -> list[Spread]:
-    from evalwright.decisions.planning import spreads_of
-
-    if len(runs) > 2:
-        raise InputError(f"--from: expected one run or two, found {len(runs)}")
-    sides = [_side(run) for run in runs]
-    return spreads_of(sides[0], sides[1] if len(sides) > 1 else None)
-
-
 def _side(run: Path) -> SideCounts:
     """The first variant of a run."""
     from evalwright.decisions.sides import sides_of
+    from evalwright.decisions.spreads import judged_side
     from evalwright.run.start import open_run
 
     reader, plan = open_run(run)
     with closing(reader):
-        sides = sides_of(reader, plan)
-    for side in sides.values():
-        if any(one.judged for one in side.passes.values()):
-            return side
-    raise InputError(f"{run} has no cell with a verdict")
+        side = judged_side(sides_of(reader, plan))
+    if side is None:
+        raise InputError(f"{run} has no cell with a verdict")
+    return side

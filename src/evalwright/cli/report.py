@@ -42,11 +42,13 @@ def command(run: Path, format_: str, out: Path | None) -> int:
     reader, plan = open_run(run)
     with closing(reader):
         summary = folded_summary(reader, plan)
+        # A folder that evalh wrote has none of its own, and reports ask the reader.
         reader.plan = plan
         text = report.render(reader, summary)
     if out is None:
         say([text.rstrip("\n")])
     else:
+        # Records may hold half of a surrogate pair, for which UTF-8 has no bytes.
         replace_file(out, text.encode("utf-8", "backslashreplace"))
         say([str(out)])
     return 0

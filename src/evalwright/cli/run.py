@@ -74,6 +74,17 @@ _MOST_CODE = 5
     help="Run again the errored cells of RUN, like `retry`.",
 )
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: also cells that failed.")
+@click.option("--until-decided", is_flag=True, help="Stop as soon as it is decided; valid however often one looks.")
+@click.option("--against", metavar="RUN|VARIANT", help="With --until-decided: what the system is held against.")
+@click.option("--margin", metavar="M", help="With --until-decided: the loss that would not matter, 2pp or 0.02.")
+@click.option("--max-cases", type=_COUNT, metavar="N", help="With --until-decided: look at no more than N cases.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="With --until-decided: begin nothing more once the systems' calls cost so much.",
+)
+@click.option("--seed", type=int, metavar="N", help="With --until-decided: another order, and a capital of its own.")
 @keep_going
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @allow_empty
@@ -108,9 +119,11 @@ def command(
     # An option with the name of a field of RunOptions fills it; what is left belongs to the suite's format.
     chosen = {field.name: given.pop(field.name) for field in fields(RunOptions) if field.name in given}
     options, of_format = RunOptions(models=models, **chosen), given
+    _check_sequence(options)
     quiet = quiet or of_format.get("display") == "none"
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
+    # It would be accepted and not read: the cells that are run again are those of the stored run.
     if retried is not None and options != RunOptions(models=models, keep_going=options.keep_going):
         raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
 
@@ -137,6 +150,15 @@ def command(
     return 0 if exit_zero and code in (1, 3) else code
 
 
+def _check_sequence(options: RunOptions) -> None:
+    """Raise UsageError unless --until-decided says against what, and where its options stand without it."""
+    if options.until_decided and options.against is None:
+        raise click.UsageError("--until-decided needs --against RUN, or --against VARIANT")
+    for name in ("against", "margin", "max_cases", "max_cost", "seed"):
+        if getattr(options, name) is not None and not options.until_decided:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs --until-decided")
+
+
 def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> int:
     from evalwright.cli.many_suites import run_each, runnable_files
 
@@ -159,6 +181,7 @@ def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
     from evalwright.run.used_files import executed
 
     runs = options.out or suite.out or Path("runs")
+    # Escaped: a name may hold characters that are patterns to `glob`.
     if any(runs.glob(f"*_{escape(suite.name)}*/plan.json")) or not (code := executed(suite)):
         return watch
     more = f" and {len(code) - _MOST_CODE} more" if len(code) > _MOST_CODE else ""
@@ -189,6 +212,7 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions) -> int:
     from evalwright.run.selection import all_warnings
     from evalwright.session.imports import nothing_imported
 
+    # Asking what a run would cost must not execute the code of a suite that is not trusted yet.
     with nothing_imported():
         suite = load()
         found = forecast(suite, options)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from evalwright.decisions.judge_bias import confidence_of, length_bias, position_biases, strengths_of
 from evalwright.errors import counted
 from evalwright.model.calibration import (
     Confusion,
@@ -18,7 +19,8 @@ from evalwright.model.calibration import (
 )
 from evalwright.scoring.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers, Judgement
-from evalwright.statistics.judges import corrected_rate_interval, powered_rate, rogan_gladen
+from evalwright.statistics.judges import LabelledUnits, corrected_rate_interval, powered_rate, rogan_gladen
+from evalwright.statistics.means import mean_interval
 from evalwright.statistics.proportions import wilson
 from evalwright.statistics.ranks import spearman
 from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
@@ -30,6 +32,7 @@ _MOST_GRADES = 100
 _REFUSED = {
     "disagreements": "fewer than 5 labels on which person and judge differ",
     "labels_of_a_kind": "fewer than 5 labels of either kind",
+    "unlike_rest": "the labelled answers are unlike the others",
 }
 _FEW = 30
 """Below this many labels of a kind the interval of an error rate is 30 points wide or more."""
@@ -59,11 +62,16 @@ def calibrate(
     result = JudgeCalibration(evaluator, len(mine), len(current) - len(pairs), len(mine) - len(current))
     result.flips = _flips(judgements, found)
     result.scores = _scores(pairs)
+    result.position = position_biases(judgements)
+    result.strengths = strengths_of(judgements)
     decided = [pair for pair in pairs if pair.human is not None]
     if decided:
         _measure(result, decided)
+        result.confidence = confidence_of([(bool(p.human), p.judge_score) for p in decided])
+        errors = [(p.key[0], found.lengths.get(p.key), float(p.judge) - float(bool(p.human))) for p in decided]
+        result.length = length_bias(errors)
     result.rates = _rates(judgements, decided)
-    result.notes = list(_notes(result, decided, pairs, judgements))
+    result.notes = list(_notes(result, decided, pairs))
     return result
 
 
@@ -119,9 +127,10 @@ def _scores(pairs: Sequence[_Pair]) -> ScoreAgreement | None:
         graded = agreement([int(x) for x in human], [int(x) for x in judge], range(int(low), int(high) + 1))
         linear, quadratic = graded.cohen_kappa_linear, graded.cohen_kappa_quadratic
     alpha = krippendorff_alpha([human, judge])
-    difference = sum(j - h for h, j in scored) / len(scored)
+    apart = mean_interval([j - h for h, j in scored])
+    correlation = spearman(human, judge)
     return ScoreAgreement(
-        len(scored), linear, quadratic, alpha.ordinal, alpha.interval, spearman(human, judge), difference
+        len(scored), linear, quadratic, alpha.ordinal, alpha.interval, correlation, apart.mean, apart.ci_t
     )
 
 
@@ -152,19 +161,27 @@ def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair]) -> l
 
 
 def _rate(variant: str, said: Mapping[CellKey, bool], table: Confusion, pairs: Sequence[_Pair]) -> CorrectedRate:
-    counts = (sum(said.values()), len(said), table.true_pass, table.false_fail, table.true_fail, table.false_pass)
-    corrected = rogan_gladen(*counts).corrected_rate
+    """Several answers of a case are not independent: the case is the unit of every interval."""
+    by_case: dict[str, list[bool]] = {}
+    for key, passed in said.items():
+        by_case.setdefault(key[0], []).append(passed)
+    several = len(by_case) < len(said)
+    raw = rate_with_design_effect([float(passed) for passed in said.values()], [key[0] for key in said])
+    worth, rate = raw.effective_n if several else len(said), raw.rate or 0.0
+    counts = (rate * worth, worth, table.true_pass, table.false_fail, table.true_fail, table.false_pass)
+    ends = corrected_rate_interval(*counts)
+    corrected = None if ends is None else rogan_gladen(*counts).corrected_rate
     mine = {pair.key for pair in pairs}
-    rest = [float(passed) for key, passed in said.items() if key not in mine]
+    rest = [(float(passed), key[0]) for key, passed in said.items() if key not in mine]
     human, judge = [float(bool(p.human)) for p in pairs], [float(p.judge) for p in pairs]
-    powered = powered_rate(human, judge, rest) if pairs else None
-    by_case = rate_with_design_effect([float(passed) for passed in said.values()], [key[0] for key in said])
+    units = LabelledUnits([p.key[0] for p in pairs], [case for _, case in rest]) if several else None
+    powered = powered_rate(human, judge, [passed for passed, _ in rest], units=units) if pairs else None
     return CorrectedRate(
         variant,
-        Share(counts[0] / counts[1], counts[1], by_case.ci),
+        Share(rate, len(said), raw.ci),
         len(pairs),
         None if corrected is None else _clipped(corrected),
-        corrected_rate_interval(*counts),
+        ends,
         None if powered is None else powered.estimate,
         None if powered is None else powered.ci,
         _REFUSED[powered.refused] if powered is not None and powered.refused else "",
@@ -175,12 +192,7 @@ def _clipped(rate: float) -> float:
     return min(1.0, max(0.0, rate))
 
 
-def _notes(
-    result: JudgeCalibration,
-    decided: Sequence[_Pair],
-    pairs: Sequence[_Pair],
-    judgements: Mapping[CellKey, Judgement],
-) -> Iterable[str]:
+def _notes(result: JudgeCalibration, decided: Sequence[_Pair], pairs: Sequence[_Pair]) -> Iterable[str]:
     if undecided := len(pairs) - len(decided):
         yield f"{counted(undecided, 'label')} without a verdict: only a score, and the evaluator has no threshold"
     if result.tpr is None or result.tnr is None:
@@ -192,5 +204,7 @@ def _notes(
         yield "the judge is no better than chance on the labels: pass rates cannot be corrected"
     elif min(result.tpr.n, result.tnr.n) < _FEW:
         yield f"fewer than {_FEW} labels of a kind: TPR and TNR are rough estimates"
-    if len({key[:2] for key in judgements}) < len(judgements):
-        yield "some cases have several answers per variant, which the corrected intervals treat as independent"
+    unexplained = [one.variant for one in result.rates if one.corrected is None]
+    if unexplained and (result.tpr.value or 0.0) + (result.tnr.value or 0.0) > 1:
+        names = ", ".join(unexplained)
+        yield f"{names}: no rate explains both the judge's rate and the labels; are these of randomly chosen answers?"

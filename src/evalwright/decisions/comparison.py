@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -14,13 +14,15 @@ from evalwright.decisions.terms import Terms
 from evalwright.model.decision import Decision, SideRate
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.summary import VariantDelta
+from evalwright.model.summary import ComparisonReport, VariantDelta
+from evalwright.statistics.corrections import adjust_p_values
 
 __all__ = [
     "EvaluatorComparison",
     "RunComparison",
     "Side",
     "VariantComparison",
+    "against_baseline",
     "compare",
     "comparison_of",
     "delta_of",
@@ -64,6 +66,12 @@ class EvaluatorComparison(msgspec.Struct):
     a: Side
     b: Side
     rate_delta: float | None
+    """Of the rates of all cases of each side."""
+    paired: float | None = None
+    """Of the cases that both sides judged, as the decision has it: of scores, where the evaluator gives scores."""
+    ci: tuple[float, float] | None = None
+    p: float | None = None
+    q: float | None = None
 
 
 class RunComparison(msgspec.Struct):
@@ -85,14 +93,47 @@ def compare(a: RunReader, plan_a: Plan, b: RunReader, plan_b: Plan, terms: Terms
 def comparison_of(runs: TwoRuns, a: str, b: str) -> RunComparison:
     """The comparison of two runs that are already counted; `a` and `b` are their places."""
     both = [name for name in runs.a if name in runs.b]
+    variants = [_variant(name, runs) for name in both]
+    decisions = {one.variant: one.decision for one in variants}
+    adjusted(one.delta for one in variants)
     return RunComparison(
         a,
         b,
-        [_variant(name, runs) for name in both],
-        [pair for name in both for pair in _evaluators(runs, name)],
+        variants,
+        [pair for name in both for pair in _evaluators(runs, name, decisions[name])],
         [name for name in runs.a if name not in runs.b],
         [name for name in runs.b if name not in runs.a],
     )
+
+
+def against_baseline(runs: TwoRuns, baseline: str) -> ComparisonReport | None:
+    """The other variants of B against one of A; None where it has no cells."""
+    if baseline not in runs.a:
+        return None
+    names = [name for name in runs.b if name != baseline]
+    decisions = [runs.decision(baseline, name) for name in names]
+    deltas = adjusted(
+        delta_of(name, found, runs.latency_change(baseline, name)) for name, found in zip(names, decisions, strict=True)
+    )
+    return ComparisonReport(
+        baseline,
+        deltas,
+        regressions_count=sum(len(delta.regressions) for delta in deltas),
+        improvements_count=sum(len(delta.improvements) for delta in deltas),
+        decision=decisions[0] if len(decisions) == 1 else None,
+        decisions=decisions if len(decisions) > 1 else [],
+    )
+
+
+def adjusted(deltas: Iterable[VariantDelta]) -> list[VariantDelta]:
+    """The same, with p adjusted for their number where there are several."""
+    found = list(deltas)
+    tested = [(delta, delta.p_value) for delta in found if delta.p_value is not None]
+    if len(tested) > 1:
+        holm = adjust_p_values([p for _, p in tested])["holm_adjusted"]
+        for (delta, _), p in zip(tested, holm, strict=True):
+            delta.p_holm = float(p)
+    return found
 
 
 def _variant(name: str, runs: TwoRuns) -> VariantComparison:
@@ -119,12 +160,15 @@ def _side(counts: SideCounts, rate: SideRate) -> Side:
     return Side(rate.rate, rate.n, rate.ci, *counts.mean("latency"), *counts.mean("cost"))
 
 
-def _evaluators(runs: TwoRuns, variant: str) -> list[EvaluatorComparison]:
+def _evaluators(runs: TwoRuns, variant: str, decision: Decision) -> list[EvaluatorComparison]:
     pairs = []
+    paired = {part.name: part for part in decision.evaluators}
     before, after = runs.a[variant], runs.b[variant]
     for name in sorted(before.scores.keys() & after.scores.keys()):
         one, other = (_passed(side.scores[name], side.groups) for side in (before, after))
-        pairs.append(EvaluatorComparison(name, variant, one, other, _gap(one.rate, other.rate)))
+        part = paired.get(name)
+        numbers = (None,) * 4 if part is None else (part.difference, part.ci, part.p, part.q)
+        pairs.append(EvaluatorComparison(name, variant, one, other, _gap(one.rate, other.rate), *numbers))
     return pairs
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import sqrt
 
 from evalwright.decisions.changes import changed_part
 from evalwright.decisions.identity import Identity, some_names
+from evalwright.decisions.judged import JudgedPair, judge_parts
 from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
 from evalwright.decisions.secondary import evaluator_parts, guard_parts, slice_parts
 from evalwright.decisions.sensitivity import error_part
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
-from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate
+from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate, SlicePart
 from evalwright.statistics.clusters import cluster_jackknife
-from evalwright.statistics.power import power_trials
+from evalwright.statistics.power import power_paired_t
 from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.small_samples import guarded_difference
 from evalwright.statistics.units import FEW_UNITS, units_of
@@ -26,8 +28,15 @@ _FEW_GROUPS = 8
 EXIT_CODES: dict[Answer, int] = {"ship": 0, "dont": 1, "undecided": 3}
 
 
-def decision_of(a: SideCounts, b: SideCounts, terms: Terms, identity: Identity, known: Labelled) -> Decision:
-    """Decide whether side B may replace side A."""
+def decision_of(
+    a: SideCounts,
+    b: SideCounts,
+    terms: Terms,
+    identity: Identity,
+    known: Labelled,
+    judged: Sequence[JudgedPair] = (),
+) -> Decision:
+    """Decide whether side B may replace side A; `judged` are judges of both with labels of people."""
     scale = scale_of(a, b, terms.metric)
     margin = DEFAULT_MARGIN * scale.width if terms.margin is None else terms.margin
     alpha = terms.alpha / terms.family
@@ -57,33 +66,47 @@ def decision_of(a: SideCounts, b: SideCounts, terms: Terms, identity: Identity, 
         a=side_rate(one, known.groups, terms.metric, alpha, scale),
         b=side_rate(other, known.groups, terms.metric, alpha, scale),
         errors=error_part(ground, found.verdict),
+        judge=judge_parts(ground, judged, found.verdict),
         slices=slice_parts(ground, known.slices),
         guards=guard_parts(ground),
         evaluators=evaluator_parts(ground),
         changed=changed_part(one, other, left_out) if terms.metric == PASS_RATE else ChangedPart(),
         identity=identity.part(_only(one, other), _only(other, one)),
     )
-    _settle(decision)
+    _settle(decision, terms.slice_margin)
     decision.warnings = list(_warnings(decision, identity, terms))
     if "data" in decision.reasons:
         decision.next = _next(decision, pairs, b)
     return decision
 
 
-def _settle(decision: Decision) -> None:
-    """The verdict that remains after errors and guards, with the reasons why none does."""
+def _settle(decision: Decision, slice_margin: float | None) -> None:
+    """The verdict that remains after errors, guards and slices, with the reasons why none does."""
     if decision.verdict == "undecided":
         decision.reasons.append("data")
     elif not decision.errors.same_verdict:
         decision.verdict = "undecided"
         decision.reasons.append("errors")
+    elif decision.judge is not None and decision.judge.turns:
+        decision.verdict = "undecided"
+        decision.reasons.append("judge")
     states = {guard.state for guard in decision.guards}
     if "broken" in states:
         decision.verdict, decision.reasons = "dont", []
     elif decision.verdict == "ship" and "undecided" in states:
         decision.verdict = "undecided"
         decision.reasons.append("guard")
+    if slice_margin is not None and (lost := [one for one in decision.slices if _lost(one, slice_margin, decision)]):
+        decision.verdict = "dont"
+        decision.reasons = [f"slice {one.key}={one.value}" for one in lost]
     decision.exit_code = EXIT_CODES[decision.verdict]
+
+
+def _lost(one: SlicePart, margin: float, decision: Decision) -> bool:
+    """Whether a slice is shown to be worse by more than the margin, for as many slices as there are."""
+    if one.p_margin is None or one.difference is None:
+        return False
+    return one.difference < -margin and one.p_margin <= decision.alpha
 
 
 def side_rate(
@@ -145,11 +168,11 @@ def _next(decision: Decision, pairs: Pairs, b: SideCounts) -> NextPart | None:
     """How many cases would decide at 80 % if the difference holds; None where nothing would."""
     found = cluster_jackknife(pairs.differences, pairs.units)
     gap = 0.0 if found.mean is None else abs(found.mean + decision.margin)
-    if not found.se or gap < 1e-9:
+    if not found.se or gap < found.se / 100:  # next to nothing would be left to show
         return None
     alpha = decision.alpha / decision.family
-    needed = power_trials(0, found.se**2 * decision.n, 0.0, 0.0, 1, 1, gap, 0.0, alpha).n_required
-    if needed is None or needed <= decision.n:
+    needed = power_paired_t(gap, found.se * sqrt(decision.n), alpha).n_required_ceil
+    if needed <= decision.n:
         return None
     trials = max(decision.trials)
     costs = list(b.mean_of("cost").values())

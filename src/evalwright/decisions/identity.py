@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from evalwright.model.decision import IdentityPart
-from evalwright.model.digests import case_digest, evaluator_digests
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, case_digest, evaluator_digests
 
-__all__ = ["Identity", "identity_of", "some_names"]
+__all__ = ["Identity", "identity_of", "identity_of_cases", "some_names"]
 
 _LISTED = 10
 
@@ -35,9 +36,16 @@ def identity_of(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: 
     """Compare the cases and evaluators that both runs have, by name."""
     if reader_a.plan is None or reader_b.plan is None:
         return Identity(checked=False)
+    return identity_of_cases(reader_a, plan_a, reader_b.cases(), plan_b)
+
+
+def identity_of_cases(reader_a: RunReader, plan_a: Plan, cases_b: Iterable[Case], plan_b: Plan) -> Identity:
+    """As `identity_of`, of a run B that has not begun; A may be of another program, which left no hashes."""
+    if reader_a.plan is None:
+        return Identity(checked=False)
     known = {case.key: _hash(case) for case in reader_a.cases()}
     cases, shared = [], 0
-    for case in reader_b.cases():
+    for case in cases_b:
         before = known.get(case.key)
         shared += before is not None
         if before is not None and before != _hash(case):

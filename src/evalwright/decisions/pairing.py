@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
-from evalwright.statistics.differences import DecidedDifference, decide_difference
+from evalwright.statistics.differences import DecidedDifference, ShipVerdict, decide_difference, verdict_of
+from evalwright.statistics.proportions import Interval
 
 __all__ = ["Counting", "Ground", "Labelled", "Pairs", "ValueRange", "scale_of"]
 
@@ -59,9 +60,9 @@ class Pairs(NamedTuple):
     """Whether each is of one trial a side, passed or not."""
     scale: ValueRange
 
-    def difference(self, alpha: float) -> DecidedDifference:
-        """The mean difference, without a margin."""
-        return decide_difference(self.differences, self.units, alpha, 0.0, self.single, self.scale.width)
+    def difference(self, alpha: float, margin: float = 0.0) -> DecidedDifference:
+        """The mean difference, by itself without a margin."""
+        return decide_difference(self.differences, self.units, alpha, margin, self.single, self.scale.width)
 
 
 def scale_of(a: SideCounts, b: SideCounts, metric: str) -> ValueRange:
@@ -133,6 +134,10 @@ class Ground(NamedTuple):
         found = decide_difference(
             pairs.differences, pairs.units, self.alpha, self.margin, pairs.single, pairs.scale.width
         )
-        if self.terms.better and found.verdict == "ship" and (found.ci is None or found.ci[0] <= 0):
-            return found._replace(verdict="undecided")
-        return found
+        return found._replace(verdict=self.verdict(found.ci))
+
+    def verdict(self, ends: Interval | None) -> ShipVerdict:
+        """What an interval of the difference says at this margin."""
+        found = verdict_of(ends, self.margin)
+        short = self.terms.better and found == "ship" and (ends is None or ends[0] <= 0)
+        return "undecided" if short else found

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
 from typing import NamedTuple
 
 import msgspec
 
-from evalwright.decisions.sides import CaseTotal, SideCounts
-from evalwright.statistics.means import variance_of
-from evalwright.statistics.power import power_mcnemar_exact, power_trials
-from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.decisions.gate_planning import GatePlan, gate_plan
+from evalwright.decisions.sides import SideCounts
+from evalwright.decisions.spreads import Spread, guessed_spreads, spreads_of
+from evalwright.statistics.power import power_mcnemar_exact, power_of_t, power_proportions, power_trials
 
-__all__ = ["Need", "PlanRow", "Spread", "SuitePlan", "guessed_spreads", "planned", "spreads_of"]
+__all__ = ["Aim", "Need", "PlanRow", "SuitePlan", "planned", "suite_plan"]
 
 POWERS = (0.5, 0.8, 0.9)
-_SHARES = (0.05, 0.1, 0.2, 0.3)
-"""Of pairs that change, where no run says how many do."""
-
-
-class Spread(NamedTuple):
-    """How far the change of a case varies: between cases, and from trial to trial."""
-
-    label: str
-    omega2: float
-    """Variance over cases of the change of their expected score."""
-    sigma2: float
-    """Mean variance within a case."""
-    changed: float | None = None
-    """Share of pairs that change with one trial a side, where that is known."""
-    design_effect: float = 1.0
-    """How many cases of groups are worth one that is independent."""
-    cell_usd: float | None = None
-    cell_ms: float | None = None
+_CURVE = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Of the cases needed: where the power is shown."""
 
 
 class Need(msgspec.Struct):
@@ -58,6 +42,10 @@ class PlanRow(msgspec.Struct):
     detectable: float | None
     """The least difference that the suite as it is shows with the power asked for; None where no possible one does."""
     cheapest: bool = False
+    unpaired: int | None = None
+    """Cases a side, one trial each, if the sides ran different cases; None where no run shows the rate."""
+    curve: list[tuple[int, float]] = []
+    """The power with numbers of cases below and above what is needed."""
 
 
 class SuitePlan(msgspec.Struct):
@@ -65,60 +53,66 @@ class SuitePlan(msgspec.Struct):
 
     suite: str
     cases: int
-    detect: float
+    detect: float | None
+    """None where only a gate is planned."""
     margin: float
     alpha: float
     power: float
     rows: list[PlanRow]
     reached: bool
-    """Whether the suite as it is has the power asked for with some number of trials."""
+    """Whether the suite as it is has the power asked for with some number of trials, and can pass the gate."""
+    gate: GatePlan | None = None
+    cell_usd: float | None = None
+    """What a cell of the run cost."""
     schema_version: str = "1.0"
 
 
-def guessed_spreads() -> list[Spread]:
-    """Without a run: some shares of pairs that change."""
-    return [Spread(f"{share:.0%} of pairs change", 0.0, share / 2, share) for share in _SHARES]
+class Aim(NamedTuple):
+    """What is to be shown, and how surely."""
+
+    detect: float
+    """The true difference B - A."""
+    margin: float
+    """The loss that is ruled out; 0: that B is better is shown."""
+    alpha: float
+    power: float
 
 
-def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
-    """What one run, or two of the same cases, show of the spread; costs and times of a cell too."""
-    sigma = _within(a.passes)
-    cost, _ = a.mean("cost")
-    latency, _ = a.mean("latency")
-    effect = _design_effect(a)
-    if b is None:
-        return [
-            Spread(label, omega, sigma, None, effect, cost, latency)
-            for label, omega in (("the same system", 0.0), ("cases change as much as trials do", sigma))
-        ]
-    other = _within(b.passes)
-    shared = [case for case, one in a.passes.items() if one.judged and case in b.passes and b.passes[case].judged]
-    pairs = [(a.passes[case], b.passes[case]) for case in shared]
-    noise = [sigma / one.judged + other / two.judged for one, two in pairs]
-    spread = variance_of([two.value - one.value for one, two in pairs]) or 0.0
-    single = bool(pairs) and all(one.judged == two.judged == 1 for one, two in pairs)
-    changed = sum(one.value != two.value for one, two in pairs) / len(pairs) if single else None
-    omega = max(0.0, spread - sum(noise) / len(noise)) if noise else 0.0
-    return [Spread("these two runs", omega, (sigma + other) / 2, changed, effect, cost, latency)]
+def suite_plan(
+    suite: str,
+    cases: int,
+    runs: Sequence[SideCounts],
+    trials: Sequence[int],
+    aim: Aim,
+    at_least: float | None = None,
+    concurrency: int = 1,
+) -> SuitePlan:
+    """What it takes to reach the aim by none, one or two `runs` of the suite, and what a gate `at_least` would do.
 
-
-def _within(outcomes: Mapping[str, CaseTotal]) -> float:
-    """Mean variance within a case; of single trials that of the rate, which is at least as large."""
-    judged = [one for one in outcomes.values() if one.judged]
-    several = [one.value * (1 - one.value) * one.judged / (one.judged - 1) for one in judged if one.judged > 1]
-    if several:
-        return sum(several) / len(several)
-    rate = sum(one.value for one in judged) / len(judged) if judged else 0.5
-    return rate * (1 - rate)
-
-
-def _design_effect(side: SideCounts) -> float:
-    if not side.groups:
-        return 1.0
-    judged = {case: one.value for case, one in side.passes.items() if one.judged}
-    values, units = list(judged.values()), [side.groups.get(case, (case,)) for case in judged]
-    alone, together = rate_with_design_effect(values), rate_with_design_effect(values, units)
-    return max(1.0, alone.effective_n / together.effective_n) if together.effective_n else 1.0
+    Without a run one trial a case is planned, as nothing is known of the others. An aim to detect 0 is none.
+    """
+    if aim.detect or aim.margin:
+        spreads = spreads_of(runs[0], runs[1] if len(runs) > 1 else None) if runs else guessed_spreads()
+        known = trials if runs else trials[:1]
+        detect, margin, alpha, power = aim
+        found = planned(
+            suite,
+            cases,
+            spreads,
+            known,
+            detect=detect,
+            margin=margin,
+            alpha=alpha,
+            power=power,
+            concurrency=concurrency,
+        )
+    else:
+        found = SuitePlan(suite, cases, None, 0.0, aim.alpha, aim.power, [], True)
+    found.cell_usd = runs[0].mean("cost")[0] if runs else None
+    if at_least is not None:
+        found.gate = gate_plan(cases, at_least, aim.alpha, runs[0] if runs else None)
+        found.reached = found.reached and found.gate.passes_from is not None
+    return found
 
 
 def planned(
@@ -134,12 +128,14 @@ def planned(
     concurrency: int = 1,
 ) -> SuitePlan:
     """A row for each assumption and number of trials; the cheapest of each assumption is marked."""
-    rows: list[PlanRow] = []
+    aim, rows = Aim(detect, margin, alpha, power), []
     for spread in spreads:
-        mine = list(_rows(spread, cases, trials, detect, margin, alpha, power, concurrency))
+        mine = [_row(spread, cases, k, aim, concurrency) for k in trials]
         costs = [(k * n, row) for k, row in zip(trials, mine, strict=True) if (n := _cases_at(row, power)) is not None]
-        if costs and len(costs) > 1:
-            min(costs, key=lambda found: found[0])[1].cheapest = True
+        if costs:
+            cheapest = min(costs, key=lambda found: found[0])[1]
+            cheapest.cheapest = len(costs) > 1
+            cheapest.curve = _curve(spread, cheapest, aim)
         rows += mine
     reached = any(row.power is not None and row.power >= power for row in rows)
     return SuitePlan(suite, cases, detect, margin, alpha, power, rows, reached)
@@ -149,39 +145,65 @@ def _cases_at(row: PlanRow, power: float) -> int | None:
     return next((need.cases for need in row.needs if need.power == power), None)
 
 
-def _rows(
-    spread: Spread,
-    cases: int,
-    trials: Sequence[int],
-    detect: float,
-    margin: float,
-    alpha: float,
-    power: float,
-    concurrency: int,
-) -> Iterator[PlanRow]:
+def _row(spread: Spread, cases: int, k: int, aim: Aim, concurrency: int) -> PlanRow:
+    sigma = spread.sigma2
+    needs = []
+    for level in sorted({*POWERS, aim.power}):
+        needed = _needed(spread, k, aim._replace(power=level))
+        total = None if needed is None else ceil(needed * spread.design_effect)
+        cells = None if total is None else total * k
+        cost = None if cells is None or spread.cell_usd is None else cells * spread.cell_usd
+        minutes = None if cells is None or spread.cell_ms is None else cells * spread.cell_ms / 60_000 / concurrency
+        needs.append(Need(level, total, cost, minutes))
+    shown = power_trials(
+        cases / spread.design_effect, spread.omega2, sigma, sigma, k, k, aim.detect, aim.margin, aim.alpha, aim.power
+    ).detectable_difference
+    # A rate cannot change by more than the share of pairs that change at all.
+    most = 1.0 if spread.changed is None else spread.changed
+    now = _power(spread, cases, k, aim)
+    return PlanRow(
+        spread.label,
+        k,
+        needs,
+        now,
+        shown if shown is not None and 0 < shown <= most else None,
+        unpaired=_unpaired(spread, aim),
+    )
+
+
+def _exact(spread: Spread, k: int, aim: Aim) -> bool:
+    """Whether McNemar's exact test decides, and its power is known."""
+    return k == 1 and spread.changed is not None and not aim.margin and abs(aim.detect) <= spread.changed
+
+
+def _needed(spread: Spread, k: int, aim: Aim) -> int | None:
+    """Independent cases for the power asked for; None where no number has it."""
+    if _exact(spread, k, aim):
+        return _pairs_needed(spread.changed or 0.0, aim.detect, aim.alpha, aim.power)
+    sigma = spread.sigma2
+    return power_trials(0, spread.omega2, sigma, sigma, k, k, *aim).n_required
+
+
+def _power(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
+    """The chance that so many cases show it."""
     independent = cases / spread.design_effect
-    for k in trials:
-        exact = k == 1 and spread.changed is not None and not margin and abs(detect) <= spread.changed
-        sigma = spread.sigma2
-        found = power_trials(independent, spread.omega2, sigma, sigma, k, k, detect, margin, alpha, power)
-        needs = []
-        for level in sorted({*POWERS, power}):
-            if exact:
-                needed = _pairs_needed(spread.changed or 0.0, detect, alpha, level)
-            else:
-                needed = power_trials(0, spread.omega2, sigma, sigma, k, k, detect, margin, alpha, level).n_required
-            total = None if needed is None else ceil(needed * spread.design_effect)
-            cells = None if total is None else total * k
-            cost = None if cells is None or spread.cell_usd is None else cells * spread.cell_usd
-            minutes = None if cells is None or spread.cell_ms is None else cells * spread.cell_ms / 60_000 / concurrency
-            needs.append(Need(level, total, cost, minutes))
-        now = found.power
-        if exact:
-            now = power_mcnemar_exact(int(independent), spread.changed or 0.0, detect, alpha).power
-        # A rate cannot change by more than the share of pairs that change at all.
-        shown = found.detectable_difference
-        most = 1.0 if spread.changed is None else spread.changed
-        yield PlanRow(spread.label, k, needs, now, shown if shown is not None and shown <= most else None)
+    if _exact(spread, k, aim):
+        return power_mcnemar_exact(int(independent), spread.changed or 0.0, aim.detect, aim.alpha).power
+    return power_of_t(independent, spread.omega2 + 2 * spread.sigma2 / k, aim.detect + aim.margin, aim.alpha)
+
+
+def _curve(spread: Spread, row: PlanRow, aim: Aim) -> list[tuple[int, float]]:
+    needed = _cases_at(row, aim.power) or 0
+    sizes = sorted({max(2, round(needed * share)) for share in _CURVE})
+    return [(n, power) for n in sizes if (power := _power(spread, n, row.trials, aim)) is not None]
+
+
+def _unpaired(spread: Spread, aim: Aim) -> int | None:
+    """Cases a side for two runs of different cases, where the rate now and then is known."""
+    if spread.rate is None or aim.margin or not 0 < spread.rate < spread.rate + aim.detect <= 1:
+        return None
+    found = power_proportions(spread.rate, spread.rate + aim.detect, 1.0, aim.alpha, aim.power).n_per_arm_unpaired
+    return None if found is None else ceil(found * spread.design_effect)
 
 
 def _pairs_needed(changed: float, detect: float, alpha: float, power: float) -> int | None:

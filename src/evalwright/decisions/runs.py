@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity, identity_of, some_names
+from evalwright.decisions.judged import JudgedCell, JudgedPair
 from evalwright.decisions.pairing import Labelled
 from evalwright.decisions.sides import PASS_RATE, SideCounts, sides_of
 from evalwright.decisions.terms import Terms
@@ -17,9 +19,20 @@ from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 
-__all__ = ["TwoRuns", "two_runs"]
+__all__ = ["JudgedRuns", "TwoRuns", "one_run", "pairs_of", "two_runs"]
 
 _METADATA = "metadata."
+_EVERY = "*"
+_MOST_VALUES = 50
+"""Of a metadata key that slices cases where every key does: one with more values is an id or a text."""
+
+
+class JudgedRuns(msgspec.Struct):
+    """One evaluator in both runs: by variant and case what it said, and people where there are labels."""
+
+    evaluator: str
+    a: dict[str, dict[str, list[JudgedCell]]]
+    b: dict[str, dict[str, list[JudgedCell]]]
 
 
 class TwoRuns(msgspec.Struct):
@@ -30,6 +43,9 @@ class TwoRuns(msgspec.Struct):
     identity: Identity
     terms: Terms
     known: Labelled
+    judged: list[JudgedRuns] = []
+    uncalibrated: list[str] = []
+    """Judges without labels."""
 
     def decision(self, before: str, after: str, only: Collection[str] | None = None) -> Decision:
         """The decision about one variant of each, over all cases or `only` some."""
@@ -39,7 +55,24 @@ class TwoRuns(msgspec.Struct):
         known = self.known
         if self.terms.group is None:
             known = known._replace(groups={**a.groups, **b.groups})
-        return decision_of(a, b, self.terms, self.identity, known)
+        judged = [JudgedPair(j.evaluator, j.a.get(before, {}), j.b.get(after, {})) for j in self.judged]
+        if only is not None:
+            judged = [pair.of(frozenset(only)) for pair in judged]
+        decision = decision_of(a, b, self.terms, self.identity, known, judged)
+        decision.warnings += self._of_judges(decision)
+        return decision
+
+    def _of_judges(self, decision: Decision) -> list[str]:
+        """Whose opinion the verdict is about."""
+        if self.judged and self.terms.metric != PASS_RATE:
+            return [f"labels correct pass rates, not the metric {self.terms.metric!r}"]
+        lines = [f"judge {name} uncalibrated: the verdict is about its opinion" for name in self.uncalibrated]
+        judge = decision.judge
+        if judge is not None and judge.ci is None:
+            lines.append(f"judge {judge.evaluator}: {judge.note}: the verdict is about its opinion")
+        elif judge is not None and judge.note:
+            lines.append(f"judge {judge.evaluator}: the corrected difference {judge.note}")
+        return lines
 
     def latency_change(self, before: str, after: str) -> float | None:
         """The difference of the mean latencies of all judged trials, in milliseconds."""
@@ -82,6 +115,38 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     return found
 
 
+def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
+    """The variants of one run against each other: nothing between them can have changed."""
+    sides = sides_of(reader, plan)
+    found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled())
+    if terms.slices or terms.group not in (None, "none"):
+        found.known = _labelled(reader, terms)
+    return found
+
+
+def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = None) -> list[tuple[str, str]]:
+    """The names before and after of what is decided: one `variant`, `A:B,…`, or what both runs have.
+
+    Raises InputError for names that they do not have, and where they have none in common.
+    """
+    if variant and variants:
+        raise InputError("--variant and --variants: expected one of them, found both")
+    if variants:
+        entries = [entry.partition(":") for entry in variants.split(",") if entry.strip()]
+        pairs = [(one.strip(), other.strip() or one.strip()) for one, _, other in entries]
+    elif variant:
+        pairs = [(variant, variant)]
+    elif len(runs.a) == len(runs.b) == 1:
+        pairs = [(next(iter(runs.a)), next(iter(runs.b)))]
+    else:
+        pairs = [(name, name) for name in runs.a if name in runs.b]
+    known = f"A has {', '.join(runs.a) or 'none'}; B has {', '.join(runs.b) or 'none'}"
+    unknown = [f"{one}:{other}" for one, other in pairs if one not in runs.a or other not in runs.b]
+    if unknown or not pairs:
+        raise InputError(f"no variant {', '.join(unknown) or 'is in both runs'} ({known}; --variants A:B pairs them)")
+    return pairs
+
+
 def _check_metric(metric: str, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:
     mine, theirs = ({name for side in sides.values() for name in side.scores} for sides in (a, b))
     if metric != PASS_RATE and metric not in mine & theirs:
@@ -94,23 +159,28 @@ def _labelled(reader: RunReader, terms: Terms) -> Labelled:
     groups: dict[str, str] = {}
     slices: dict[tuple[str, str], set[str]] = {}
     seen: set[str] = set()
+    every = _EVERY in terms.slices
     for case in reader.cases():
-        seen.update((f"{_METADATA}{name}" for name in case.metadata), ["tag"] if case.tags else [])
+        mine = [f"{_METADATA}{name}" for name in case.metadata] + ["tag"] * bool(case.tags)
+        seen.update(mine)
         if terms.group is not None and terms.group in case.metadata:
             groups[case.key] = _text(case.metadata[terms.group])
-        for key in terms.slices:
+        for key in mine if every else terms.slices:
             for value in _values(key, case.tags, case.metadata):
                 slices.setdefault((key.removeprefix(_METADATA), value), set()).add(case.key)
     there = ", ".join(sorted(seen)) or "neither tags nor metadata"
     unknown = [
         Problem("--slices", f"no slices by {key!r}{did_you_mean(key, seen)} (there are: {there})")
         for key in terms.slices
-        if key not in seen
+        if key not in seen and key != _EVERY
     ]
     if terms.group not in (None, "none") and not groups:
         unknown.append(Problem("--group", f"no case has {terms.group!r} in its metadata, by which to group"))
     if unknown:
         raise InputError(unknown)
+    if every:
+        values = Counter(key for key, _ in slices)
+        slices = {one: cases for one, cases in slices.items() if values[one[0]] <= _MOST_VALUES or one[0] == "tag"}
     return Labelled(groups, slices)
 
 

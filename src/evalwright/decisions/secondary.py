@@ -70,10 +70,13 @@ def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]
     """Each slice of at least 6 units, the rest of its key pooled as `other`; p adjusted over all of them."""
     pooled: dict[str, set[str]] = {}
     parts = []
+    margin = ground.terms.slice_margin
 
     def part(key: str, value: str, cases: Collection[str]) -> SlicePart:
-        found = ground.pairs(only=cases).difference(ground.alpha)
-        return SlicePart(key, value, found.n, found.units, found.difference, found.ci, found.p_value)
+        found = ground.pairs(only=cases).difference(ground.alpha, margin or 0.0)
+        p_margin = None if margin is None else found.p_margin
+        ends = found.difference, found.ci, found.p_value
+        return SlicePart(key, value, found.n, found.units, *ends, p_margin=p_margin)
 
     for (key, value), cases in slices.items():
         made = part(key, value, cases)
@@ -86,6 +89,9 @@ def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]
     ps = [one.p for one in tested]
     for one, holm, q in zip(tested, _adjusted(ps, "holm"), _adjusted(ps, "benjamini_hochberg"), strict=True):
         one.p_holm, one.q = holm, q
+    bounded = [one for one in parts if one.p_margin is not None]
+    for one, holm in zip(bounded, _adjusted([one.p_margin for one in bounded], "holm"), strict=True):
+        one.p_margin = holm
     return parts
 
 

@@ -11,13 +11,16 @@ import msgspec
 from evalwright.decisions.sides import MEASURES, PASS_RATE
 from evalwright.errors import InputError, Problem, did_you_mean
 
-__all__ = ["DEFAULT_MARGIN", "Errors", "Guard", "Terms", "guards_of", "margin_of"]
+__all__ = ["DEFAULT_MARGIN", "Errors", "Guard", "Terms", "guard_of", "guards_of", "margin_of"]
 
 DEFAULT_MARGIN = 0.02
 """Two points, or two percent of the range of a score."""
 QUANTILES = {"latency_p50": 0.5, "latency_p95": 0.95, "latency_p99": 0.99}
 _RATIOS = (*MEASURES, *QUANTILES)
 _EVALUATOR = "evaluator:"
+_NUMBER = r"[+-]?\d+(?:\.\d+)?"
+_LIMITS = {True: (f"{_NUMBER}%", "a percentage like +10%"), False: (f"{_NUMBER}pp", "points like -1pp")}
+"""How limits are written: of ratios, and of losses."""
 
 Errors = Literal["exclude", "fail", "strict"]
 
@@ -43,7 +46,9 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     better: bool = False
     """Whether B must be better, not only not worse."""
     slices: tuple[str, ...] = ()
-    """`tag`, or `metadata.KEY`."""
+    """`tag`, or `metadata.KEY`; `*` for all of them."""
+    slice_margin: float | None = None
+    """The loss that no slice may show; None: slices decide nothing."""
     guards: tuple[Guard, ...] = ()
     errors: Errors = "exclude"
     group: str | None = None
@@ -64,25 +69,24 @@ def margin_of(text: str, name: str = "--margin") -> float:
 
 def guards_of(text: str, evaluators: Iterable[str]) -> tuple[Guard, ...]:
     """`cost=+10%,evaluator:NAME=-1pp`. Raises InputError with all mistakes."""
-    known = [*_RATIOS, *(f"{_EVALUATOR}{name}" for name in evaluators)]
-    guards, problems = [], []
-    for entry in filter(None, map(str.strip, text.split(","))):
-        name, _, limit = entry.rpartition("=")
-        if name not in known:
-            problems.append(f"no {name or entry!r}{did_you_mean(name, known)} (there are: {', '.join(known)})")
-        elif name in _RATIOS:
-            guards += _checked(name, limit, r"[+-]?\d+(?:\.\d+)?%", "a percentage like +10%", problems)
-        else:
-            guards += _checked(name, limit, r"[+-]?\d+(?:\.\d+)?pp", "points like -1pp", problems)
-    if problems:
-        raise InputError([Problem("--guard", problem) for problem in problems])
-    return tuple(guards)
+    known = list(evaluators)
+    found = [
+        guard_of(name or entry, limit, known)
+        for entry in filter(None, map(str.strip, text.split(",")))
+        for name, _, limit in [entry.rpartition("=")]
+    ]
+    if problems := [Problem("--guard", one) for one in found if isinstance(one, str)]:
+        raise InputError(problems)
+    return tuple(one for one in found if isinstance(one, Guard))
 
 
-def _checked(name: str, limit: str, form: str, expected: str, problems: list[str]) -> list[Guard]:
-    if not re.fullmatch(form, limit.strip()):
-        problems.append(f"{name}: expected {expected}, found {limit!r}")
-        return []
-    if limit.strip().endswith("%"):
-        return [Guard(name, 1 + float(limit.strip()[:-1]) / 100)]
-    return [Guard(name, float(limit.strip()[:-2]) / 100)]
+def guard_of(name: str, limit: str, evaluators: Iterable[str]) -> Guard | str:
+    """One guard, or what is wrong with it."""
+    known = [*_RATIOS, *(f"{_EVALUATOR}{evaluator}" for evaluator in evaluators)]
+    if name not in known:
+        return f"no {name!r}{did_you_mean(name, known)} (there are: {', '.join(known)})"
+    form, expected = _LIMITS[name in _RATIOS]
+    limit = limit.strip()
+    if not re.fullmatch(form, limit):
+        return f"{name}: expected {expected}, found {limit!r}"
+    return Guard(name, 1 + float(limit[:-1]) / 100 if name in _RATIOS else float(limit[:-2]) / 100)

@@ -1,4 +1,8 @@
-"""Key paths inside a file: `evaluators.0.config.max_ms` and `systems[0].target` both name one value."""
+"""Key paths inside a file: `systems[0].target` names one value.
+
+That is how messages spell them. Some original programs write `systems.0.target`: suites that are read by the rules of
+such a one are told of in its spelling, and users may write either.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[]+)")
 
 
 def dotted(place: Place) -> str:
-    """`systems.0.target`"""
+    """`systems.0.target`, as evalh and pixie-qa spell it."""
     return ".".join(map(str, place))
 
 

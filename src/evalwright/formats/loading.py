@@ -65,18 +65,23 @@ def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
 _MOST_KEYS = 10
 
 
-def fitting(path: Path) -> list[Format]:
-    """The formats that a file's suffix and keys show."""
-    head = _head(path)
+def fitting(path: Path, head: Mapping[str, Any] | None = None) -> list[Format]:
+    """The formats that a file's suffix and keys show; `head` is its top-level mapping, if it is known already."""
+    if head is None:
+        head = _head(path)
     suffix = path.suffix.lower()
     asked = (one for one in formats() if not one.suffixes or suffix in one.suffixes)
     return [one for one in asked if _fits(one, path, head)]
 
 
 def _fits(one: Format, path: Path, head: Mapping[str, Any]) -> bool:
-    if any(keys <= head.keys() for keys in one.keys):
-        return True
-    return one.detects is not None and bool(resolve(one.detects)(path, head))
+    if not head.keys().isdisjoint(one.excluded_by):
+        return False
+    return _has_keys(one, head) or (one.detects is not None and bool(resolve(one.detects)(path, head)))
+
+
+def _has_keys(one: Format, head: Mapping[str, Any]) -> bool:
+    return any(keys <= head.keys() for keys in one.keys)
 
 
 def format_at(path: Path, dialect: str | None = None) -> Format:
@@ -90,26 +95,29 @@ def format_at(path: Path, dialect: str | None = None) -> Format:
 
 
 def _detected(path: Path) -> Format:
-    foreign = foreign_format(path, _head(path))
+    head = _head(path)
+    found = fitting(path, head)
+    if len(found) == 1 and _has_keys(found[0], head):
+        return found[0]
+    # before what formats detect by a single word: files of other programs have `tests`, too
+    foreign = foreign_format(path, head)
     if foreign and foreign.lower() not in names("formats"):
         said = (
             f"is a file of {foreign}, which evalwright does not read; `evalwright list formats` has those that it reads"
         )
         raise InputError(Problem(str(path), said))
-    found = fitting(path)
     if len(found) == 1:
         return found[0]
     if not found and path.suffix == ".json":
         _must_be_json(path)
     if not found and (suite := suite_beside(path)) is not None:
         raise InputError(Problem(str(path), f"belongs to the cases in {suite.name}: name that file instead"))
-    said = f"fits several formats ({', '.join(one.name for one in found)})" if found else _unrecognised(path)
+    said = f"fits several formats ({', '.join(one.name for one in found)})" if found else _unrecognised(path, head)
     raise InputError(Problem(str(path), f"{said}; pass --format ({', '.join(names('formats'))})"))
 
 
-def _unrecognised(path: Path) -> str:
+def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
     """That no format fits, and what may be meant: a key, or a suite instead of its dataset or its code."""
-    head = _head(path)
     if head and head.keys() != {"cases"}:
         marks = (f"{' and '.join(sorted(keys))} ({one.name})" for one in formats() for keys in one.keys)
         found = ", ".join(str(key) for key in list(head)[:_MOST_KEYS])

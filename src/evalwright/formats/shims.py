@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -53,8 +53,14 @@ def serve(one: Format) -> None:
             sys.modules[name] = _StandIn(name, table)
     for name in names:
         above, _, last = name.rpartition(".")
-        if above:
-            setattr(_package(above), last, sys.modules[name])
+        package = _package(above) if above else None
+        if package is not None and last not in _own_names(package):
+            setattr(package, last, sys.modules[name])
+
+
+def _own_names(package: ModuleType) -> Collection[str]:
+    """The names that a module has itself: a function keeps its name where a module below is called alike."""
+    return package._names if isinstance(package, _StandIn) else vars(package)
 
 
 def served_modules() -> list[str]:

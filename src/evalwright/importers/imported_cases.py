@@ -60,7 +60,7 @@ def import_recordings(
         survey = _survey(reader, recordings, source)
         write_cases(out, _case_lines(survey, reader, recordings))
     description = f"{survey.traces} recordings of {len(survey.cases)} cases, replayed and judged"
-    files = write_suite(out, source, description, _evaluators(survey), survey.trials)
+    files = write_suite(out, source.stem, description, _evaluators(survey), survey.trials)
     return ImportResult(len(survey.cases), survey.trials, survey.traces, files, survey.notes())
 
 
@@ -223,8 +223,17 @@ def _case(case_id: str, recordings: list[Recording]) -> dict[str, Any]:
     }
 
 
+RECORDED: Final[dict[str, Any]] = {"name": "recorded", "adapter": "replay", "allow_missing": ["final_answer"]}
+"""What was recorded need not end in words, and is judged nevertheless: by its actions or its reward."""
+
+
 def write_suite(
-    out: Path, source: Path, description: str, evaluators: list[dict[str, Any]], trials: int = 1
+    out: Path,
+    name: str,
+    description: str,
+    evaluators: list[dict[str, Any]],
+    trials: int = 1,
+    systems: list[dict[str, Any]] | None = None,
 ) -> list[Path]:
     """Write the `eval.yaml` that replays `cases.jsonl`, of which the first evaluator decides; returns both files.
 
@@ -234,12 +243,11 @@ def write_suite(
 
     document = {
         "eval": {
-            "name": re.sub(r"[^\w.-]+", "-", source.stem).strip("-.") or "recordings",
+            "name": re.sub(r"[^\w.-]+", "-", name).strip("-.") or "recordings",
             "description": description,
         },
         "dataset": {"type": "jsonl", "path": _CASES},
-        # What was recorded need not end in words, and is judged nevertheless: by its actions or its reward.
-        "systems": [{"name": "recorded", "adapter": "replay", "allow_missing": ["final_answer"]}],
+        "systems": systems or [RECORDED],
         "evaluators": evaluators,
         "pass_criteria": {"all_required": [evaluators[0]["name"]]},
         "run": {"trials": trials},

@@ -1,7 +1,8 @@
 """Human labels for answers of a run, as a table (CSV) or as JSON Lines: one label per row.
 
 Columns: `case_id`, `evaluator`, and `verdict` (pass, fail, yes, no, true, false, 1, 0), `score`, or both; `variant` and
-`trial` if a case has several answers. Other columns (notes, names of people) are ignored.
+`trial` if a case has several answers; `run` where two runs are labelled. Other columns (notes, names of people) are
+ignored.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _NAMES = {
     "score": ("score", "human_score"),
     "variant": ("variant", "variant_name"),
     "trial": ("trial",),
+    "run": ("run", "run_id"),
 }
 _ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases}
 _WORDS = {
@@ -47,6 +49,8 @@ class LabelRow:
     trial: int | None = None
     passed: bool | None = None
     score: float | None = None
+    run: str | None = None
+    """Where labels are about two runs: `A`, `B`, or the id of one."""
 
 
 def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
@@ -167,7 +171,7 @@ def _mistakes(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key in ("case_id", "evaluator"):
         if key not in fields:
             yield key, "is missing"
-    for key in ("case_id", "evaluator", "variant"):
+    for key in ("case_id", "evaluator", "variant", "run"):
         if not isinstance(fields.get(key, ""), str):
             yield key, f"expected text, found {fields[key]!r}"
     if "verdict" not in fields and "score" not in fields:
@@ -189,6 +193,7 @@ def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
         _trial(fields["trial"]) if "trial" in fields else None,
         _verdict(fields["verdict"]) if "verdict" in fields else None,
         _number(fields["score"]) if "score" in fields else None,
+        fields.get("run"),
     )
 
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from evalwright.importers.imported_cases import ImportResult, import_recordings
 from evalwright.importers.recording import Complain, RecordedConversation
-from evalwright.importers.recordings import described, too_deep
+from evalwright.importers.recordings import described
+from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
 
 __all__ = ["OpenAIMessages", "import_file", "read_conversation"]
@@ -104,7 +103,7 @@ class _Reader:
             self._complain(at, "names no tool: expected a name, or the tool_call_id of an earlier call")
             return
         content = message.get("content")
-        result = content if isinstance(content, dict) else _object_or_text(self._text(message, at) or "")
+        result = content if isinstance(content, dict) else object_or_text(self._text(message, at) or "")
         self.conversation.tool_results.append(ToolResult(name, result, call_id))
         self.conversation.messages.append(TraceMessage("tool", result, name=name))
 
@@ -133,7 +132,7 @@ class _Reader:
         arguments = function.get("arguments", function.get("input"))
         if not isinstance(arguments, str | dict | None):
             self._complain(at, f"expected arguments as JSON text, found {described(arguments)}")
-        return ToolCall(name, call_id, _arguments(arguments))
+        return ToolCall(name, call_id, arguments_of(arguments))
 
     def _text(self, message: dict[str, Any], at: str) -> str | None:
         """The content as text; parts are joined by line breaks."""
@@ -156,24 +155,3 @@ class _Reader:
                 return f"[{part['type']}]"
         self._complain(at, "expected a part with its type and text")
         return ""
-
-
-def _arguments(arguments: Any) -> dict[str, Any]:
-    """Arguments as an object; other text is kept under `_raw`."""
-    if isinstance(arguments, dict):
-        return arguments
-    if not isinstance(arguments, str) or not arguments.strip():
-        return {}
-    read = _object_or_text(arguments)
-    return read if isinstance(read, dict) else {"_raw": arguments}
-
-
-def _object_or_text(text: str) -> dict[str, Any] | str:
-    """The JSON object in a text, or the text itself if it is not one."""
-    if not text.lstrip().startswith("{"):
-        return text
-    try:
-        value = msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, dict) and not too_deep(value) else text

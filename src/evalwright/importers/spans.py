@@ -1,23 +1,22 @@
 """Imports exported spans as a suite that replays them: one case per trace.
 
-The spans of a trace may be anywhere in a file, so they are collected in a temporary database, never in memory.
+The spans of a trace may be anywhere in a file, so they are set aside on disk, never in memory.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, StorageError
+from evalwright.errors import InputError, Problem
 from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
 from evalwright.importers.span_files import WireSpan, read_spans
 from evalwright.importers.span_traces import trace_of_spans
+from evalwright.importers.spool import RecordSpool
 from evalwright.model.trace import Trace
 
 __all__ = ["OpenInference", "OtlpJson", "import_spans"]
@@ -51,15 +50,16 @@ def import_spans(source: Path, out: Path, mapping: Mapping[str, str] | None, pla
         raise InputError("spans need no mapping: it is not supported for this format")
     check_free(out)
     losses = _Losses()
-    with closing(_Gathered()) as gathered:
+    encode = msgspec.msgpack.Encoder().encode
+    with closing(RecordSpool()) as spool:
         for span in read_spans(source, plain, losses.add):
-            gathered.add(span)
-        if not gathered.traces:
+            spool.add(span.trace_id, encode(span))
+        if not spool.keys:
             raise InputError(losses.problems(source) or [Problem(str(source), "contains no spans")])
         written = _Cases(source, losses)
-        write_cases(out, written.lines(gathered))
+        write_cases(out, written.lines(spool))
     description = f"{written.cases} recorded traces, replayed and judged"
-    files = write_suite(out, source, description, [ANSWERED])
+    files = write_suite(out, source.stem, description, [ANSWERED])
     return ImportResult(written.cases, 1, written.cases, files, written.notes())
 
 
@@ -84,38 +84,6 @@ class _Losses:
         return [*listed, f"lost: {more} more places of the file"] if more else listed
 
 
-class _Gathered:
-    """The spans of a file by their traces, traces in the order in which the file first names them."""
-
-    def __init__(self) -> None:
-        self.traces = 0
-        self._encode, self._decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(WireSpan).decode
-        self._base = sqlite3.connect("")  # a file of SQLite's own, gone with the connection
-        self._base.execute("PRAGMA synchronous = OFF")
-        self._base.execute("CREATE TABLE traces (id TEXT PRIMARY KEY, number INTEGER)")
-        self._base.execute("CREATE TABLE spans (trace INTEGER, record BLOB)")
-
-    def add(self, span: WireSpan) -> None:
-        """Store a span. Raises StorageError if there is no space."""
-        try:
-            row = self._base.execute("SELECT number FROM traces WHERE id = ?", (span.trace_id,)).fetchone()
-            if row is None:
-                row = (self.traces,)
-                self._base.execute("INSERT INTO traces VALUES (?, ?)", (span.trace_id, self.traces))
-                self.traces += 1
-            self._base.execute("INSERT INTO spans VALUES (?, ?)", (row[0], self._encode(span)))
-        except sqlite3.Error as error:
-            raise StorageError(f"cannot store spans in the temporary folder: {error}") from error
-
-    def __iter__(self) -> Iterator[list[WireSpan]]:
-        rows = self._base.execute("SELECT trace, record FROM spans ORDER BY trace, rowid")
-        for _, group in groupby(rows, key=lambda row: row[0]):
-            yield [self._decode(record) for _, record in group]
-
-    def close(self) -> None:
-        self._base.close()
-
-
 class _Cases:
     """The cases of a file, and what its user should know about them."""
 
@@ -125,9 +93,10 @@ class _Cases:
         self._losses = losses
         self._counts = {"err": 0, "silent": 0, "unrecorded": 0, "warned": 0}
 
-    def lines(self, gathered: _Gathered) -> Iterator[bytes]:
-        encoder = msgspec.json.Encoder()
-        for records in gathered:
+    def lines(self, spool: RecordSpool) -> Iterator[bytes]:
+        encoder, decode = msgspec.json.Encoder(), msgspec.msgpack.Decoder(WireSpan).decode
+        for _, encoded in spool:
+            records = [decode(record) for record in encoded]
             if not any(record.name is not None for record in records):
                 self._losses.add(f"trace {records[0].trace_id}", "has events, but none of its spans is in the file")
                 continue

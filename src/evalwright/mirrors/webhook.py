@@ -80,6 +80,8 @@ def _text(summary: RunSummary) -> str:
 
 
 def _outcome(gate: GateOutcome) -> str:
+    if gate.tolerated:
+        return "UNDECIDED, let pass"
     return "undecided" if gate.undecided else "passed" if gate.passed else "failed"
 
 
@@ -91,12 +93,12 @@ def _variant(v: VariantSummary) -> str:
 
 def _comparison(comparison: ComparisonReport) -> list[str]:
     regressed = [case for delta in comparison.deltas for case in delta.regressions]
-    regressions = counted(comparison.regressions_count or 0, "regression")
-    counts = f"{regressions}, {counted(comparison.improvements_count or 0, 'improvement')}"
+    changed = counted((comparison.regressions_count or 0) + (comparison.improvements_count or 0), "changed case")
+    counts = f"{changed}, {comparison.regressions_count or 0:,} worse, {comparison.improvements_count or 0:,} better"
     lines = [f"against {comparison.baseline}: {counts}"]
     if regressed:
         more = len(regressed) - _MOST_CASES
-        lines.append("regressions: " + ", ".join(regressed[:_MOST_CASES]) + (f" and {more} more" if more > 0 else ""))
+        lines.append("worse: " + ", ".join(regressed[:_MOST_CASES]) + (f" and {more} more" if more > 0 else ""))
     return lines
 
 

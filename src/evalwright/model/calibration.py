@@ -6,13 +6,17 @@ import msgspec
 
 __all__ = [
     "CalibrationReport",
+    "Confidence",
     "Confusion",
     "CorrectedRate",
     "Flips",
     "JudgeCalibration",
     "Label",
+    "LengthBias",
+    "PositionBias",
     "ScoreAgreement",
     "Share",
+    "Strength",
 ]
 
 Interval = tuple[float, float]
@@ -61,6 +65,7 @@ class ScoreAgreement(msgspec.Struct, frozen=True):
     spearman: float | None
     mean_difference: float | None
     """Judge minus human."""
+    mean_difference_ci95: Interval | None = None
 
 
 class Flips(msgspec.Struct, frozen=True):
@@ -69,6 +74,50 @@ class Flips(msgspec.Struct, frozen=True):
     repeated: int
     flipped: int
     rate: Share
+
+
+class LengthBias(msgspec.Struct, frozen=True):
+    """How the judge's error (its verdict, or score, less that of people) rises with the length of the answer."""
+
+    slope: float | None
+    """Change of the error for an answer twice as long; None where all are of one length or fewer than 10 cases."""
+    ci95: Interval | None
+    n: int
+    """Labelled answers that are a text."""
+
+
+class PositionBias(msgspec.Struct, frozen=True):
+    """Answers of one variant compared with a reference, shown first and shown second."""
+
+    variant: str
+    pairs: int
+    consistency: float | None
+    """The share of pairs of orders in which the same one won."""
+    wins: int
+    """Won in both orders; what is neither won nor lost in both is a tie."""
+    losses: int
+    ties: int
+    first_won: float | None
+    """The share of decided comparisons that the answer shown first won; 0.5 without a bias."""
+    p: float
+    """Of no preference for a place, from the pairs whose winner changes with the order (exact, two-sided)."""
+
+
+class Strength(msgspec.Struct, frozen=True):
+    """One of what a judge compared, on the Elo scale with the reference at 0."""
+
+    name: str
+    elo: float
+
+
+class Confidence(msgspec.Struct, frozen=True):
+    """The judge's scores (0 to 1) read as the chance that a person passes the answer."""
+
+    n: int
+    brier: float
+    """Mean squared error (Brier 1950); 0.25 for a judge that always says 0.5."""
+    calibration_error: float
+    """Mean distance of score and share of human passes, over ten bins of equal width (Guo et al. 2017)."""
 
 
 class CorrectedRate(msgspec.Struct, frozen=True):
@@ -108,6 +157,10 @@ class JudgeCalibration(msgspec.Struct):
     gwet_ac1: float | None = None
     scores: ScoreAgreement | None = None
     flips: Flips | None = None
+    confidence: Confidence | None = None
+    length: LengthBias | None = None
+    position: list[PositionBias] = []
+    strengths: list[Strength] = []
     rates: list[CorrectedRate] = []
     notes: list[str] = []
 

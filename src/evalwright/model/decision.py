@@ -84,6 +84,8 @@ class JudgePart(msgspec.Struct):
     verdict: Answer = "undecided"
     refused: str | None = None
     """Why there is no powered difference."""
+    turns: bool = False
+    """Whether people would have come to another verdict than the judge."""
     note: str = ""
 
 
@@ -99,6 +101,8 @@ class SlicePart(msgspec.Struct):
     p: float | None = None
     p_holm: float | None = None
     q: float | None = None
+    p_margin: float | None = None
+    """Two-sided, of a difference of -margin of the slices, Holm-adjusted; None where slices decide nothing."""
 
 
 class GuardPart(msgspec.Struct):
@@ -177,7 +181,7 @@ class Decision(msgspec.Struct, kw_only=True):
     schema_version: str = "1.0"
     verdict: Answer
     reasons: list[str] = []
-    """Why it is undecided: `data`, `errors`, `guard`, `judge`, `baseline`."""
+    """Why it is undecided: `data`, `errors`, `guard`, `judge`; the slices that forbid it."""
     exit_code: int = 3
     metric: str = "pass_rate"
     variant_a: str

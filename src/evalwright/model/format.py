@@ -90,6 +90,8 @@ class Format:
     """A file with another suffix is never looked at. Empty: every file is."""
     keys: tuple[frozenset[str], ...] = ()
     """A file whose top-level mapping has all keys of one of these sets is of this format."""
+    excluded_by: frozenset[str] = frozenset()
+    """A file whose top-level mapping has one of these keys is of another format, whatever else it has."""
     detects: Ref | None = None
     """`(path, head) -> bool`: the same where keys do not tell; `head` is the top-level mapping, empty if there is none.
     Standard library only: it is called for files of every format."""
@@ -139,8 +141,6 @@ class Format:
     """`(plan) -> Totals | None`: the numbers and the gate that the original program would give. By default a gate is a
     condition on the scores of evaluators."""
     judging: Judging = _TOGETHER
-    verdicts: Ref | None = None
-    """`(criteria, case, trace, results) -> CaseVerdict`: the rule by which a cell passes, if it is the format's own."""
     read_results: Ref | None = None
     """`(path) -> (scores by case, number of lines)`: a result file that `compare` accepts."""
     adopt_run: Ref | None = None

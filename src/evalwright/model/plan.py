@@ -18,6 +18,7 @@ __all__ = [
     "Price",
     "RetryRule",
     "RunSettings",
+    "UntilDecided",
     "Variant",
 ]
 
@@ -78,8 +79,6 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
     threshold_op: str = "gte"
     extractor: Plugin | None = None
     """Picks the text that is evaluated in place of the final answer; the text is kept in the result."""
-    called: str | msgspec.UnsetType = msgspec.UNSET
-    """The type's name in results, where the format has a word of its own for it."""
 
 
 class PassCriteria(msgspec.Struct, frozen=True):
@@ -130,6 +129,24 @@ class RunSettings(msgspec.Struct, frozen=True):
     """Number of cells in flight at once, by the name of a pool."""
 
 
+class UntilDecided(msgspec.Struct, frozen=True):
+    """A run that ends as soon as it is decided, however often one looks; its cases are stored in the order of bets."""
+
+    against: str
+    """As the user named it: a run, or another variant of this one."""
+    run_id: str | None
+    """None where it is a variant of this run."""
+    variant_a: str
+    variant_b: str
+    margin: float
+    alpha: float
+    seed: int
+    """Of the order in which units are looked at."""
+    max_cost_usd: float | None = None
+    continues: str | None = None
+    """The id of the run whose capital this one takes over."""
+
+
 class Plan(msgspec.Struct):
     """One run: which cells there are and how they are judged."""
 
@@ -146,7 +163,9 @@ class Plan(msgspec.Struct):
     evaluators_by_case: bool = False
     """Cases bring evaluators of their own instead of those of the plan."""
     gate: dict[str, Any] | None = None
-    """The rule by which the whole run passes, instead of each of its cells; understood by `scoring`."""
+    """The rule by which the whole run passes, instead of each of its cells: a tree of conditions, which `scoring`
+    understands, or `{kind: claims, claims: [...], conditions: tree}` with what must be shown of the run as a whole.
+    """
     run: RunSettings = RunSettings()
     import_paths: list[str] = []
     """Folders from which user code may be imported, first one first."""
@@ -159,6 +178,7 @@ class Plan(msgspec.Struct):
     """Result files of other programs, written whenever a session of the run ends."""
     workspace: Plugin | None = None
     prices: dict[str, Price] = {}
+    until_decided: UntilDecided | None = None
     totals: str = ""
     """The format whose totals and rule for the gate the summary has; by default that of `dialect`."""
     evaluator_digests: dict[str, str] = {}

@@ -1,12 +1,16 @@
 """The case as it was run (msgspec): one line of `cases.jsonl`, and what targets and evaluators are given.
 
 It is the produced twin of the authored `EvalCase`, so that resuming and judging again read a run
-without the author's files and without pydantic.
+without the author's files and without pydantic. What it asks, and what an evaluator looks for, have one hash
+each: equal ones were run alike. Hashes are made of the values before secrets are masked, as what is stored may show
+`${NAME}` for two different values.
 """
 
 # No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
 # as its own, which for public records is `evalwright`.
 
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,7 +23,7 @@ from evalwright.model.plan import EvaluatorSpec
 if TYPE_CHECKING:
     from evalwright.model.case import EvalCase
 
-__all__ = ["Case", "Expected", "snapshot"]
+__all__ = ["Case", "Expected", "case_digest", "evaluator_digests", "snapshot", "with_digest"]
 
 
 class Expected(msgspec.Struct, gc=False):
@@ -89,3 +93,41 @@ def snapshot(case: "EvalCase | Case") -> Case:
         return msgspec.json.decode(case.model_dump_json().encode(), type=Case)
     except (ValueError, RecursionError) as error:
         raise InputError(f"the case {case.id!r} holds what JSON cannot: {error}") from error
+
+
+def case_digest(case: Case) -> str:
+    """Of input, expectation, group, and what else the case is judged by."""
+    beside = _placeless(msgspec.to_builtins([case.extra, case.evaluators]))
+    return _digest([case.input, case.expected, case.group, beside])
+
+
+def with_digest(case: Case) -> Case:
+    """The case with its hash, as a run stores it."""
+    return msgspec.structs.replace(case, digest=case_digest(case))
+
+
+def evaluator_digests(specs: Iterable[EvaluatorSpec]) -> dict[str, str]:
+    """By name, of what decides an evaluator's verdict; its weight is the suite's."""
+    return {
+        spec.name: _digest(
+            _placeless(
+                msgspec.to_builtins(
+                    [spec.type, spec.config, spec.threshold, spec.threshold_op, spec.required, spec.extractor]
+                )
+            )
+        )
+        for spec in specs
+    }
+
+
+def _digest(parts: Any) -> str:
+    return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=12).hexdigest()
+
+
+def _placeless(value: Any) -> Any:
+    """Absolute paths by their last part: a suite that lies in another folder is the same suite."""
+    if isinstance(value, dict):
+        return {key: _placeless(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_placeless(inner) for inner in value]
+    return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("/") else value

@@ -45,6 +45,13 @@ class TrialStatistics(msgspec.Struct):
     """Cases with at least k judged trials, behind the rates and their Wilson intervals."""
     pass_at_k_ci95: list[Interval | None] = []
     pass_hat_k_ci95: list[Interval | None] = []
+    flake_rate: float | None = None
+    """The chance that two trials of one case disagree."""
+    flake_rate_ci95: Interval | None = None
+    mixed_cases: int = 0
+    """Cases with trials that passed and trials that failed."""
+    mixed: list[str] = []
+    """The first hundred of them, those that contradict themselves most often first."""
 
 
 class VariantSummary(msgspec.Struct):
@@ -79,6 +86,9 @@ class VariantSummary(msgspec.Struct):
     """What judging this variant cost in all, US dollars; never part of the costs of the system."""
     trials: TrialStatistics | None = None
     """Only when some case ran more than once."""
+    detectable: float | None = None
+    """The smallest difference of pass rates to another run of the same cases and trials that would be shown with 80 %
+    power at alpha 0.05, if their expected results differ by the same; None where the run says nothing of that."""
 
 
 class EvaluatorRate(msgspec.Struct):
@@ -129,6 +139,8 @@ class VariantDelta(msgspec.Struct):
     """Cases that were judged on both sides."""
     pass_rate_delta_ci95: Interval | None = None
     p_value: float | None = None
+    p_holm: float | None = None
+    """The same adjusted for all variants of the comparison (Holm 1979), where there are several."""
 
 
 class ComparisonReport(msgspec.Struct):
@@ -160,7 +172,11 @@ class GatePart(msgspec.Struct):
     op: str = ""
     threshold: float | None = None
     n: int = 0
-    """Scores behind the value."""
+    """Scores behind the value; cases behind a rate or a difference."""
+    ci: Interval | None = None
+    """Of a claim: the interval that decides it, at its own error rate."""
+    undecided: bool = False
+    """Of a claim: the interval holds the threshold, or what errors would have been decides."""
 
 
 class GateOutcome(msgspec.Struct):
@@ -173,6 +189,12 @@ class GateOutcome(msgspec.Struct):
     """What each run came to, in their order, where the suite ran several times and was decided run by run."""
     undecided: bool = False
     """Nothing was measured, or what had an error could turn the outcome: neither passed nor failed."""
+    tolerated: bool = False
+    """Undecided, which the suite asks to let pass (`on_undecided: pass`)."""
+    decision: Decision | None = None
+    """What a claim against a baseline came to, where there is one comparison."""
+    decisions: list[Decision] = []
+    """Where there are several."""
 
 
 class RunSummary(msgspec.Struct):
@@ -197,4 +219,6 @@ class RunSummary(msgspec.Struct):
     """The original system's own aggregate under its own names, where the suite is of another dialect."""
     warnings: list[str] = []
     """Those of the plan (`Plan.warnings`), and what the numbers do not say for themselves."""
+    scored: bool | msgspec.UnsetType = msgspec.UNSET
+    """True where the suite has no score from which a cell passes: reports then show scores, no rates of passes."""
     schema_version: str = SCHEMA_VERSION

@@ -34,11 +34,13 @@ _PLACES = {
     "formats.pixie.surface.evaluable": ("UNSET", "Evaluable", "NamedData", "TestCase", "collapse_named_data"),
     "formats.pixie.surface.evaluation": ("Evaluation", "Evaluator", "evaluate"),
     "formats.pixie.surface.instrumentation": ("enable_llm_tracing", "init"),
+    "formats.pixie.surface.observation_store": ("ObservationStore", "StorageHandler", "build_tree"),
     "formats.pixie.surface.rates": ("configure_rate_limits",),
     "formats.pixie.surface.runnable": ("Runnable",),
     "formats.pixie.surface.scorecard": (
         "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard",
     ),
+    "formats.pixie.surface.trace_records": ("WrappedData",),
     "formats.pixie.surface.trace_store": ("enable_storage",),
 }  # fmt: skip
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}

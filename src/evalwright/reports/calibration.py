@@ -29,6 +29,7 @@ def _judge(found: JudgeCalibration, paint: Paint) -> list[str]:
         [paint(one_line(found.evaluator, 60), "bold") + paint(f"  {labels}", "dim")],
         _confusion(found.confusion, paint) if found.confusion else [],
         _agreement(found, paint),
+        _positions(found, paint),
         table_lines(CORRECTED_RATE_COLUMNS, found.rates, paint),
         [paint(f"  note: {one_line(note)}", "dim") for note in found.notes],
     ]
@@ -62,15 +63,38 @@ def _agreement(found: JudgeCalibration, paint: Paint) -> list[str]:
             ("scores: Krippendorff's alpha, ordinal", found.scores.alpha_ordinal),
             ("scores: Krippendorff's alpha, interval", found.scores.alpha_interval),
             ("scores: Spearman's rho", found.scores.spearman),
-            ("scores: mean of judge − human", found.scores.mean_difference),
         ):
             table.add([(name, "bold"), _number(value), "", f"{found.scores.n:,}"])
+        apart, ends = found.scores.mean_difference, found.scores.mean_difference_ci95
+        table.add([("scores: mean of judge − human", "bold"), _number(apart), _ends(ends), f"{found.scores.n:,}"])
+    if found.confidence is not None:
+        n = f"{found.confidence.n:,}"
+        table.add([("score as chance of a pass: Brier", "bold"), _number(found.confidence.brier), "", n])
+        table.add([("  its calibration error", "bold"), _number(found.confidence.calibration_error), "", n])
+    if found.length is not None and found.length.slope is not None:
+        ends = found.length.ci95
+        table.add(
+            [("error, answer twice as long", "bold"), _number(found.length.slope), _ends(ends), f"{found.length.n:,}"]
+        )
     if found.flips is not None:
         rate = found.flips.rate
         table.add(
             [("flip rate (same answer)", "bold"), numbers.share(rate), numbers.interval(rate.ci95), f"{rate.n:,}"]
         )
     return table.lines(paint) if table.rows else []
+
+
+def _positions(found: JudgeCalibration, paint: Paint) -> list[str]:
+    """How often the answer shown first won, and who is stronger, where answers were compared in both orders."""
+    if not found.position:
+        return []
+    table = Table(("against the reference", ">won", ">lost", ">tied", ">same in both orders", ">first won", ">p"))
+    for one in found.position:
+        first, same = ("–" if x is None else numbers.percent(x) for x in (one.first_won, one.consistency))
+        counts = (f"{one.wins:,}", f"{one.losses:,}", f"{one.ties:,}")
+        table.add([(one_line(one.variant, 30), "bold"), *counts, same, first, numbers.probability(one.p)])
+    ranks = [f"{one_line(one.name, 30)} {numbers.signed(one.elo, 0)}" for one in found.strengths]
+    return [*table.lines(paint), *([f"  strength (Elo): {', '.join(ranks)}"] if ranks else [])]
 
 
 def _number(value: float | None) -> str:

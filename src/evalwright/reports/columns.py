@@ -11,7 +11,14 @@ from enum import Enum, auto
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from evalwright.model.calibration import JudgeCalibration
-from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, TrialStatistics, VariantDelta, VariantSummary
+from evalwright.model.summary import (
+    EvaluatorRate,
+    EvaluatorRollup,
+    RunSummary,
+    TrialStatistics,
+    VariantDelta,
+    VariantSummary,
+)
 from evalwright.reports import numbers
 
 __all__ = [
@@ -24,9 +31,11 @@ __all__ = [
     "TrialRow",
     "Unit",
     "bold",
+    "evaluator_columns",
     "evaluator_rows",
     "trial_rows",
     "used",
+    "variant_columns",
 ]
 
 Row = TypeVar("Row")
@@ -134,6 +143,14 @@ def _cells(status: str, shown: Literal["always", "if_any"] = "always") -> Column
     return Column(f"cells.{status}", status, Unit.COUNT, count, shown=shown, style=_counted_as(status, count))
 
 
+def _of_trials(value: Callable[[TrialStatistics], Any]) -> Callable[[VariantSummary], Any]:
+    return lambda row: None if row.trials is None else value(row.trials)
+
+
+def _mixed(row: VariantSummary) -> str:
+    return "" if row.trials is None else f"{row.trials.mixed_cases:,}"
+
+
 VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
     Column("name", "variant", Unit.NAME, lambda v: v.name, style=bold),
     Column(
@@ -177,7 +194,22 @@ VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
         shown="wide",
     ),
     Column("judge_cost_usd", "judge cost", Unit.MONEY, lambda v: v.judge_cost_usd, shown="wide"),
+    Column("trials.flake_rate", "flake rate", Unit.RATE, _of_trials(lambda t: t.flake_rate), shown="wide"),
+    Column(
+        "trials.flake_rate_ci95", "95% interval", Unit.INTERVAL, _of_trials(lambda t: t.flake_rate_ci95), shown="wide"
+    ),
+    Column("trials.mixed", "mixed cases", Unit.CASES, _of_trials(lambda t: t.mixed), shown="wide", text=_mixed),
 )
+
+
+_OF_VERDICTS = ("pass_rate", "pass_rate_ci95", "cells.pass", "cells.borderline", "cells.fail")
+
+
+def variant_columns(summary: RunSummary) -> tuple[Column[VariantSummary], ...]:
+    """The columns of a run's variants: without passes and failures where it only has scores."""
+    if summary.scored is not True:
+        return VARIANT_COLUMNS
+    return tuple(column for column in VARIANT_COLUMNS if column.key not in _OF_VERDICTS)
 
 
 class EvaluatorRow(NamedTuple):
@@ -240,6 +272,17 @@ EVALUATOR_COLUMNS: tuple[Column[EvaluatorRow], ...] = (
 )
 
 
+def evaluator_columns(summary: RunSummary) -> tuple[Column[EvaluatorRow], ...]:
+    """The columns of a run's evaluators: the scores alone where it has no passes and failures."""
+    if summary.scored is not True:
+        return EVALUATOR_COLUMNS
+    instead = {
+        "n": Column[EvaluatorRow]("scored", "scores", Unit.COUNT, lambda e: e.rate.scored),
+        "avg_score": Column[EvaluatorRow]("avg_score", "mean score", Unit.SCORE, lambda e: e.rate.avg_score),
+    }
+    return tuple(instead.get(column.key, column) for column in EVALUATOR_COLUMNS if column.key not in _OF_VERDICTS)
+
+
 class TrialRow(NamedTuple):
     """A variant at one `k`, which is a position in the lists of its statistics."""
 
@@ -281,18 +324,19 @@ COMPARISON_COLUMNS: tuple[Column[VariantDelta], ...] = (
         interval=lambda d: d.pass_rate_delta_ci95,
     ),
     Column("p_value", "p", Unit.PROBABILITY, lambda d: d.p_value),
+    Column("p_holm", "p (Holm)", Unit.PROBABILITY, lambda d: d.p_holm, shown="if_any"),
     Column("n", "cases", Unit.COUNT, lambda d: d.n),
     Column("avg_latency_delta_ms", "latency", Unit.DURATION_CHANGE, lambda d: d.avg_latency_delta_ms, shown="wide"),
     Column(
         "regressions",
-        "regressions",
+        "changed, worse",
         Unit.CASES,
         lambda d: d.regressions,
         style=_counted_as("fail", lambda d: len(d.regressions)),
     ),
     Column(
         "improvements",
-        "improvements",
+        "changed, better",
         Unit.CASES,
         lambda d: d.improvements,
         style=_counted_as("pass", lambda d: len(d.improvements)),

@@ -8,9 +8,10 @@ from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted
 from evalwright.model.decision import Decision, ErrorCounts, GuardPart, SideRate, SlicePart
 from evalwright.reports import numbers
+from evalwright.reports.intervals import ForestRow, interval_line
 from evalwright.reports.text import Paint, one_line
 
-__all__ = ["WORDS", "amount", "change_of", "claim", "decision_lines", "units_line", "with_ends"]
+__all__ = ["WORDS", "amount", "change_of", "claim", "decision_lines", "forest_of", "units_line", "with_ends"]
 
 WORDS = {"ship": "SHIP", "dont": "DON'T", "undecided": "UNDECIDED"}
 
@@ -70,10 +71,37 @@ def decision_lines(decision: Decision, paint: Paint, *, titled: bool = False) ->
     lines = [*_claims(decision), _rates(decision), _errors(decision), *_judge(decision), *_slices(decision)]
     lines += [*_guards(decision), *_evaluators(decision), *_changed(decision), *_clusters(decision)]
     columns = max(40, min(paint.columns or _WIDTH, _WIDTH))
-    body = [row for line in lines if line for row in _wrapped(line, columns)]
+    body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped(line, columns))]
     title = [f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}"] if titled else []
     warnings = [row for line in decision.warnings for row in _wrapped(f"warning: {one_line(line)}", columns)]
     return [*title, *_head(decision, paint, columns), *body, *warnings, *_next(decision)]
+
+
+def _picture(decision: Decision, columns: int) -> list[str]:
+    """The interval as a line, with `│` at 0 and `┆` at the margin."""
+    row = _row("", decision.difference, decision.ci)
+    points = decision.metric == PASS_RATE
+    return [] if row is None else ["  " + interval_line(row, columns - 2, margin=decision.margin, points=points)]
+
+
+def forest_of(decision: Decision) -> list[ForestRow]:
+    """The difference, what people would have seen, evaluators, slices: a row for each that has an interval."""
+    points = decision.metric == PASS_RATE
+    name = "pass rate" if points else decision.metric
+    rows = [_row(name, decision.difference, decision.ci, strong=True)]
+    judge = decision.judge
+    if judge is not None:
+        rows.append(_row(f"{judge.evaluator}, {judge.method}", judge.difference, judge.ci))
+    if points:  # scores of other evaluators have other units
+        rows += [_row(one.name, one.difference, one.ci) for one in decision.evaluators if len(decision.evaluators) > 1]
+    rows += [_row(f"{one.key}={one.value}", one.difference, one.ci) for one in decision.slices]
+    return [row for row in rows if row is not None]
+
+
+def _row(
+    label: str, value: float | None, ends: tuple[float, float] | None, *, strong: bool = False
+) -> ForestRow | None:
+    return None if value is None or ends is None else ForestRow(label, value, *ends, strong=strong)
 
 
 def _wrapped(line: str, columns: int) -> list[str]:
@@ -174,7 +202,7 @@ def _slices(decision: Decision) -> list[str]:
         f"  slices     {_slice(one, decision.metric)} (q {_p(one.q)}, {counted(one.n, 'case')})" for one in marked
     ]
     rest = len(decision.slices) - len(shown) - len(marked)
-    return lines + ([f"  slices     {rest:,} {'others' if lines else 'slices'}: nothing shown"] if rest else [])
+    return lines + ([f"  slices     {counted(rest, 'other' if lines else 'slice')}: nothing shown"] if rest else [])
 
 
 def _slice(one: SlicePart, metric: str) -> str:

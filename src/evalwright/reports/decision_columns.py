@@ -42,6 +42,7 @@ RUN_COMPARISON_COLUMNS: tuple[Column[VariantComparison], ...] = (
         style=lambda c: _direction(c.decision),
     ),
     Column("delta.p_value", "p", Unit.PROBABILITY, lambda c: c.delta.p_value),
+    Column("delta.p_holm", "p (Holm)", Unit.PROBABILITY, lambda c: c.delta.p_holm, shown="if_any"),
     Column("delta.n", "cases", Unit.COUNT, lambda c: c.delta.n),
     Column(
         "a.avg_latency_ms",
@@ -69,6 +70,9 @@ EVALUATOR_CHANGE_COLUMNS: tuple[Column[EvaluatorComparison], ...] = (
     Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
     Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
     Column("rate_delta", "change", Unit.POINTS, lambda c: c.rate_delta),
+    Column("paired", "paired, 95% interval", Unit.POINTS, lambda c: c.paired, interval=lambda c: c.ci),
+    Column("p", "p", Unit.PROBABILITY, lambda c: c.p),
+    Column("q", "q", Unit.PROBABILITY, lambda c: c.q, shown="if_any"),
 )
 
 

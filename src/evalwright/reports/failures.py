@@ -12,7 +12,7 @@ from evalwright.model.trace import TraceError
 from evalwright.reports.order import First, order_of
 from evalwright.scoring.facts import AttemptFacts
 
-__all__ = ["Failures", "error_text", "find_failures", "newest_verdicts"]
+__all__ = ["Failures", "error_text", "failures_title", "find_failures", "newest_verdicts"]
 
 _SENTENCES = {
     "adapter_error": ("system raised an exception", "system failed"),
@@ -37,6 +37,17 @@ class Failures:
     errored: list[CaseVerdict] = field(default_factory=list)
     failed_total: int = 0
     errored_total: int = 0
+    scored: bool = False
+    """Whether the suite has scores only: a score below 1 is then no failure."""
+
+    @property
+    def title(self) -> str:
+        return failures_title(self.scored)
+
+
+def failures_title(scored: bool) -> str:
+    """What the cells are called that did not pass; in a suite that has scores only, none failed."""
+    return "Scores below 1" if scored else "Failures"
 
 
 def find_failures(reader: RunReader, summary: RunSummary, limit: int) -> Failures:
@@ -44,7 +55,11 @@ def find_failures(reader: RunReader, summary: RunSummary, limit: int) -> Failure
 
     Totals are the summary's: a run without failures reads no records.
     """
-    found = Failures(failed_total=_count(summary, "fail", "borderline"), errored_total=_count(summary, "error"))
+    found = Failures(
+        failed_total=_count(summary, "fail", "borderline"),
+        errored_total=_count(summary, "error"),
+        scored=summary.scored is True,
+    )
     if not found.failed_total + found.errored_total:
         return found
     place = order_of(variant.name for variant in summary.variants)

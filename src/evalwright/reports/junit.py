@@ -8,9 +8,12 @@ from xml.etree import ElementTree
 from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import RunSummary
+from evalwright.model.summary import GateOutcome, RunSummary
+from evalwright.reports import numbers
 from evalwright.reports.failures import error_text, newest_verdicts
+from evalwright.reports.gates import gate_decisions
 from evalwright.reports.order import order_of
+from evalwright.reports.text import Paint
 
 __all__ = ["JUnit"]
 
@@ -50,6 +53,10 @@ class JUnit:
                 counts[kind] += 1
             counts["tests"] += 1
             total += seconds
+        if summary.gate is not None:
+            counts["tests"] += 1
+            if kind := _add_gate(suite, summary.gate):
+                counts[kind] += 1
         if summary.warnings:
             ElementTree.SubElement(suite, "system-err").text = "\n".join(map(_text, summary.warnings))
         for kind, plural in (("tests", "tests"), ("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
@@ -59,6 +66,19 @@ class JUnit:
         root.append(suite)
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
+    """The run as a whole, as a test case: a failure, or skipped where it is undecided."""
+    case = ElementTree.SubElement(suite, "testcase", classname="run", name="gate", time="0.000")
+    kind = "skipped" if gate.undecided else "" if gate.passed else "failure"
+    if kind:
+        lines = [f"{numbers.met(part)[0]}: {numbers.condition(part)}" for part in gate.parts]
+        told = _text(f"{numbers.outcome(gate)[0]}: {gate.reason}" if gate.reason else numbers.outcome(gate)[0])
+        ElementTree.SubElement(case, kind, message=told).text = _text(
+            "\n".join([*lines, *gate_decisions(gate, Paint())])
+        )
+    return kind
 
 
 def _name(verdict: CaseVerdict) -> str:

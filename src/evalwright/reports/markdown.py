@@ -16,17 +16,19 @@ from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
-    EVALUATOR_COLUMNS,
     TRIAL_COLUMNS,
-    VARIANT_COLUMNS,
     Column,
     Unit,
+    evaluator_columns,
     evaluator_rows,
     trial_rows,
     used,
+    variant_columns,
 )
 from evalwright.reports.failures import error_text, find_failures
-from evalwright.reports.text import one_line
+from evalwright.reports.gates import gate_decisions
+from evalwright.reports.intervals import forest_lines, forest_of_deltas
+from evalwright.reports.text import Paint, one_line
 
 __all__ = ["Markdown", "code", "table"]
 
@@ -45,13 +47,14 @@ class Markdown:
         found = find_failures(reader, summary, _MOST_LISTED)
         parts = [
             _head(summary),
-            _section("Variants", VARIANT_COLUMNS, summary.variants),
-            _section("Evaluators", EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator)),
+            _section("Variants", variant_columns(summary), summary.variants),
+            _section("Evaluators", evaluator_columns(summary), evaluator_rows(summary.by_evaluator)),
             _section("Trials", TRIAL_COLUMNS, trial_rows(summary.variants)),
             _comparison(summary.comparison) if summary.comparison else [],
             _gate(summary.gate) if summary.gate else [],
             _warnings(summary.warnings),
-            _verdicts("Failures", found.failed, found.failed_total),
+            [shows] if (shows := numbers.could_show(summary)) else [],
+            _verdicts(found.title, found.failed, found.failed_total),
             _verdicts("Errors (no verdict)", found.errored, found.errored_total),
         ]
         return "\n".join(line for part in parts if part for line in [*part, ""])
@@ -97,14 +100,20 @@ def _section(title: str, columns: Sequence[Column[Row]], rows: Sequence[Row]) ->
 
 
 def _comparison(comparison: ComparisonReport) -> list[str]:
-    return _section(f"Against {code(comparison.baseline)}", COMPARISON_COLUMNS, comparison.deltas)
+    lines = _section(f"Against {code(comparison.baseline)}", COMPARISON_COLUMNS, comparison.deltas)
+    rows = forest_of_deltas(comparison.deltas)
+    # A code block shows data as it is, but for the fence that would end it.
+    picture = ["", "```text", *(line.replace("`", "'") for line in forest_lines(rows)), "```"] if len(rows) > 1 else []
+    return [*lines, *picture]
 
 
 def _gate(gate: GateOutcome) -> list[str]:
-    lines = [f"## Gate: {_outcome(gate)}", "", *_conditions(gate)]
+    lines = [f"## {'Reward' if numbers.is_reward(gate) else 'Gate'}: {_outcome(gate)}", "", *_conditions(gate)]
     for i, run in enumerate(gate.runs, 1):
         lines += [f"- run {i}: {_outcome(run)}", *(f"  {line}" for line in _conditions(run))]
-    return [*lines, *(f"- {code(line, 200)}" for line in numbers.over_runs(gate.runs))]
+    lines += [f"- {code(line, 200)}" for line in numbers.over_runs(gate.runs)]
+    decided = [f"    {line}" for line in gate_decisions(gate, Paint())]
+    return [*lines, "", *decided] if decided else lines
 
 
 def _outcome(gate: GateOutcome) -> str:

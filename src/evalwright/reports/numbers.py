@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 from evalwright.errors import counted
 from evalwright.model.calibration import JudgeCalibration, Share
-from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart
+from evalwright.model.summary import EvaluatorRate, GateOutcome, GatePart, RunSummary
+from evalwright.reports.text import one_line
 
 __all__ = [
     "agreement_figures",
     "change",
     "condition",
+    "could_show",
     "duration",
     "interval",
     "mean",
@@ -29,6 +31,8 @@ __all__ = [
     "signed_duration",
 ]
 
+REWARD_OF = "reward("
+"""How the name of a mean reward begins."""
 _UNITS = {False: "case", True: "group"}
 
 
@@ -65,19 +69,36 @@ def agreement_figures(found: JudgeCalibration | None) -> str:
 
 
 def condition(part: GatePart) -> str:
-    """The measured value of one gate condition and its threshold: `avg_score 0.82 >= 0.9 (n=24)`."""
+    """The measured value of one gate condition and its threshold: `avg_score 0.82 gte 0.9 (24 scores)`."""
     measured = "not measured" if part.value is None else f"{part.value:g}"
+    if part.ci is not None and part.value is not None:
+        measured = f"{part.value:.4g} [{part.ci[0]:.4g}, {part.ci[1]:.4g}]"
     wanted = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
-    return f"{part.name} {measured}{wanted} (n={part.n:,})"
+    unit = "case" if part.ci is not None or part.undecided else "score"
+    return f"{part.name} {measured}{wanted} ({counted(part.n, unit)})"
 
 
 def outcome(gate: GateOutcome) -> tuple[str, str]:
     """What became of a gate in one word, and its style."""
+    if gate.tolerated:
+        return "UNDECIDED, let pass", "borderline"
+    if is_reward(gate):
+        return ("not measured", "error") if gate.undecided else ("measured", "pass")
     return ("undecided", "error") if gate.undecided else ("passed", "pass") if gate.passed else ("failed", "fail")
+
+
+def is_reward(gate: GateOutcome) -> bool:
+    """Whether nothing is asked of the values: a reward, which neither passes nor fails."""
+    parts = gate.parts or [part for run in gate.runs for part in run.parts]
+    return bool(parts) and all(part.name.startswith(REWARD_OF) for part in parts)
 
 
 def met(part: GatePart) -> tuple[str, str]:
     """What became of one condition in one word, and its style."""
+    if part.undecided and part.value is not None:
+        return "open", "borderline"
+    if part.name.startswith(REWARD_OF):
+        return ("unknown", "error") if part.value is None else ("mean", "pass")
     return ("unknown", "error") if part.value is None else ("met", "pass") if part.passed else ("missed", "fail")
 
 
@@ -141,6 +162,16 @@ def money(dollars: float) -> str:
 def mean(text: str, n: int) -> str:
     """A mean and the number of values behind it."""
     return f"{text} (n={n:,})"
+
+
+def could_show(summary: RunSummary) -> str:
+    """What a comparison with this run can show; empty where the run says nothing of that."""
+    variants = summary.variants
+    found = [(v.name, f"±{100 * v.detectable:.1f} pp") for v in variants if v.detectable is not None]
+    if not found or summary.scored is True:  # there is no pass rate that could change
+        return ""
+    each = found[0][1] if len(variants) == 1 else ", ".join(f"{one_line(name, 30)} {size}" for name, size in found)
+    return f"this suite shows changes of the pass rate from {each} (80 % power, alpha .05)"
 
 
 def probability(p: float | None) -> str:

@@ -2,32 +2,76 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from textwrap import wrap
+
+from evalwright.decisions.gate_planning import GatePlan
 from evalwright.decisions.planning import PlanRow, SuitePlan
 from evalwright.errors import counted
 from evalwright.reports import numbers
 from evalwright.reports.decision import amount
+from evalwright.reports.intervals import spark
 from evalwright.reports.text import one_line
 
 __all__ = ["planning_lines"]
 
 
-def planning_lines(plan: SuitePlan, source: str) -> list[str]:
+def planning_lines(plan: SuitePlan, runs: str) -> list[str]:
+    """What a difference takes, and what a gate would do; `runs` are the runs that it is known from."""
+    parts = [_difference(plan, runs) if plan.rows else [], _gate(plan.gate, plan.suite) if plan.gate else []]
+    return [line for part in parts if part for line in ["", *part]][1:]
+
+
+def _difference(plan: SuitePlan, runs: str) -> list[str]:
     """A table for each assumption: cases, dollars and minutes of one run, and what the suite shows as it is."""
+    cost = "" if plan.cell_usd is None else f", ${plan.cell_usd:.3g} a cell"
+    source = f"{cost}, from {runs}" if runs else ""
     margin = f", margin {amount(plan.margin, 'pass_rate')}" if plan.margin else ""
     level = f"{plan.alpha:g}".replace("0.", ".")
-    lines = [
-        f"To see {amount(plan.detect, 'pass_rate')} at alpha {level}{margin}: {one_line(plan.suite, 30)}, "
+    title = (
+        f"To see {amount(plan.detect or 0.0, 'pass_rate')} at alpha {level}{margin}: {one_line(plan.suite, 30)}, "
         f"{counted(plan.cases, 'case')}{source}"
-    ]
-    assumed = None
-    for row in plan.rows:
-        if row.assumed != assumed:
-            assumed = row.assumed
-            lines += ["", f"  {assumed}", _heading(row)]
-        lines.append(_row(row))
+    )
+    lines = wrap(title, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    for assumed, found in groupby(plan.rows, key=lambda row: row.assumed):
+        rows = list(found)
+        lines += ["", f"  {assumed}", _heading(rows[0]), *map(_row, rows)]
+        lines += [_curve(row) for row in rows if row.curve]
     if not plan.reached:
         lines += ["", f"the suite as it is does not reach {plan.power:.0%} power"]
+    unpaired = next((row.unpaired for row in plan.rows if row.unpaired), None)
+    if unpaired is not None:
+        lines += ["", f"the same cases on both sides; with different ones it would take {unpaired:,} a side"]
     return lines
+
+
+def _curve(row: PlanRow) -> str:
+    """The power as a line of blocks: the row that it belongs to is the only or the cheapest one."""
+    least, most = row.curve[0][0], row.curve[-1][0]
+    return f"  power   {spark([chance for _, chance in row.curve])}  from {least:,} to {most:,} cases × {row.trials}"
+
+
+def _gate(gate: GatePlan, suite: str) -> list[str]:
+    level = f"{gate.alpha:g}".replace("0.", ".")
+    lines = [
+        f"A gate at_least {numbers.percent(gate.at_least)} at alpha {level}: {one_line(suite, 30)}, "
+        f"{counted(gate.cases, 'case')}, one trial"
+    ]
+    if gate.passes_from is None:
+        lines.append("  no result passes: there are too few cases")
+    else:
+        share = numbers.percent(gate.passes_from / gate.cases)
+        lines.append(f"  passes from {gate.passes_from:,} of {gate.cases:,} ({share})")
+        lines.append("  true rate  " + "".join(f"{numbers.percent(row.true_rate):>9}" for row in gate.rows))
+        lines.append("  passes     " + "".join(f"{numbers.percent(row.passes):>9}" for row in gate.rows))
+    bound = f"at most {numbers.percent(gate.failures_at_most)} fail ({100 * (1 - gate.alpha):g} % sure)"
+    return [
+        *lines,
+        f"  0 of {gate.cases:,} failed would show: {bound}",
+        f"  if every case must pass, and each does {numbers.percent(gate.case_passes)} of the time: a sound system",
+        f"  fails in {numbers.percent(gate.all_must_pass_fails)} of runs; by the majority of 3 trials in "
+        f"{numbers.percent(gate.majority_of_three_fails)}",
+    ]
 
 
 def _heading(row: PlanRow) -> str:

@@ -12,16 +12,17 @@ from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, 
 from evalwright.reports import numbers
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
-    EVALUATOR_COLUMNS,
     TRIAL_COLUMNS,
-    VARIANT_COLUMNS,
     Column,
     Unit,
+    evaluator_columns,
     evaluator_rows,
     trial_rows,
     used,
+    variant_columns,
 )
 from evalwright.reports.failures import Failures, error_text
+from evalwright.reports.gates import gate_decisions
 from evalwright.reports.table import Table
 from evalwright.reports.text import Paint, one_line
 
@@ -44,22 +45,24 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     """Everything in the summary of a run, one part after another, separated by empty lines."""
     parts = [
         _title(plan, summary, paint),
-        table_lines(VARIANT_COLUMNS, summary.variants, paint),
-        table_lines(EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator), paint),
+        table_lines(variant_columns(summary), summary.variants, paint),
+        table_lines(evaluator_columns(summary), evaluator_rows(summary.by_evaluator), paint),
         _score_lines(summary.native, paint) if summary.native else [],
-        _trials(summary.variants, paint),
+        [*_trials(summary.variants, paint), *_mixed(summary.variants, paint)],
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],
         [f"{paint('warning:', 'borderline')} {one_line(warning)}" for warning in summary.warnings],
+        [paint(shows, "dim")] if (shows := numbers.could_show(summary)) else [],
     ]
     return [line for part in parts if part for line in ["", *part]][1:]
 
 
 def _gate(gate: GateOutcome, paint: Paint) -> list[str]:
-    lines = _outcome("gate", gate, paint)
+    lines = _outcome("reward" if numbers.is_reward(gate) else "gate", gate, paint)
     for i, run in enumerate(gate.runs, 1):
         lines += [f"  {line}" for line in _outcome(f"run {i}", run, paint)]
-    return [*lines, *(f"  {line}" for line in numbers.over_runs(gate.runs))]
+    lines += [f"  {line}" for line in numbers.over_runs(gate.runs)]
+    return [*lines, *(["", *decided] if (decided := gate_decisions(gate, paint)) else [])]
 
 
 def _outcome(name: str, gate: GateOutcome, paint: Paint) -> list[str]:
@@ -104,6 +107,16 @@ def _trials(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
     return table_lines(TRIAL_COLUMNS, [row for row in rows if row.k in shown or row.k == row.trials.trials], paint)
 
 
+def _mixed(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
+    """Cases that passed in some trials and failed in others."""
+    return [
+        line
+        for v in variants
+        if v.trials is not None
+        for line in _ids(f"mixed in {v.name}" if len(variants) > 1 else "mixed", v.trials.mixed, paint)
+    ]
+
+
 def _few(trials: int) -> set[int]:
     """Every k while there are few, else those that double, and the last one."""
     return set(range(1, trials + 1)) if trials <= _MOST_TRIALS else {2**i for i in range(trials.bit_length())}
@@ -117,8 +130,8 @@ def comparison_lines(comparison: ComparisonReport, paint: Paint) -> list[str]:
         line
         for delta in comparison.deltas
         for line in [
-            *_ids(f"regressions in {delta.variant}", delta.regressions, paint),
-            *_ids(f"improvements in {delta.variant}", delta.improvements, paint),
+            *_ids(f"changed in {delta.variant}, worse", delta.regressions, paint),
+            *_ids(f"changed in {delta.variant}, better", delta.improvements, paint),
         ]
     ]
     return [*table_lines([against, *others], comparison.deltas, paint), *changed]
@@ -135,25 +148,31 @@ def _ids(label: str, ids: Sequence[str], paint: Paint) -> list[str]:
 def failure_lines(found: Failures, run: str, paint: Paint) -> list[str]:
     """Failures with their reasons, then the cells without a verdict. `run` is the folder as a command names it."""
     more = f"evalwright inspect {run} --failed"
-    failed = _listed(f"Failures ({counted(found.failed_total, 'cell')})", found.failed, found.failed_total, more, paint)
+
+    def listed(title: str, verdicts: Sequence[CaseVerdict], total: int) -> list[str]:
+        return _listed(title, verdicts, total, more, found.scored, paint)
+
+    failed = listed(f"{found.title} ({counted(found.failed_total, 'cell')})", found.failed, found.failed_total)
     title = f"Errors ({counted(found.errored_total, 'cell')}, no verdict)"
-    errors = _listed(title, found.errored, found.errored_total, more, paint)
+    errors = listed(title, found.errored, found.errored_total)
     return [*failed, *([""] if failed and errors else []), *errors]
 
 
-def _listed(title: str, verdicts: Sequence[CaseVerdict], total: int, more: str, paint: Paint) -> list[str]:
+def _listed(
+    title: str, verdicts: Sequence[CaseVerdict], total: int, more: str, scored: bool, paint: Paint
+) -> list[str]:
     if not total:
         return []
     lines = [paint(title, "heading")]
     for verdict in verdicts:
-        lines += _verdict_lines(verdict, paint)
+        lines += _verdict_lines(verdict, scored, paint)
     if total > len(verdicts):
         lines.append(paint(f"  … and {total - len(verdicts):,} more: {more}", "dim"))
     return lines
 
 
-def _verdict_lines(verdict: CaseVerdict, paint: Paint) -> list[str]:
-    mark = paint({"error": "!", "borderline": "~"}.get(verdict.status, "✗"), verdict.status)
+def _verdict_lines(verdict: CaseVerdict, scored: bool, paint: Paint) -> list[str]:
+    mark = paint({"error": "!", "borderline": "~"}.get(verdict.status, "·" if scored else "✗"), verdict.status)
     lines = [f"  {mark} {cell_name(verdict.case_key, verdict.variant_name, verdict.trial)}"]
     reasons = verdict.reasons
     if verdict.error is not None:  # results for an answer that never came explain nothing

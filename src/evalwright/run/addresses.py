@@ -54,8 +54,6 @@ def asked_pause(error: TraceError) -> float | None:
 def addresses_of(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Address]:
     """The address of each variant whose target calls one, by the variant's name. Targets are open by now."""
     named = {name: address for name, target in targets.items() if (address := getattr(target, "address", None))}
-    if not named:
-        return {}
     widths = dict.fromkeys(named.values(), 0)
     for variants, width in groups_of(plan):
         for address in {named[variant.name] for variant in variants if variant.name in named}:

@@ -28,7 +28,7 @@ from evalwright.run.origin import plan_of_run
 from evalwright.scoring.fold import fold
 from evalwright.scoring.re_judged import judged_answers
 
-__all__ = ["CALIBRATION", "calibrate_run", "keep_calibration", "mark_judges"]
+__all__ = ["CALIBRATION", "calibrate_run", "keep_calibration", "mark_judges", "stored_labels", "threshold_of"]
 
 CALIBRATION = "calibration.json"
 
@@ -47,7 +47,7 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
         if problems + more:
             raise InputError(problems + more)
         named = {label.evaluator for label in labels}
-        kept = [label for label in _stored_labels(writer) if label.evaluator not in named]
+        kept = [label for label in stored_labels(writer) if label.evaluator not in named]
         folder_beside(writer).mkdir(parents=True, exist_ok=True)
         replace_file(labels_file(writer), msgspec.json.Encoder().encode_lines([*kept, *labels]), PRIVATE)
         summary = writer.summary() or fold(writer, plan).summary(plan, datetime.now(UTC))
@@ -84,16 +84,17 @@ def mark_judges(reader: RunReader, plan: Plan, summary: RunSummary) -> Calibrati
 
 
 def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
-    labels = _stored_labels(reader)
+    labels = stored_labels(reader)
     named = {label.evaluator for label in labels}
     specs = [spec for spec in plan.evaluators if spec.name in named]
     if not specs:
         return None
     found = judged_answers(reader, [spec.name for spec in specs])
-    return CalibrationReport(plan.run_id, [calibrate(s.name, labels, found, _threshold(s)) for s in specs])
+    return CalibrationReport(plan.run_id, [calibrate(s.name, labels, found, threshold_of(s)) for s in specs])
 
 
-def _stored_labels(reader: RunReader) -> list[Label]:
+def stored_labels(reader: RunReader) -> list[Label]:
+    """The labels that are kept with a run. Raises InputError where they are damaged."""
     path = labels_file(reader)
     if not path.is_file():
         return []
@@ -103,6 +104,7 @@ def _stored_labels(reader: RunReader) -> list[Label]:
         raise InputError(Problem(str(path), f"is damaged: {error}; remove it and calibrate again")) from error
 
 
-def _threshold(spec: EvaluatorSpec) -> float | None:
+def threshold_of(spec: EvaluatorSpec) -> float | None:
+    """The least score of a pass that an evaluator's configuration names."""
     value = spec.config.get("threshold", spec.config.get("pass_threshold"))
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

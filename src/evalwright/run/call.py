@@ -17,8 +17,8 @@ from evalwright.run.cells import Cell
 from evalwright.run.records import timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
 from evalwright.targets.answers import says_nothing
+from evalwright.targets.build import optional_parts
 from evalwright.targets.failures import target_failure
-from evalwright.targets.keys import optional_parts
 
 __all__ = ["GRACE", "OUT_OF_FILES", "Call", "deadline_in", "failure_in", "out_of_files", "retriable"]
 

@@ -1,9 +1,12 @@
-"""The cells of a run: every case with every variant, as often as it has trials; and what is going on with them now."""
+"""The cells of a run: every case with every variant, as often as it has trials.
+
+How many of them run at once, and what is going on with them now.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,8 +15,16 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.session import owns_process
+from evalwright.session.open_files import limit_of_files, room_for
 
-__all__ = ["Cell", "Grid", "RunState", "groups_of"]
+__all__ = ["Cell", "Grid", "Group", "RunState", "fitted", "groups_of", "most_at_once"]
+
+Group = tuple[list[Variant], int]
+"""Variants with one queue of cells, and the number of workers on it."""
+
+_FILES = 8
+"""Files that a cell may have open while a command starts: its pipes, both ends of each, and a handle of the process."""
 
 
 class Cell(NamedTuple):
@@ -76,6 +87,8 @@ class RunState:
     cost_usd: float = 0.0
     stopping: bool = False
     """Nothing new is started, as the run is to end or a write failed; what runs is being finished."""
+    answered: bool = False
+    """The run stops as it is decided, or may cost no more: it was not interrupted."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
     stuck: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -119,7 +132,7 @@ class RunState:
         return f"{cell.case.key} · {cell.variant.name}{trial}", time.monotonic() - since
 
 
-def groups_of(plan: Plan) -> Iterator[tuple[list[Variant], int]]:
+def groups_of(plan: Plan) -> Iterator[Group]:
     """Variants whose cells share a limit of calls at once, and that limit."""
     run = plan.run
     for pool, width in run.pools.items():
@@ -132,3 +145,27 @@ def groups_of(plan: Plan) -> Iterator[tuple[list[Variant], int]]:
         return
     for variant in others:
         yield [variant], variant.concurrency or run.per_variant_concurrency or run.max_concurrency
+
+
+def fitted(groups: Iterable[Group], total: int, most: int | None = None) -> list[Group]:
+    """The groups for `total` cells, of which at most `most` run at once."""
+    groups = [(variants, min(width, total)) for variants, width in groups]
+    wanted = sum(width for _, width in groups)
+    if most is None or most >= wanted:
+        return groups
+    return [(variants, max(1, width * most // wanted)) for variants, width in groups]
+
+
+def most_at_once(plan: Plan, total: int) -> tuple[int | None, str]:
+    """The most cells at once that there can be open files for, and a warning if that is fewer than asked for.
+
+    Where the process is ours, its limit is raised as far as the system allows; elsewhere it is the caller's.
+    """
+    if not owns_process() or all(variant.adapter == "replay" for variant in plan.variants):
+        return None, ""
+    wanted = sum(width for _, width in fitted(groups_of(plan), total))
+    most = room_for(wanted, _FILES)
+    if most >= wanted:
+        return None, ""
+    limit = limit_of_files()
+    return most, f"{most} cells run at once, not {wanted}: only {limit} files may be open (ulimit -n)"

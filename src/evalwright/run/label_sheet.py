@@ -11,7 +11,7 @@ from evalwright.model.calibration import Label
 from evalwright.scoring.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers
 
-__all__ = ["labels_of"]
+__all__ = ["cells_by_case", "labels_of", "matching_cells"]
 
 _MOST_GUESSES, _MOST_IDS_COMPARED = 20, 5_000
 
@@ -28,9 +28,7 @@ def labels_of(
     rows: Iterable[LabelRow], evaluators: Sequence[str], found: JudgedAnswers, file: str
 ) -> tuple[list[Label], list[Problem]]:
     """The answer that each row is about, and a problem for each row that is about none, several, or one again."""
-    cells: dict[str, list[CellKey]] = {}
-    for key in sorted(found.attempts):  # whichever cell was finished first
-        cells.setdefault(key[0], []).append(key)
+    cells = cells_by_case(found)
     where = _Where(evaluators, found, cells)
     problems: list[Problem] = []
     labels: dict[tuple[str, CellKey], Label] = {}
@@ -43,7 +41,7 @@ def labels_of(
         problems += mistakes
         if mistakes:
             continue
-        cell = _fitting(row, cells)[0]
+        cell = matching_cells(row, cells)[0]
         first = lines.setdefault((row.evaluator, cell), row.line)
         if first != row.line:
             problems.append(Problem(file, f"this answer is labelled in line {first} already", row.line, "case_id"))
@@ -53,7 +51,16 @@ def labels_of(
     return list(labels.values()), problems
 
 
-def _fitting(row: LabelRow, cells: dict[str, list[CellKey]]) -> list[CellKey]:
+def cells_by_case(found: JudgedAnswers) -> dict[str, list[CellKey]]:
+    """The cells of a run in their order, whichever was finished first."""
+    cells: dict[str, list[CellKey]] = {}
+    for key in sorted(found.attempts):
+        cells.setdefault(key[0], []).append(key)
+    return cells
+
+
+def matching_cells(row: LabelRow, cells: dict[str, list[CellKey]]) -> list[CellKey]:
+    """The cells that a row may be about."""
     return [key for key in cells.get(row.case_id, []) if row.variant in (None, key[1]) and row.trial in (None, key[2])]
 
 
@@ -67,11 +74,11 @@ def _unknown(row: LabelRow, where: _Where, guess: bool) -> Iterator[tuple[str, s
         near = did_you_mean(row.case_id, where.cells) if guess and len(where.cells) <= _MOST_IDS_COMPARED else ""
         yield "case_id", f"the run has no answer to a case {row.case_id!r}{near}"
         return
-    fitting = _fitting(row, where.cells)
-    if not fitting:
+    own = matching_cells(row, where.cells)
+    if not own:
         yield _odd_one(row, answers)
-    elif len({where.found.answers[key] for key in fitting}) > 1:
-        yield "case_id", f"the case has {len(fitting)} answers: say which {_differing(fitting)}"
+    elif len({where.found.answers[key] for key in own}) > 1:
+        yield "case_id", f"the case has {len(own)} answers: say which {_differing(own)}"
 
 
 def _odd_one(row: LabelRow, answers: Sequence[CellKey]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The one place that bounds how long user code may block.
+"""The one place that bounds how long user code may block, and how long what it leaves behind may take to end.
 
 Python code that blocks the main thread (a loop, `time.sleep`, a catastrophic regular expression) cannot be
 cancelled by the event loop, nor by another thread: `re` keeps the interpreter lock. A timer of the operating
@@ -8,6 +8,7 @@ that is past its deadline. Loops, `time.sleep`, locks and `re` all end at a sign
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 import time
@@ -17,13 +18,16 @@ from typing import Any
 
 from evalwright.errors import LimitExceeded
 
-__all__ = ["Watchdog"]
+__all__ = ["LAST_SECONDS", "Watchdog", "end_loose_tasks"]
 
 _PERIOD = 0.2
 """Seconds between two signals. Every one interrupts whatever runs in the main thread, system calls included, and nearly
 all find nothing to do, so shorter would only cost; blocking code may run past its limit by as much, so longer would
 let limits of a second mean little.
 """
+
+LAST_SECONDS = 2.0
+"""How long tasks that user code left behind may take to end when they are cancelled."""
 
 
 class Watchdog:
@@ -76,3 +80,12 @@ class Watchdog:
                 return deadline is not None and now > deadline
             frame = frame.f_back
         return False
+
+
+def end_loose_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the tasks that a loop still has, and wait for a bounded time until they have ended."""
+    loop.set_exception_handler(lambda _loop, _context: None)  # what user code left behind is no news at the end
+    if leftover := asyncio.all_tasks(loop):
+        for task in leftover:
+            task.cancel()
+        loop.run_until_complete(asyncio.wait(leftover, timeout=LAST_SECONDS))

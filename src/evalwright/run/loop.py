@@ -18,14 +18,13 @@ from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge
-from evalwright.run.limits import Watchdog
-from evalwright.run.loose_tasks import LAST_SECONDS, end_loose_tasks
+from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
-from evalwright.session.descriptors import descriptors_kept
+from evalwright.session.open_files import descriptors_kept
 from evalwright.session.signals import Signals
 from evalwright.targets.build import build_target
 from evalwright.targets.threads import Threads
@@ -87,7 +86,8 @@ def work(job: Job, watch: Watch | None = None) -> bool:
     watchdog = Watchdog(ours)
     runner, targets = _runner(job, watchdog)
     # only a process of our own may be forked: in another, other threads may hold locks for ever in the child
-    if ours and job.history is None and not job.again and all(one.adapter == "replay" for one in plan.variants):
+    forks = ours and plan.until_decided is None  # what is decided meanwhile is heard of in this process
+    if forks and job.history is None and not job.again and all(one.adapter == "replay" for one in plan.variants):
         from evalwright.run.replay import processes_for, replay_in_processes
 
         if (processes := processes_for(plan, job.writer)) > 1:
@@ -96,7 +96,7 @@ def work(job: Job, watch: Watch | None = None) -> bool:
             return state.done < state.total
     with watchdog, display, _interruptible(runner, watchdog, job):
         _run_loop(runner, job)
-    return state.stopping and state.done < state.total
+    return state.stopping and not state.answered and state.done < state.total
 
 
 async def work_here(job: Job, watch: Watch | None = None) -> bool:
@@ -122,7 +122,7 @@ async def work_here(job: Job, watch: Watch | None = None) -> bool:
         finally:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(session().aclose(), LAST_SECONDS)
-    return state.stopping and state.done < state.total
+    return state.stopping and not state.answered and state.done < state.total
 
 
 def _runner(job: Job, watchdog: Watchdog) -> tuple[Runner, dict[str, Target]]:

@@ -38,6 +38,15 @@ class RunOptions:
     allow_empty: bool = False
     """A suite without cases to run is no mistake."""
 
+    until_decided: bool = False
+    """The run ends as soon as it is decided `against` a run or another of its variants."""
+    against: str | None = None
+    margin: str | None = None
+    max_cases: int | None = None
+    max_cost: float | None = None
+    """US dollars for all calls of the systems, after which no further unit is begun."""
+    seed: int | None = None
+
     @property
     def narrowed(self) -> str:
         """How cases are selected, in words; empty if all are. An option that selects cases belongs in here, too."""
@@ -78,12 +87,16 @@ class Outcome:
         if self.interrupted:
             return 130
         gate = self.summary.gate
+        if self.plan.until_decided is not None and gate is not None:
+            # errors are in the decision as the worst that they could have been, and the rest was not needed
+            return 0 if gate.passed else 3 if gate.undecided else 1
         if gate is not None and not gate.passed and not gate.undecided:
             return 1
+        undecided = gate is not None and gate.undecided and not gate.tolerated
         counts: dict[str, int] = {}
         for variant in self.summary.variants:
             for status, number in variant.cells.items():
                 counts[status] = counts.get(status, 0) + number
-        if counts.get("error") or self.summary.cells_missing or (gate is not None and gate.undecided):
+        if counts.get("error") or self.summary.cells_missing or undecided:
             return 3
         return 1 if gate is None and (counts.get("fail") or counts.get("borderline")) else 0

@@ -13,10 +13,9 @@ import msgspec
 from evalwright.errors import EvalwrightError, InputError, Problem, did_you_mean
 from evalwright.files.masker import variable_of
 from evalwright.model.cell import OfCase
-from evalwright.model.digests import evaluator_digests
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, evaluator_digests
 from evalwright.model.trace import Trace
 from evalwright.registry import NATIVE, formats, resolve
 
@@ -146,6 +145,7 @@ def case_finder(run: RunWriter, plan: Plan) -> CaseOf:
     def by_position(trace: Trace) -> Case:
         index = trace.case_index
         case = run.case(index) if index is not None and 0 <= index < plan.cases_total else None
+        # An id that holds a secret stands masked in the trace, and unmasked in the plan's cases.
         if case is None or trace.case_key not in (case.key, run.mask(case.key)):
             raise InputError(f"{run.location}: the case {trace.case_key!r} of a trace is not among its cases")
         return case

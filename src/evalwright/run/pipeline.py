@@ -81,10 +81,12 @@ class Pipeline:
         for variant in self._variants:
             if opening := getattr(self._targets[variant.name], "open", None):
                 await _opened(variant, opening)
-        self._addresses = addresses_of(self._plan, self._targets)
+        if any(getattr(target, "address", None) for target in self._targets.values()):
+            self._addresses = addresses_of(self._plan, self._targets)
 
     async def close(self) -> None:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""
+        # Before the workspaces, in which what a target has started may still write.
         for name, target in self._targets.items():
             if closing := getattr(target, "close", None):
                 try:
@@ -111,6 +113,7 @@ class Pipeline:
         if self._enriching is not None:
             await self._enriching.enrich(trace)
         await self.record(cell, trace)
+        # Behind the record: the trace that stops a system is stored like all others.
         self.standstill.add(trace)
 
     def _refused(self, cell: Cell, limit: float) -> Trace:
@@ -142,6 +145,7 @@ class Pipeline:
                     return None
                 continue
             tries = len(call.retried) + 1
+            # The exponent is bounded, because a float times 2 ** 1024 raises OverflowError.
             pause = min(rule.backoff_seconds * 2 ** min(tries - 1, 30), LONGEST_PAUSE)
             pause = max(pause, asked_pause(error) or 0.0)
             late = asked_pause(error) is not None and time.monotonic() - begun + pause > _LONGEST_CALL

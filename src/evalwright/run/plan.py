@@ -11,8 +11,8 @@ import msgspec
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker
 from evalwright.files.paths import import_folders
-from evalwright.model.digests import evaluator_digests
 from evalwright.model.plan import Plan, Variant
+from evalwright.model.snapshot import evaluator_digests
 from evalwright.model.suite import Suite
 from evalwright.registry import load
 from evalwright.run.options import RunOptions

@@ -107,6 +107,9 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
     ):
         if number:
             yield f"{mark} {number:,}", style
+    if state.stopping and state.answered:
+        yield f"decided, finishing {counted(len(state.running), 'cell')}", "pass"
+        return
     if state.stopping:
         yield f"finishing {counted(len(state.running), 'cell')}, press Ctrl-C again to stop now", "error"
         return

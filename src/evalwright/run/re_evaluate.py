@@ -28,8 +28,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge, ask_models
-from evalwright.run.limits import Watchdog
-from evalwright.run.loose_tasks import end_loose_tasks
+from evalwright.run.limits import Watchdog, end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
 from evalwright.run.unreadable import keep_judgements, lost_traces
@@ -146,6 +145,7 @@ def _in_processes(
                 args = (os.getpid(), job, part, share, sender)
                 child = context.Process(target=_child, args=args, daemon=True)
                 child.start()
+                # The child has the only other end now: when it dies, reading ends instead of waiting for ever.
                 sender.close()
                 children.append((child, receiver))
         with closing(shares[-1]):
@@ -154,6 +154,7 @@ def _in_processes(
             tally.merge(_received(receiver, job, state))
     finally:
         for child, _ in children:
+            # Also after an error: a child whose pipe nobody reads any more would wait for ever.
             child.kill()
             child.join()
         gc.unfreeze()
@@ -234,6 +235,7 @@ class _Again:
             case = job.case_of(trace) if needs_case else _NO_CASE
             artifact = self._artifacts.of(trace) if self._artifacts is not None else None
             results, pending = judge.evaluate(case, trace, (), artifact)
+            # Only while no earlier trace waits: rows are written in the order of the traces.
             if not pending and not waiting:
                 self._store(case, trace, results)
                 continue

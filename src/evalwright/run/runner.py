@@ -16,8 +16,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.trace import TraceError
 from evalwright.run.call import GRACE, Call, deadline_in
-from evalwright.run.cells import Cell, Grid, RunState, groups_of
-from evalwright.run.concurrency import fitted
+from evalwright.run.cells import Cell, Grid, RunState, fitted, groups_of
 from evalwright.run.limits import Watchdog
 from evalwright.run.pipeline import Pipeline
 from evalwright.targets.threads import Threads

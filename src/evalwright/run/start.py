@@ -17,15 +17,16 @@ from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.chat import Models
-from evalwright.model.digests import with_digest
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, RunWriter
+from evalwright.model.snapshot import with_digest
 from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.judge import is_judge
 from evalwright.run.locations import Place, address_of, find_run, labels_file, store_of
 from evalwright.run.options import Outcome, RunOptions
 from evalwright.run.steps import mirroring_of
+from evalwright.run.summaries import is_decided, summed_up
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, environment, hide, owns_process
@@ -193,12 +194,24 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             from evalwright.run.missing_keys import with_keys
 
             cases = with_keys(plan, cases, options.models)
+        if is_decided(plan):
+            from evalwright.run.decided import with_baselines, with_slices
+
+            with_baselines(plan, options.out or suite.out)
+            cases = with_slices(plan, cases)
+        sequence = None
+        if options.until_decided:
+            from evalwright.run.sequence import ordered
+
+            sequence, cases = ordered(plan, cases, options, options.out or suite.out or Path("runs"))
         # Reading a long dataset may be interrupted; of a run folder that is there, something is always stored.
         with (
             _signals() as signals,
             closing(store.create(plan, signals.each(cases), documents(suite, masker))) as writer,
         ):
             state = _state(plan, None, frozenset())
+            if sequence is not None:
+                sequence.begin(writer, plan, state)
             job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan, masker), signals=signals)
             # a store that was passed in cannot be found by a path: there is nothing to leave a note of
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
@@ -274,10 +287,17 @@ def _rest_of(
         if keep_going:
             plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
         again = again_of(history)
+        sequence = None
+        if plan.until_decided is not None:
+            from evalwright.run.sequence import stored_sequence
+
+            sequence = stored_sequence(writer, plan, again)
         total = len(history.traced)
         finished = sum(map(history.finished, range(total)))
-        if finished == total and not again:
+        decided = sequence is not None and sequence.decided
+        if (finished == total or decided) and not again:
             why = "every cell is finished" if again_of is _none_again else "no cell to run again"
+            why = "it is decided" if decided else why
             yield None, lambda over: _outcome(place, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
             return
         masker = Masker.of(secrets, os.environ)
@@ -285,6 +305,8 @@ def _rest_of(
             must_have_keys(plan, writer, models)
             mirrors = mirroring_of(plan, masker)
             job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again, signals)
+            if sequence is not None:
+                sequence.listen(job.state)
             note = f"{finished} of {total} cells were finished already"
             if again_of is not _none_again:
                 note = f"{len(again)} finished cells were run again"
@@ -297,8 +319,7 @@ def _rest_of(
 
 
 def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunState:
-    from evalwright.run.cells import Grid
-    from evalwright.run.concurrency import most_at_once
+    from evalwright.run.cells import Grid, most_at_once
 
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
@@ -322,13 +343,17 @@ def _outcome(
     state: RunState | None = None,
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
-    summary = tally.summary(plan, datetime.now(UTC))
+    summary = summed_up(tally, writer, plan, datetime.now(UTC))
     stopped = [*state.stuck.values()] if state is not None and summary.cells_missing else []
     summary.warnings = [*summary.warnings, *stopped]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration
 
         keep_calibration(writer, plan, summary)
+    if plan.until_decided is not None:
+        from evalwright.run.sequence import keep_decision
+
+        keep_decision(writer, plan)
     if mirrors is not None:
         mirrors.finish(summary)
     writer.save_summary(summary)

@@ -12,8 +12,10 @@ from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
 from evalwright.scoring.facts import ResultLike, TraceLike
+from evalwright.statistics.power import detectable_difference
 from evalwright.statistics.proportions import Interval, wilson
-from evalwright.statistics.rates import rate_of_counts, rate_of_units, rate_with_design_effect
+from evalwright.statistics.rates import DesignRate, rate_of_counts, rate_of_units, rate_with_design_effect
+from evalwright.statistics.trials import within_variance
 from evalwright.statistics.units import Cluster, units_from
 
 __all__ = ["CaseCounts", "EvaluatorCount", "Mean", "Unjudged", "VariantCount"]
@@ -85,6 +87,7 @@ class EvaluatorCount:
         `repeats` is the mean number of results of a case, or of a group of cases: they are not independent, so that
         the interval is that of as many cases as there are such.
         """
+        # At least one case: fewer results than a case has repeats would be rounded to none, and have no interval.
         cases = max(1, round(self.n / repeats)) if self.n else 0
         share = self.passed / self.n if self.n else None
         return EvaluatorRate(
@@ -181,6 +184,7 @@ class VariantCount:
         self.cells[status] += 1
         errored = trace.error is not None
         self.errored += errored
+        # None is "not measured", 0 a measurement: only the former stays out of a mean.
         if (latency := trace.latency_ms) is not None:
             self.latency.add(latency)
         metrics = trace.metrics
@@ -194,10 +198,12 @@ class VariantCount:
             value = self._of_status[status] + (_TARGET_ERROR if errored else 0)
             case = trace.case_key
             self.cases[case] = self.cases.get(case, 0) + value
+        # Only cells with a verdict: a group without one is no unit of the rate, but would count in its interval.
         if trace.group is not msgspec.UNSET and self._of_status[status] & _MASK:
             self.grouped[trace.case_key] = trace.group
             if self.cases is None:
                 self.group_passes[trace.group] = self.group_passes.get(trace.group, 0) + (status == "pass")
+        # Evaluators that are called on errored traces, too, judge no answer there: they would lower their own rates.
         if not errored or self._unjudged.traces:
             self._add_results(results)
 
@@ -233,6 +239,7 @@ class VariantCount:
         """Cells of a case, or of a group of cases, in the mean: those with a verdict, where there are any."""
         cells, cases = sum(self.cells.values()), len(self.cases or ())
         judged = sum(number for status, number in self.cells.items() if self._of_status[status] & _MASK)
+        # Errors leave gaps in the repeats: with these counted as repeats, the interval would be that of too few cases.
         if self.cases and 0 < judged < cells:
             cells, cases = judged, self.by_case().judged
         return cells / self._independent(cases or cells)
@@ -261,6 +268,7 @@ class VariantCount:
     def trials(self) -> dict[str, tuple[int, int]]:
         """Passed and judged trials of each case that has any; one without a verdict is not among them."""
         cases = self.cases or {}
+        # A million cases have a handful of different counts: each is unpacked once.
         unpacked = {value: _unpacked(value) for value in set(cases.values())}
         return {case: unpacked[value] for case, value in cases.items() if unpacked[value][1]}
 
@@ -276,6 +284,7 @@ class VariantCount:
             return CaseCounts(total, passed, self.errored, rate, judged, self._independent(judged))
         always = errored = judged = 0
         share = 0.0
+        # Sorted, because floats are summed: a run that is counted in another order of cells gives the same last digit.
         for value, number in sorted(Counter(self.cases.values()).items()):
             passed, of = _unpacked(value)
             errored += number * (value >= _TARGET_ERROR)
@@ -293,18 +302,32 @@ class VariantCount:
 
     def pass_interval(self) -> Interval | None:
         """The 95 % interval of the pass rate, in which trials and groups are paid their price; None without a rate."""
-        if not self.grouped:
-            return rate_of_counts(self._shares()).ci
+        return rate_of_counts(self._shares()).ci if not self.grouped else self._design().ci
+
+    def _design(self) -> DesignRate:
+        """The pass rate with the price of groups."""
         if self.cases is None:
             sizes = Counter(self.grouped.values())
             parts = Counter(Cluster(float(passes), sizes[group]) for group, passes in self.group_passes.items())
             passed = self.cells["pass"] - sum(self.group_passes.values())
             parts[Cluster(1.0, 1)] += passed
             parts[Cluster(0.0, 1)] += self.by_case().judged - len(self.grouped) - passed
-            return rate_of_units(units_from(parts)).ci
+            return rate_of_units(units_from(parts))
         trials = self.trials()
         groups = [self.grouped.get(case, (case,)) for case in trials]
-        return rate_with_design_effect([passed / of for passed, of in trials.values()], groups).ci
+        return rate_with_design_effect([passed / of for passed, of in trials.values()], groups)
+
+    def detectable(self) -> float | None:
+        """The difference that another run of the same cases and trials would have to have to be shown at 80 % power."""
+        shares = self._shares()
+        trials = (self.trials() if self.cases is not None else {}).values()
+        cases, most = float(sum(shares.values())), max((judged for _, judged in trials), default=1)
+        rate = sum(share * number for share, number in shares.items()) / cases if cases else 0.0
+        within = within_variance(trials) if most > 1 else rate * (1 - rate)
+        if self.grouped and (ends := self._design().effective_n):
+            cases = cases / max(1.0, rate_of_counts(shares).effective_n / ends)
+        found = detectable_difference(cases, 0.0, within, most)
+        return found if found is not None and 0 < found <= 1 else None
 
     def _shares(self) -> dict[float, int]:
         """How many cases have each share of passed trials."""

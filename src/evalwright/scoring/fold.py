@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
-
-from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import OfCase
 from evalwright.model.plan import Plan
@@ -33,6 +30,7 @@ def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
         errored = 0 if passes_over_errored(plan) else evaluators
         return _counted(streamed_cells(reader, evaluators, errored=errored), plan, needed, by_case)
     except Superseded:
+        # From the start: some of what was counted until now is replaced by newer records.
         return _counted(newest_cells(reader), plan, needed, by_case)
 
 
@@ -56,8 +54,6 @@ def _as_judged(reader: RunReader, plan: Plan, by_case: bool) -> Tally:
         verdict = verdicts.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
         if verdict is not None:
             tally.count(trace, results, verdict.status, verdict.score)
-            if verdict.extra is not UNSET:
-                tally.count_extra(verdict.variant_name, verdict.extra)
     return tally
 
 
@@ -67,4 +63,3 @@ class _VerdictFacts(OfCase, gc=False):
     score: float | None = None
     trial: int = 0
     attempt: int = 1
-    extra: dict[str, Any] | UnsetType = UNSET

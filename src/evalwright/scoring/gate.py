@@ -38,8 +38,8 @@ Scores = Mapping[str, Sequence[float]]
 class GateTotals:
     """Scores by evaluator, eight bytes each, and how many are unknown because of an error."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._gate = plan.gate
+    def __init__(self, plan: Plan, gate: Mapping[str, Any]) -> None:
+        self._gate = gate
         self._scores = {spec.name: array("d") for spec in plan.evaluators}
         self._unknown = dict.fromkeys(self._scores, 0)
         self._counted = Unjudged.of(plan.pass_criteria)
@@ -71,8 +71,7 @@ class GateTotals:
             self._unknown[name] += other._unknown[name]
 
     def finish(self, summary: RunSummary) -> None:
-        if self._gate is not None:
-            summary.gate = decided(self._gate, self._scores, self._unknown)
+        summary.gate = decided(self._gate, self._scores, self._unknown)
 
 
 def decided(

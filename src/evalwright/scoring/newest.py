@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Collection, Iterator
 from itertools import islice
 
-from evalwright.files.bulk import collector_paused
+from evalwright.files.bulk import Repeats, collector_paused
 from evalwright.model.protocols import RunReader
 from evalwright.scoring.facts import CellKey, ResultFacts, TraceFacts
 
@@ -36,7 +35,7 @@ def streamed_cells(reader: RunReader, evaluators: int, *, errored: int) -> Itera
     cells with records still unread are kept in memory; of all others eight bytes remain, a hash that reveals a second
     trace. Raises Superseded, possibly after the last cell.
     """
-    seen = _Seen()
+    seen = Repeats()
     unread: dict[CellKey, _Cell] = {}
     for record in _side_by_side(reader, evaluators, errored):
         key = (record.case_key, record.variant_name, record.trial)
@@ -45,7 +44,7 @@ def streamed_cells(reader: RunReader, evaluators: int, *, errored: int) -> Itera
             cell = unread[key] = _Cell()
         if isinstance(record, TraceFacts):
             again, cell.trace = cell.trace is not None, record
-            seen.add(hash(key))
+            seen.add(key)
         else:
             again, cell.rows[record.evaluator] = record.evaluator in cell.rows, record
         if again or record.attempt != 1:
@@ -57,7 +56,7 @@ def streamed_cells(reader: RunReader, evaluators: int, *, errored: int) -> Itera
         if cell.trace is None:  # a late row of a cell that is through, or of a trace that cannot be read
             raise Superseded
         yield cell.trace, cell.rows.values()
-    if seen.twice():
+    if seen.hashes():
         raise Superseded
 
 
@@ -68,19 +67,6 @@ def _side_by_side(reader: RunReader, evaluators: int, errored: int) -> Iterator[
         yield trace
         yield from islice(rows, evaluators if trace.error is None else errored)
     yield from rows
-
-
-class _Seen:
-    """Hashes of eight bytes each, compared bucket by bucket: a set of all of them would take many times the memory."""
-
-    def __init__(self) -> None:
-        self._buckets = [array("q") for _ in range(64)]
-
-    def add(self, value: int) -> None:
-        self._buckets[value & 63].append(value)
-
-    def twice(self) -> bool:
-        return any(len(set(bucket)) < len(bucket) for bucket in self._buckets)
 
 
 def newest_cells(reader: RunReader) -> Iterator[_CellFacts]:

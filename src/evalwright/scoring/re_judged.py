@@ -30,9 +30,19 @@ class _Answer(OfCase, gc=False):
         """Equal for equal answers to the same case, in whichever cell."""
         digest = blake2b(digest_size=12)
         for part in (self.case_key.encode("utf-8", "replace"), self.output, self.messages, self.tool_calls):
+            # The zero byte keeps texts that move from one part to the next from looking the same.
             digest.update(bytes(part) + b"\0")
         digest.update(bytes(self.tool_results))
         return digest.digest()
+
+    def length(self) -> int | None:
+        """Characters of the final answer; None for one that is no text."""
+        found = msgspec.json.decode(self.output, type=_Output | None)
+        return len(found.final_answer) if found is not None and isinstance(found.final_answer, str) else None
+
+
+class _Output(msgspec.Struct, gc=False):
+    final_answer: Any = None
 
 
 class _Row(ResultFacts, gc=False):
@@ -45,6 +55,9 @@ class Judgement(msgspec.Struct, gc=False):
     passed: bool | None
     score: float | None
     threshold: float | None
+    orders: tuple[tuple[str, str], ...] = ()
+    """Of an evaluator that compares the answer with a reference: who won where the answer was shown first, and where
+    the reference was, one pair a comparison: `answer`, `reference` or `tie`."""
 
 
 class JudgedAnswers(msgspec.Struct):
@@ -53,16 +66,21 @@ class JudgedAnswers(msgspec.Struct):
     attempts: dict[CellKey, int]
     answers: dict[CellKey, bytes]
     """The fingerprint of each answer: cells with equal ones have the same answer to the same case."""
+    lengths: dict[CellKey, int]
+    """Characters of each answer that is a text."""
     judgements: dict[str, dict[CellKey, Judgement]]
 
 
 def judged_answers(reader: RunReader, evaluators: Collection[str]) -> JudgedAnswers:
     """The verdicts of the named evaluators. Keeps one record per cell and evaluator in memory."""
-    found = JudgedAnswers({}, {}, {name: {} for name in evaluators})
+    found = JudgedAnswers({}, {}, {}, {name: {} for name in evaluators})
     for trace in reader.traces(_Answer):
         key = (trace.case_key, trace.variant_name, trace.trial)
+        # As in `newest`: of two records of one attempt the last one counts.
         if trace.attempt >= found.attempts.get(key, 0):
             found.attempts[key], found.answers[key] = trace.attempt, trace.fingerprint()
+            if (length := trace.length()) is not None:
+                found.lengths[key] = length
     for row in _rows(reader, found):
         judgement = _judgement(row)
         found.judgements[row.evaluator][row.case_key, row.variant_name, row.trial] = judgement
@@ -81,8 +99,23 @@ def _judgement(row: _Row) -> Judgement:
     rubric = row.detail.get("rubric")
     part = rubric if isinstance(rubric, dict) else {**row.detail, "score": row.score}
     judged = row.error is None and not row.skipped
-    return Judgement(row.passed if judged else None, _number(part.get("score")), _number(part.get("threshold")))
+    orders = _orders(row.detail.get("comparisons")) if judged else ()
+    return Judgement(row.passed if judged else None, _number(part.get("score")), _number(part.get("threshold")), orders)
+
+
+def _orders(comparisons: Any) -> tuple[tuple[str, str], ...]:
+    """Winners by pair of orders, as `pairwise_judge` stores them one after the other; empty for anything else."""
+    if not isinstance(comparisons, list):
+        return ()
+    rows = [row if isinstance(row, dict) else {} for row in comparisons]
+    pairs = zip(rows[::2], rows[1::2], strict=False)
+    return tuple(
+        (str(one.get("winner")), str(other.get("winner")))
+        for one, other in pairs
+        if (one.get("first"), other.get("first")) == ("answer", "reference")
+    )
 
 
 def _number(value: Any) -> float | None:
+    # `true` is a number to Python, and no score.
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -10,25 +10,23 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from msgspec import UNSET
+import msgspec
 
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.result import CaseVerdict, Status
-from evalwright.model.summary import (
-    ComparisonReport,
-    EvaluatorRollup,
-    RunSummary,
-    TrialStatistics,
-    VariantSummary,
-)
+from evalwright.model.summary import EvaluatorRollup, RunSummary, TrialStatistics, VariantSummary
 from evalwright.registry import format_of_run, resolve
 from evalwright.scoring.counts import VariantCount
-from evalwright.scoring.deltas import Trials, delta
 from evalwright.scoring.facts import ResultLike, TraceLike
-from evalwright.statistics.proportions import wilson
+from evalwright.statistics.proportions import Interval, wilson
 from evalwright.statistics.trials import share_at_k, share_hat_k
 
 __all__ = ["Tally", "Totals", "totals_of"]
+
+_MOST_MIXED = 100
+
+Trials = Mapping[str, tuple[int, int]]
+"""Passed trials and judged trials (at least one) by case."""
 
 
 class Tally:
@@ -75,13 +73,6 @@ class Tally:
     def add(self, trace: TraceLike, results: Collection[ResultLike], verdict: CaseVerdict) -> None:
         """Count one finished cell. Every cell must be added once only."""
         self.count(trace, results, verdict.status, verdict.score)
-        if verdict.extra is not UNSET:
-            self.count_extra(verdict.variant_name, verdict.extra)
-
-    def count_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
-        """Count what the verdict of a counted cell says for the totals of its format."""
-        if self._totals is not None and (add := getattr(self._totals, "add_extra", None)) is not None:
-            add(variant, extra)
 
     def count(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
@@ -115,7 +106,6 @@ class Tally:
             plan.cases_total,
             [_summary(name, count) for name, count in self._variants.items()],
             self._rollups(),
-            self._comparison(plan.run.baseline_variant),
             status="partial" if missing else "complete",
             cells_total=cells,
             cells_missing=missing,
@@ -145,30 +135,6 @@ class Tally:
             for name in sorted(names if counts else ())
         ]
 
-    def _comparison(self, baseline: str | None) -> ComparisonReport | None:
-        """Every other variant against the baseline, in the order of the plan."""
-        before = self._variants.get(baseline) if baseline is not None else None
-        if baseline is None or before is None:
-            return None
-        latency, trials = before.latency, before.trials()
-        deltas = [
-            delta(
-                name,
-                trials,
-                after.trials(),
-                before.grouped | after.grouped,
-                latency.change(after.latency),
-            )
-            for name, after in self._variants.items()
-            if name != baseline
-        ]
-        return ComparisonReport(
-            baseline,
-            deltas,
-            regressions_count=sum(len(delta.regressions) for delta in deltas),
-            improvements_count=sum(len(delta.improvements) for delta in deltas),
-        )
-
 
 def _summary(name: str, count: VariantCount) -> VariantSummary:
     cases = count.by_case()
@@ -193,6 +159,7 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
         count.cost.total if count.cost.n else None,
         count.judge_cost_usd(),
         _trial_statistics(count.trials()),
+        count.detectable(),
     )
 
 
@@ -201,15 +168,36 @@ def _trial_statistics(trials: Trials) -> TrialStatistics | None:
     most = max((judged for _, judged in trials.values()), default=0)
     if most < 2:
         return None
-    at: list[float | None] = []
-    hat: list[float | None] = []
+    from evalwright.statistics.changes import flake_rate
+
+    at: list[float] = []
+    hat: list[float] = []
     for k in range(1, most + 1):
         enough = [(judged, passed) for passed, judged in trials.values() if judged >= k]
         at.append(sum(share_at_k(n, c, k) for n, c in enough) / len(enough))
         hat.append(sum(share_hat_k(n, c, k) for n, c in enough) / len(enough))
     counts = [sum(judged >= k for _, judged in trials.values()) for k in range(1, most + 1)]
-    intervals = [[wilson((rate or 0.0) * n, n) for rate, n in zip(rates, counts, strict=True)] for rates in (at, hat)]
-    return TrialStatistics(most, len(trials), at, hat, counts, *intervals)
+    intervals: list[list[Interval | None]] = [
+        [wilson(rate * n, n) for rate, n in zip(rates, counts, strict=True)] for rates in (at, hat)
+    ]
+    flakes = flake_rate([passed for passed, _ in trials.values()], [judged for _, judged in trials.values()])
+    mixed = sorted(
+        (abs(passed / judged - 0.5), case) for case, (passed, judged) in trials.items() if 0 < passed < judged
+    )
+    named = [case for _, case in mixed[:_MOST_MIXED]]
+    return TrialStatistics(
+        most,
+        len(trials),
+        [*at],
+        [*hat],
+        counts,
+        intervals[0],
+        intervals[1],
+        flake_rate=flakes.rate,
+        flake_rate_ci95=flakes.ci,
+        mixed_cases=flakes.mixed_cases,
+        mixed=named,
+    )
 
 
 class Totals(Protocol):
@@ -232,8 +220,13 @@ class Totals(Protocol):
 
 
 def totals_of(plan: Plan) -> Totals | None:
-    """The empty totals of a plan's format; where that has none of its own, those of the plan's gate, if any."""
+    """The empty totals of a plan's format; where that has none of its own, those of the plan's gate, if any.
+
+    What a gate claims of the run as a whole is no matter of totals.
+    """
     ref = format_of_run(plan.totals, plan.dialect).totals
+    if plan.gate is not None and plan.gate["kind"] == "claims":
+        plan = msgspec.structs.replace(plan, gate=plan.gate["conditions"])
     if ref is not None:
         made: Totals | None = resolve(ref)(plan)
         return made
@@ -241,4 +234,4 @@ def totals_of(plan: Plan) -> Totals | None:
         return None
     from evalwright.scoring.gate import GateTotals
 
-    return GateTotals(plan)
+    return GateTotals(plan, plan.gate)

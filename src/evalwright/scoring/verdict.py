@@ -53,6 +53,7 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
         status = "fail"
     else:
         status = "pass" if passed else "skip" if skipped else "fail"
+    # Nothing judged the broken system: as a skip it would hide among the cells that ask for nothing.
     return "error" if errored and status == "skip" else status
 
 

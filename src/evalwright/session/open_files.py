@@ -1,18 +1,30 @@
-"""Open files: how many this process may have, and errors that say there were too many."""
+"""Open files: how many this process may have, errors that say there were too many, and who may close them.
+
+Code of users shares the process with a run and must not close its files: a number that was closed is given to the
+next file that is opened, and records would go on into that one.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import resource
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
-__all__ = ["has_run_out", "limit_of_files", "room_for"]
+from evalwright.session.user_code import others
+
+__all__ = ["DescriptorRefused", "descriptors_kept", "has_run_out", "limit_of_files", "room_for"]
 
 _SPARE = 32
 """For what is opened now and then: modules, stores, interpreters of checks, the connections of judges."""
 _DEEPEST = 30
+_CURE = "run it with isolation: process"
+_HIGHEST = 4096
+"""No range is looked at beyond this number: some close all that there could be, up to millions."""
+_Identity = tuple[int, int, int]
 
 
 def room_for(pieces: int, each: int) -> int:
@@ -57,3 +69,65 @@ def _open_now() -> int:
         with suppress(OSError):
             return len(os.listdir(folder))  # noqa: PTH208
     return _SPARE
+
+
+class DescriptorRefused(OSError):
+    """User code closed a file descriptor that it had not opened."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(errno.EBADF, f"{what} would close files of the run itself; {_CURE}")
+
+
+@contextmanager
+def descriptors_kept(folder: str) -> Iterator[None]:
+    """Until the end of the block, what is open now is closed neither by `os.close` nor by `os.closerange`.
+
+    Nor are files below `folder`, which a run may open later.
+
+    In children that user code has forked both do what they always do.
+    """
+    pid, kept, active = os.getpid(), _identities(), True
+    close_one, close_range = os.close, os.closerange
+
+    def is_kept(number: int) -> bool:
+        # By identity as well: the number may have been given to another file since.
+        if not active or os.getpid() != pid:
+            return False
+        if number in kept and _identity(number) == kept[number]:
+            return True
+        with suppress(OSError):
+            return str(Path(f"/proc/self/fd/{number}").readlink()).startswith(folder)
+        return False
+
+    def close(fd: int) -> None:
+        # Libraries close what they have opened; so do we, and at any time.
+        if not sys._getframe(1).f_code.co_filename.startswith(others()) and is_kept(fd):
+            raise DescriptorRefused(f"os.close({fd})")
+        close_one(fd)
+
+    def closerange(fd_low: int, fd_high: int, /) -> None:
+        if any(is_kept(number) for number in range(fd_low, min(fd_high, _HIGHEST))):
+            raise DescriptorRefused(f"os.closerange({fd_low}, {fd_high})")
+        close_range(fd_low, fd_high)
+
+    os.close, os.closerange = close, closerange
+    try:
+        yield
+    finally:
+        active = False  # others may have taken these for the real ones
+        os.close, os.closerange = close_one, close_range
+
+
+def _identities() -> dict[int, _Identity]:
+    try:
+        numbers = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
+    except OSError:  # no such folder on this system: the first ones are those of the run
+        numbers = list(range(64))
+    return {number: found for number in numbers if (found := _identity(number)) is not None}
+
+
+def _identity(number: int) -> _Identity | None:
+    with suppress(OSError):
+        status = os.fstat(number)
+        return status.st_dev, status.st_ino, status.st_mode
+    return None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from evalwright.statistics.rates import rate_with_design_effect
     from evalwright.statistics.ratios import ratio_of_means
     from evalwright.statistics.sequences import betting_sequence, changed_pairs_e_value
+    from evalwright.statistics.slopes import slope
     from evalwright.statistics.small_samples import guarded_difference, sign_flip
     from evalwright.statistics.trials import pass_at_k, pass_at_k_table, pass_hat_k, repeated_runs
 
@@ -77,6 +78,7 @@ _MODULES = {
     "repeated_runs": "trials",
     "rogan_gladen": "judges",
     "sign_flip": "small_samples",
+    "slope": "slopes",
     "wilson": "proportions",
     "zero_failures_bound": "proportions",
 }
@@ -122,6 +124,7 @@ __all__ = [
     "repeated_runs",
     "rogan_gladen",
     "sign_flip",
+    "slope",
     "wilson",
     "zero_failures_bound",
 ]

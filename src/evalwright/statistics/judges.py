@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import fsum, hypot, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalwright.statistics.distributions import t_quantile, two_sided_z
 from evalwright.statistics.means import variance_of
 from evalwright.statistics.proportions import Interval
+from evalwright.statistics.units import Cluster
 
 __all__ = [
     "CorrectedDifference",
+    "LabelledUnits",
     "PoweredRate",
     "RoganGladen",
     "corrected_difference",
@@ -32,9 +34,12 @@ class RoganGladen(NamedTuple):
     ci_normal: Interval | None
 
 
-def rogan_gladen(judge_pass: int, n: int, tp: int, fn: int, tn: int, fp: int, confidence: float = 0.95) -> RoganGladen:
+def rogan_gladen(
+    judge_pass: float, n: float, tp: int, fn: int, tn: int, fp: int, confidence: float = 0.95
+) -> RoganGladen:
     """(q + tnr - 1)/(tpr + tnr - 1) for a judge's share q of passes (Rogan and Gladen 1978; Lee et al. 2025).
 
+    `judge_pass` of `n` may be fractional: of as many independent answers as those of several trials are worth.
     The delta method's error carries the uncertainty of the calibration table (tp, fn, tn, fp) too.
     Undefined for a judge no better than chance, tpr + tnr <= 1.
     """
@@ -53,12 +58,13 @@ def rogan_gladen(judge_pass: int, n: int, tp: int, fn: int, tn: int, fp: int, co
 
 
 def corrected_rate_interval(
-    judge_pass: int, n: int, tp: int, fn: int, tn: int, fp: int, confidence: float = 0.95
+    judge_pass: float, n: float, tp: int, fn: int, tn: int, fp: int, confidence: float = 0.95
 ) -> Interval | None:
     """The interval of a corrected rate that also holds for few labels, within 0..1 (Lang and Reiczigel 2014).
 
     Unlike the delta method's it does not take a judge that made no mistake on a few labels for a perfect one.
-    None where the correction is undefined, or so few labels cannot tell the judge from chance.
+    None where the correction is undefined, so few labels cannot tell the judge from chance, or the judge's rate is one
+    that no rate corrected by these labels would explain.
     """
     if rogan_gladen(judge_pass, n, tp, fn, tn, fp).corrected_rate is None:
         return None
@@ -72,8 +78,12 @@ def corrected_rate_interval(
     of_tpr, of_tnr = tpr * (1 - tpr) / positive, tnr * (1 - tnr) / negative
     shift = 2 * z * z * (middle * of_tpr - (1 - middle) * of_tnr)
     half = z * sqrt(rate * (1 - rate) / many + middle**2 * of_tpr + (1 - middle) ** 2 * of_tnr) / skill
-    low, high = middle + shift - half, middle + shift + half
-    return min(1.0, max(0.0, low)), max(0.0, min(1.0, high))
+    return _within(middle + shift - half, middle + shift + half, 0.0, 1.0)
+
+
+def _within(low: float, high: float, least: float, most: float) -> Interval | None:
+    """An interval cut to what is possible; None where nothing of it is, so that none has the width 0."""
+    return None if low >= most or high <= least else (max(least, low), min(most, high))
 
 
 class CorrectedDifference(NamedTuple):
@@ -87,7 +97,7 @@ class CorrectedDifference(NamedTuple):
     ci: Interval | None
 
 
-def corrected_difference(a: Mapping[str, int], b: Mapping[str, int], confidence: float = 0.95) -> CorrectedDifference:
+def corrected_difference(a: Mapping[str, Any], b: Mapping[str, Any], confidence: float = 0.95) -> CorrectedDifference:
     """The difference B - A of rates that each variant's own labels correct (Rogan and Gladen 1978).
 
     Each side has the arguments of `corrected_rate_interval`. The interval recovers variances from those of both rates
@@ -115,13 +125,21 @@ class PoweredRate(NamedTuple):
     """A mean from few labels of people and many of a judge; `refused` says why there is none."""
 
     refused: str | None
-    """`disagreements` or `labels_of_a_kind`: fewer than 5 of them."""
+    """`disagreements` or `labels_of_a_kind`: fewer than 5 of them; `unlike_rest`: what the judge says of the labelled
+    answers and of the others fits no possible mean."""
     weight: float
     """How far the judge is trusted, 0 to 1."""
     estimate: float | None
     se: float | None
     df: int
     ci: Interval | None
+
+
+class LabelledUnits(NamedTuple):
+    """The case or group of each labelled answer and of each other one; those of one unit are not independent."""
+
+    labelled: Sequence[Hashable]
+    rest: Sequence[Hashable]
 
 
 def powered_rate(
@@ -131,27 +149,54 @@ def powered_rate(
     confidence: float = 0.95,
     low: float = 0.0,
     high: float = 1.0,
+    units: LabelledUnits | None = None,
 ) -> PoweredRate:
     """PPI++ (Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453), refused where its interval would be too narrow.
 
     The judge weighs cov(h, j)/((1 + n/N) var(j)), population moments, within 0..1; variances with ddof 1, Student's t
     with n - 1 degrees of freedom, cut to `low`..`high`. A few labels on which judge and person agree say nothing of how
-    often they do not: below 5 disagreements, or 5 labels of either kind, there is no estimate.
+    often they do not: below 5 disagreements, or 5 labels of either kind, there is no estimate. With `units` the error
+    is that of leaving out one unit at a time, of n labelled units.
     Raises ValueError unless the labelled ones are of one length.
     """
     n, many = len(human_labeled), len(judge_unlabeled)
     if n != len(judge_labeled):
         raise ValueError(f"expected a judgement for each label, found {len(judge_labeled)} for {n}")
     weight = _weight(human_labeled, judge_labeled, judge_unlabeled)
+    df = (n if units is None else len(set(units.labelled))) - 1
     if refused := _refusal(human_labeled, judge_labeled):
-        return PoweredRate(refused, weight, None, None, n - 1, None)
+        return PoweredRate(refused, weight, None, None, df, None)
     rest = [h - weight * j for h, j in zip(human_labeled, judge_labeled, strict=True)]
     scaled = [weight * j for j in judge_unlabeled]
     estimate = fsum(rest) / n + (fsum(scaled) / many if many else 0.0)
-    error = sqrt((variance_of(rest) or 0.0) / n + (variance_of(scaled) or 0.0) / max(1, many))
-    half = t_quantile((1 + confidence) / 2, n - 1) * error
-    ends = max(low, estimate - half), min(high, estimate + half)
-    return PoweredRate(None, weight, min(high, max(low, estimate)), error, n - 1, ends)
+    if units is None:
+        error = sqrt((variance_of(rest) or 0.0) / n + (variance_of(scaled) or 0.0) / max(1, many))
+    else:
+        error = _error_of_units(rest, scaled, units)
+    half = t_quantile((1 + confidence) / 2, max(1, df)) * error
+    ends = _within(estimate - half, estimate + half, low, high) if error else None
+    if ends is None:
+        return PoweredRate("unlike_rest", weight, None, None, df, None)
+    return PoweredRate(None, weight, min(high, max(low, estimate)), error, df, ends)
+
+
+def _error_of_units(rest: Sequence[float], scaled: Sequence[float], units: LabelledUnits) -> float:
+    """The jackknife of mean(rest) + mean(scaled) over units that may have a part in both; 0 below two units."""
+    totals: dict[Hashable, list[Cluster]] = {}
+    for place, (values, names) in enumerate(((rest, units.labelled), (scaled, units.rest))):
+        for value, name in zip(values, names, strict=True):
+            pair = totals.setdefault(name, [Cluster(0.0, 0), Cluster(0.0, 0)])
+            pair[place] = Cluster(pair[place].total + value, pair[place].size + 1)
+    sums = [(fsum(values), len(values)) for values in (rest, scaled)]
+    whole = fsum(total / size for total, size in sums if size)
+    without = []
+    for pair in totals.values():
+        left = [(total - unit.total, size - unit.size) for (total, size), unit in zip(sums, pair, strict=True)]
+        if any(size == 0 for (_, size), (_, before) in zip(left, sums, strict=True) if before):
+            return 0.0  # one unit has all labels: nothing is known of others
+        without.append(fsum(total / size for total, size in left if size))
+    number = len(without)
+    return sqrt((number - 1) / number * fsum((found - whole) ** 2 for found in without)) if number > 1 else 0.0
 
 
 def _refusal(human: Sequence[float], judge: Sequence[float]) -> str | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isfinite, log, sqrt
+from math import exp, isfinite, log, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import root_of
 from evalwright.statistics.gates import e_value
 from evalwright.statistics.proportions import Interval
 
-__all__ = ["BettingSequence", "ChangedPairs", "betting_sequence", "changed_pairs_e_value"]
+__all__ = ["BettingSequence", "ChangedPairs", "Wager", "betting_sequence", "changed_pairs_e_value"]
 
 
 class BettingSequence(NamedTuple):
@@ -69,15 +69,79 @@ class _Step(NamedTuple):
 
 
 def _bets(differences: Sequence[float], weights: Sequence[float], alpha: float) -> Iterator[_Step]:
-    """The bet on each unit, from the running mean and variance of those before, with one pseudo-observation."""
-    total, squares, variance = 0.5, 0.25, 0.25
-    for t, (difference, weight) in enumerate(zip(differences, weights, strict=True), 1):
-        x = (difference + 1) / 2
-        yield _Step(x, weight, sqrt(2 * log(2 / alpha) / (variance * t * log(1 + t))))
+    """The bet on each unit, from the running mean and variance of those before."""
+    moments = _Moments()
+    for difference, weight in zip(differences, weights, strict=True):
+        yield moments.step(difference, weight, alpha)
+
+
+class _Moments:
+    """Running mean and variance of the units seen, with one pseudo-observation."""
+
+    def __init__(self) -> None:
+        self._t = 0
+        self._total, self._squares, self._variance = 0.5, 0.25, 0.25
+
+    def step(self, difference: float, weight: float, alpha: float) -> _Step:
+        """The bet on the next unit, which knows nothing of it; then it is one of those seen."""
+        self._t += 1
+        t, x = self._t, (difference + 1) / 2
+        found = _Step(x, weight, sqrt(2 * log(2 / alpha) / (self._variance * t * log(1 + t))))
         seen = 0.5 + weight * (x - 0.5)
-        total += seen
-        squares += (seen - total / (t + 1)) ** 2
-        variance = squares / (t + 1)
+        self._total += seen
+        self._squares += (seen - self._total / (t + 1)) ** 2
+        self._variance = self._squares / (t + 1)
+        return found
+
+
+class Wager:
+    """The bets of `betting_sequence` on one margin, unit by unit.
+
+    A unit has the least and the greatest difference that it may have: the same, unless something of it is unknown.
+    What is shown to lie above the margin is bet on with the least, what lies below it with the greatest.
+    """
+
+    def __init__(self, margin: float, alpha: float = 0.05) -> None:
+        self._alpha, self._null = alpha, (1 - margin) / 2
+        self._least, self._greatest = _Moments(), _Moments()
+        self._steps: tuple[list[_Step], list[_Step]] = ([], [])
+        self.above: float = 0.0
+        """Logarithm of the capital against a difference of at most -margin."""
+        self.below: float = 0.0
+        """Against one of at least -margin."""
+        self._most = 0.0
+
+    def add(self, least: float, greatest: float, weight: float = 1.0) -> None:
+        """Bet on the next unit; `weight` is its size as a share of the largest.
+
+        Raises ValueError for differences outside of -1 to 1 and weights outside of 0 to 1.
+        """
+        if not (-1 <= least <= greatest <= 1 and 0 < weight <= 1):
+            raise ValueError(f"expected differences from -1 to 1 and a weight, found {least}, {greatest}, {weight}")
+        up = self._least.step(least, weight, self._alpha)
+        down = _mirrored([self._greatest.step(greatest, weight, self._alpha)])[0]
+        self._steps[0].append(up)
+        self._steps[1].append(down)
+        self.above += _won(up, self._null)
+        self.below += _won(down, 1 - self._null)
+        self._most = max(self._most, self.above, self.below)
+
+    @property
+    def verdict(self) -> str | None:
+        """`ship` or `dont` where a capital is 2/alpha; None while neither is."""
+        enough = log(2 / self._alpha)
+        return "ship" if self.above >= enough else "dont" if self.below >= enough else None
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided, of a difference of -margin; valid whenever one looks."""
+        return min(1.0, 2 * exp(-self._most))
+
+    def interval(self) -> Interval:
+        """The intersection of the confidence sequence up to now, of the difference."""
+        enough = log(2 / self._alpha)
+        low, high = _end(self._steps[0], enough), 1 - _end(self._steps[1], enough)
+        return 2 * low - 1, 2 * high - 1
 
 
 def _mirrored(steps: Sequence[_Step]) -> list[_Step]:
@@ -86,10 +150,16 @@ def _mirrored(steps: Sequence[_Step]) -> list[_Step]:
 
 def _path(steps: Sequence[_Step], null: float) -> Iterator[float]:
     """The logarithm of the capital against a mean of at most `null`, after each unit."""
-    most, capital = 1 / (2 * null) if null > 0 else 0.0, 0.0
-    for x, weight, bet in steps:
-        capital += log(1 + min(bet, most) * weight * (x - null))
+    capital = 0.0
+    for step in steps:
+        capital += _won(step, null)
         yield capital
+
+
+def _won(step: _Step, null: float) -> float:
+    """The logarithm of what one bet against a mean of at most `null` multiplies the capital by."""
+    most = 1 / (2 * null) if null > 0 else 0.0
+    return log(1 + min(step.bet, most) * step.weight * (step.x - null))
 
 
 def _first(path: Sequence[float], enough: float) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import comb, sqrt
+from math import comb, fsum, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.means import mean_of, variance_of
@@ -17,6 +17,7 @@ __all__ = [
     "repeated_runs",
     "share_at_k",
     "share_hat_k",
+    "within_variance",
 ]
 
 
@@ -35,6 +36,19 @@ def share_at_k(n: int, c: int, k: int) -> float:
 def share_hat_k(n: int, c: int, k: int) -> float:
     """Unbiased estimate of pass^k from c successes in n >= k trials: C(c, k)/C(n, k) (Yao et al. 2024)."""
     return comb(c, k) / comb(n, k)
+
+
+def within_variance(cases: Iterable[tuple[float, int]]) -> float:
+    """Mean variance of a trial within a case, of (passed, judged) trials by case.
+
+    Where no case ran twice it is that of the rate, which is at least as large; without cases that of one half.
+    """
+    judged = [(passed / trials, trials) for passed, trials in cases if trials]
+    several = [p * (1 - p) * trials / (trials - 1) for p, trials in judged if trials > 1]
+    if several:
+        return fsum(several) / len(several)
+    rate = fsum(p for p, _ in judged) / len(judged) if judged else 0.5
+    return rate * (1 - rate)
 
 
 def pass_at_k(n: int, c: int, k: int) -> PassK:

@@ -155,6 +155,7 @@ def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
                 unread += _unread(item, known, key if i is None else f"{key}[{i}]", hint)
     calls = returned.get("tool_calls")
     for i, call in enumerate(calls if isinstance(calls, (list, tuple)) else ()):
+        # A call without a name matches no expected tool: evaluators would find it missing without saying why.
         if isinstance(call, dict) and not _named(call).get("name"):
             unread.append(f"tool_calls[{i}] has no 'name'")
     if unread:
@@ -315,4 +316,5 @@ def _number(value: Any) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
+    # Infinity minus itself is NaN, as is NaN; and databases hold no integer beyond 64 bits.
     return number if number - number == 0 and abs(number) < 2**63 else None

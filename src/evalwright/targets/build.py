@@ -1,15 +1,44 @@
-"""From a variant to the target that answers for it."""
+"""From a variant to the target that answers for it, and the keys of a variant that nothing reads.
+
+Such a key is most likely mistyped, and without effect. A target says by its attribute `config_keys` which keys it
+reads; keys of one without that, such as a Python function, are its own. With `unread(config)` it yields what nothing
+reads further inside, by its key and the message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+import msgspec
+
+from evalwright.errors import did_you_mean
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target, Traits
-from evalwright.registry import load
+from evalwright.registry import knows, load
 from evalwright.session import import_from
 
-__all__ = ["build_target", "target_traits"]
+__all__ = [
+    "WITHOUT_EFFECT",
+    "Unread",
+    "build_target",
+    "inside",
+    "keys_of",
+    "optional_parts",
+    "target_traits",
+    "unknown",
+    "unread_of",
+]
+
+_ALLOW_MISSING = "allow_missing"
+"""The key of a system whose answers need not have what it lists."""
+WITHOUT_EFFECT = {"cost_limit_usd": "it has no effect on one system: run.cost_limit_usd limits the run"}
+"""Keys that evalh's own examples have under `systems` although it does not read them: only worth a warning."""
+_PARTS = ("final_answer", "structured")
+_OF_THE_RUNNER = ("timeout_seconds", "concurrency", "enrich_trace_from", "model")
+"""Keys of any system: limits, enrichers, and the model by whose price its tokens are counted."""
+
+Unread = Iterator[tuple[str, str]]
 
 
 def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
@@ -25,3 +54,42 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
 def target_traits(target: object) -> Traits:
     """What a target declares about itself, or what is registered for one: of the traits it has `asks` only."""
     return Traits(asks=getattr(target, "asks", None))
+
+
+def unread_of(adapter: str, config: Mapping[Any, Any], also: Collection[str] = _OF_THE_RUNNER) -> Unread:
+    """Each key of `config` that nothing reads, with the nearest one that is read; `also` are known beside its own."""
+    kind = load("targets", adapter) if knows("targets", adapter) else None
+    known: Iterable[str] | None = getattr(kind, "config_keys", None)
+    if known is not None:
+        yield from unknown(config, [*known, _ALLOW_MISSING, *also], f"the target {adapter}")
+    optional = config.get(_ALLOW_MISSING) or []
+    if not isinstance(optional, list) or not all(part in _PARTS for part in optional):
+        yield _ALLOW_MISSING, f"expected a list of {', '.join(_PARTS)}, found {optional!r:.60}"
+    nested: Callable[[Mapping[Any, Any]], Unread] | None = getattr(kind, "unread", None)
+    if nested is not None:
+        yield from nested(config)
+
+
+def unknown(config: Any, known: Collection[str], reader: str, place: str = "") -> Unread:
+    """The keys of a mapping that are not `known`, each by its path from `place`; nothing of what is no mapping."""
+    for key in config if isinstance(config, Mapping) else ():
+        if key not in known:
+            near = did_you_mean(str(key), known) or f" (it reads: {', '.join(known) or 'none'})"
+            yield f"{place}.{key}".lstrip("."), f"unknown key {str(key)!r}: {reader} does not read it{near}"
+
+
+def optional_parts(config: Mapping[str, Any]) -> Collection[str]:
+    """What the answers of a system need not have."""
+    parts: Collection[str] = config.get(_ALLOW_MISSING) or ()
+    return parts
+
+
+def inside(place: str, found: Unread) -> Unread:
+    """The same keys, below `place`."""
+    for key, message in found:
+        yield f"{place}.{key}", message
+
+
+def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
+    """The keys that a structure of settings reads."""
+    return tuple(field.encode_name for field in msgspec.structs.fields(kind))

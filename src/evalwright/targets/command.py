@@ -15,7 +15,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Output
 from evalwright.processes import Captured, Finished, run_command
 from evalwright.session.workspace import workspace_path
-from evalwright.targets.keys import optional_parts
+from evalwright.targets.build import optional_parts
 from evalwright.targets.templates import template_of
 
 __all__ = ["WORKSPACE", "Command"]
@@ -56,6 +56,7 @@ class Command:
         self._as_json = config.get("parse_stdout_as") == "json"
 
     async def run(self, case: Case, trial: int) -> Answer:
+        # JSON may hold half of a surrogate pair, for which UTF-8 has no bytes.
         stdin = self._stdin.render(case).encode(errors="replace")
         try:
             cwd, env = self._surroundings()
@@ -75,6 +76,7 @@ class Command:
 
     def _not_started(self, error: OSError) -> str:
         program = self._command[0]
+        # Python reports a missing `cwd` as it does a missing program; only the file name tells them apart.
         if self._cwd is not None and error.filename == self._cwd:
             return f"cannot enter the folder {self._cwd!r} of 'cwd': {error.strerror}"
         if error.errno == errno.ENOENT:
@@ -93,6 +95,7 @@ class Command:
             if output.final_answer is None and not self._evalh_rules and "final_answer" not in self._optional:
                 raise TargetError(_without_answer(finished.stdout))
         else:
+            # The line end that `print` adds is no part of the answer: an exact match would always fail.
             output = Output(final_answer=_text(finished.stdout, "stdout", notes).rstrip("\r\n"))
         extra: dict[str, Any] = {"stderr": stderr} if stderr else {}
         streams = {"stdout": finished.stdout, "stderr": finished.stderr}
@@ -140,6 +143,7 @@ def _shown(value: Any) -> str:
 
 
 def _failure(finished: Finished) -> str:
+    # The end and not the start: programs say last what ended them.
     stderr = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
     return f"the command ended with {finished.how()}" + (f"; stderr: {stderr}" if stderr else " and an empty stderr")
 

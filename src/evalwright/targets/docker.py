@@ -13,7 +13,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
 from evalwright.processes.ties import tie, untie
 from evalwright.session import environment
-from evalwright.targets.keys import keys_of
+from evalwright.targets.build import keys_of
 from evalwright.targets.served import Served, ServedConfig
 from evalwright.workspaces.docker import docker, removed_by
 

@@ -60,6 +60,7 @@ def target_error(record: TraceError) -> TargetError:
 def text_of(error: BaseException) -> str:
     """What an exception says, at most 4,000 characters, also when it cannot say it."""
     try:
+        # The exception is the user's class: its `__str__` may raise, too, and must not cost the record.
         text = str(error)
     except BaseException as second:
         text = f"(its text cannot be read: {type(second).__name__})"
@@ -78,4 +79,5 @@ def stack_of(error: BaseException) -> str:
         text = "".join(traceback.format_exception(type(error), error, first or error.__traceback__))
     except BaseException:
         return "(the stack cannot be shown)"
+    # The end of a stack is the innermost call, which is where the mistake is.
     return clean_text(text[-_STACK_LIMIT:], "stack", [])

@@ -15,7 +15,7 @@ from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.plan import Variant
 from evalwright.processes import Finished, run_command
 from evalwright.session import environment
-from evalwright.targets.keys import keys_of
+from evalwright.targets.build import keys_of
 from evalwright.targets.served import Served, ServedConfig, with_port
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.git import check_out, commit_of
@@ -86,8 +86,10 @@ class _Branch:
 
     async def stop(self) -> None:
         running, folder = self._running, self._folder
+        # Taken first, so that a second stop, after an interrupt in the middle of this one, has nothing to do twice.
         self._running = self._folder = None
         if running is not None:
+            # Before the folder is removed, in which the command may still write.
             running.cancel()
             with suppress(asyncio.CancelledError, OSError):
                 await running

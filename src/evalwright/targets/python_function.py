@@ -17,9 +17,9 @@ from evalwright.model.trace import Answer
 from evalwright.session.imports import named_object
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.answers import answer_of
+from evalwright.targets.build import optional_parts
 from evalwright.targets.captured import traced
 from evalwright.targets.failures import target_failure
-from evalwright.targets.keys import optional_parts
 from evalwright.targets.streams import collected, collected_async
 from evalwright.targets.threads import Threads
 
@@ -49,6 +49,7 @@ class PythonFunction:
 
     async def open(self) -> None:
         if self._init_kwargs is not None:
+            # In a thread: a constructor that loads a model would hold up the event loop and its limits.
             self._found = await self._threads.call(partial(self._found, **self._init_kwargs))
         if self._arguments is None:
             self._arguments = arguments_for(self._found)
@@ -66,6 +67,7 @@ class PythonFunction:
 
     async def _answer(self, case: Case, trial: int) -> Answer:
         assert self._arguments is not None  # open() comes first
+        # A copy for each call: user code may change what it gets, and other cells would see it.
         variant = msgspec.to_builtins(self._variant)
         if (path := workspace_path()) is not None:
             variant["_workspace_path"] = str(path)
@@ -74,6 +76,7 @@ class PythonFunction:
             returned = self._found(*positional, **keywords)
         else:
             returned = await self._threads.call(_called, self._found, positional, keywords)
+        # Not `if`: a function may return a coroutine that returns another, as decorators make them.
         while isinstance(returned, Awaitable):
             returned = await returned
         if isinstance(returned, AsyncIterator):

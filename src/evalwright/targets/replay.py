@@ -16,17 +16,21 @@ _decode_many = msgspec.json.Decoder(list[Trace]).decode
 
 
 class Replay:
-    """Answers with the case's recorded trace, its times, latency and metrics kept; trial k replays recording k."""
+    """Answers with the case's recorded trace, its times, latency and metrics kept; trial k replays recording k.
 
-    config_keys: tuple[str, ...] = ()
+    With `variant`, only recordings of the system of that name count.
+    """
+
+    config_keys: tuple[str, ...] = ("variant",)
 
     def __init__(self, variant: Variant) -> None:
-        del variant
+        self._of = variant.config.get("variant")
 
     async def run(self, case: Case, trial: int) -> Answer:
-        recordings = _recordings(case)
+        recordings = [one for one in _recordings(case) if self._of in (None, one.variant_name)]
         if trial >= len(recordings):
-            raise TargetError(f"case {case.id!r} has {len(recordings)} recorded trials, none for trial {trial}")
+            whose = "" if self._of is None else f" of {self._of!r}"
+            raise TargetError(f"case {case.id!r} has {len(recordings)} recorded trials{whose}, none for trial {trial}")
         trace = recordings[trial]
         replayed_from = {
             "platform": trace.extra.get("source"),

@@ -15,8 +15,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
-from evalwright.targets.build import build_target
-from evalwright.targets.keys import Unread, inside, unread_of
+from evalwright.targets.build import Unread, build_target, inside, unread_of
 from evalwright.targets.settings import settings
 
 __all__ = ["Health", "Served", "ServedConfig", "Service", "free_port", "with_port"]
@@ -117,6 +116,7 @@ class Served:
             if closing := getattr(self._inner, "close", None):
                 await closing()
         finally:
+            # Whatever closing raises: a service that is left would run on after the evaluation.
             await self._service.stop()
 
 
@@ -146,6 +146,7 @@ class Health:
         """Wait until the service is up. Raises InputError if it ends, or is not up in time."""
         until = asyncio.get_running_loop().time() + self._seconds
         while True:
+            # First of all: another program may answer on the port of a service that has ended.
             if (how := await service.ended()) is not None:
                 raise InputError(f"the service ended before it was up: {how}")
             answered = await self._ask(port)

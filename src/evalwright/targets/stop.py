@@ -14,7 +14,7 @@ from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import TraceMessage
 from evalwright.session import session
-from evalwright.targets.keys import Unread, keys_of, unknown
+from evalwright.targets.build import Unread, keys_of, unknown
 from evalwright.targets.settings import settings
 
 __all__ = ["StopRule", "stop_rule", "unread_of_rule"]

@@ -40,6 +40,7 @@ class _Stream:
         if not isinstance(piece, str):
             raise TargetError(f"expected a generator of texts, found the item {type(piece).__name__}")
         self._last = int((time.monotonic() - self._start) * 1000)
+        # `or` would take a first piece after 0 ms for none.
         self._first = self._last if self._first is None else self._first
         self._texts.append(piece)
 

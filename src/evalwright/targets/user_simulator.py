@@ -17,9 +17,8 @@ from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.session import session
-from evalwright.targets.build import build_target, target_traits
+from evalwright.targets.build import Unread, build_target, inside, keys_of, optional_parts, target_traits, unread_of
 from evalwright.targets.chat.messages import GOING_ON
-from evalwright.targets.keys import Unread, inside, keys_of, optional_parts, unread_of
 from evalwright.targets.settings import settings
 from evalwright.targets.stop import StopRule, stop_rule, unread_of_rule
 from evalwright.targets.totals import add_metrics, add_usage, joined

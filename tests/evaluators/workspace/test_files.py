@@ -1,6 +1,7 @@
 """Judging what became of files: git_diff and command on stored artifacts."""
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -108,6 +109,17 @@ def test_the_exit_code_decides(stored, code, expected, passed):
     config = {"cmd": python(f"import sys; sys.exit({code})"), "expected_exit_code": expected}
     evaluation = run(config, stored)
     assert (evaluation.passed, evaluation.detail["exit_code"]) == (passed, code)
+
+
+def test_a_command_gets_no_variable_but_those_that_are_named(stored, monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "s")
+    monkeypatch.setenv("WANTED", "w")
+    config = {"cmd": python("import json, os; print(json.dumps(dict(os.environ)))")}
+    seen = json.loads(run(config, stored).detail["stdout"])
+    assert (seen["PATH"], "SECRET_TOKEN" in seen, "WANTED" in seen) == (os.environ["PATH"], False, False)
+    assert json.loads(run({**config, "env": ["WANTED"]}, stored).detail["stdout"])["WANTED"] == "w"
+    with pytest.raises(EvaluatorError, match="not set: NOWHERE"):
+        run({**config, "env": ["NOWHERE"]}, stored)
 
 
 def test_a_signal_is_no_exit_code(stored):

@@ -104,8 +104,9 @@ def keys_by_target(folder, *targets):
     """The keys that targets' models are asked with, and their variables, by target, of an EVAL.yaml beside these."""
     listed = [{"provider": "openai", "model": "m", **target} for target in targets]
     folder.mkdir()
-    case = {"id": "a", "expected_outcome": "x", "input": "y", "execution": {"evaluators": [CHECK]}}
-    (folder / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": [case]}))
+    case = {"expected_outcome": "x", "input": "y"}
+    cases = [{"id": t["name"], **case, "execution": {"target": t["name"], "evaluators": [CHECK]}} for t in targets]
+    (folder / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": cases}))
     (folder / "targets.yaml").write_text(json.dumps({"targets": listed}))
     suite = load_suite(folder / "EVAL.yaml", "agentv")
     targets = suite.variants[0].config["targets"]

@@ -19,6 +19,8 @@ def project(tmp_path):
     (tmp_path / "agent.py").write_text('def answers(message, ctx):\n    return f"Paris {ctx.model} {ctx.run}"\n')
     (tmp_path / "data.jsonl").write_text('{"input": "capital of France?", "ground_truth": "Paris"}\n')
     (tmp_path / "suite.yaml").write_text(SUITE)
+    (tmp_path / "broken.py").write_text('def answers(message, ctx):\n    raise RuntimeError("down")\n')
+    (tmp_path / "reward.yaml").write_text(SUITE[: SUITE.index("gate:")] + "reward: {kind: metric, metric_key: right}\n")
     (tmp_path / "strict.yaml").write_text(SUITE.replace("value: 0.5", "value: 2"))
     return tmp_path
 
@@ -33,6 +35,8 @@ def letta_evals(project, *words):
         (["run", "suite.yaml", "--quiet"], 0, "✓ PASSED\n"),
         (["run", "strict.yaml", "-q", "--api-key", "k", "--base-url", "http://x"], 1, "✗ FAILED\n"),
         (["run", "suite.yaml", "--display", "none"], 0, ""),
+        (["run", "suite.yaml", "-q", "--target", "broken.py:answers"], 3, "! NOT MEASURED\n"),
+        (["run", "reward.yaml", "-q", "--target", "broken.py:answers"], 3, "! NOT MEASURED\n"),
         (["run", "nowhere.yaml"], 1, ""),
         (["run", "suite.yaml", "--display", "blink"], 1, ""),
         (["run"], 2, ""),

@@ -49,9 +49,24 @@ def picky(sample, submission):
     raise ValueError("cannot read it")
 
 
+def converses(message, ctx):
+    return [
+        {"message_type": "reasoning_message", "reasoning": "hm"},
+        {"message_type": "tool_call_message", "tool_call": {"name": "look", "arguments": {"q": 1}}},
+        {"message_type": "tool_return_message", "tool_return": {"found": 1}},
+        {"message_type": "ours_alone"},
+        "It is Paris",
+    ]
+
+
 @reward_composer
 def both(ctx):
     return RewardOutput(score=0.5 * ctx.grades["right"].score)
+
+
+@reward_composer
+def told(ctx):
+    return RewardOutput(score=0.5, metadata={"because": "half"})
 
 
 @reward_composer
@@ -83,17 +98,19 @@ def results(path):
 
 def test_every_sample_is_a_result_in_the_order_of_the_dataset(project):
     run(project)
-    assert [row["sample"]["id"] for row in results(project / "out")] == ["fr", 7, 2, 3]
+    samples = [row["sample"] for row in results(project / "out")]
+    assert [sample["sample_id"] for sample in samples] == ["fr", 7, 2, 3]
+    assert [sample["id"] for sample in samples] == [0, 1, 2, 3]  # 0.9 counts rows and takes no other id
 
 
 def test_a_result_holds_the_answer_and_every_grade(project):
     run(project)
     row = results(project / "out")[0]
     assert row["submissions"] == {"right": "It is Paris", "plain": "It is Paris"}
-    assert row["trajectory"] == [[{"message_type": "assistant_message", "content": "It is Paris"}]]
+    assert [said["content"] for turn in row["trajectory"] for said in turn] == ["It is Paris"]
     assert row["grade"] == row["grades"]["right"]
     assert row["grade"]["score"] == 1.0
-    assert row["agent_state"] == {"blocks": [{"label": "asked", "value": "capital of France?"}]}
+    assert row["agent_state"]["blocks"] == [{"label": "asked", "value": "capital of France?"}]
     assert (row["prompt_tokens"], row["completion_tokens"]) == (3, 2)
 
 
@@ -182,12 +199,111 @@ def test_suites_with_a_reward_have_the_newer_files(project):
         "a-1.jsonl", "suite.json", "summary.json", "z-1.jsonl",
     ]  # fmt: skip
     rows = lines(project / "out" / "a-1.jsonl")
-    assert [(row["sample_id"], row["reward"]) for row in rows] == [("fr", 0.5), (7, None), (2, 0.0), (3, 0.25)]
+    rewards = [row["reward"]["score"] if "reward" in row else None for row in rows]
+    assert [row["sample_id"] for row in rows] == ["fr", 7, 2, 3]
+    assert rewards == [0.5, None, 0.0, 0.25]
 
 
 def test_a_reward_is_made_of_the_grades_of_the_graders_only(project):
     run(project, REWARDED.replace("agent.py:both", "agent.py:worst"))
-    assert lines(project / "out" / "default.jsonl")[0]["reward"] == 1.0
+    assert lines(project / "out" / "default.jsonl")[0]["reward"] == {"score": 1.0}
+
+
+def test_what_a_composer_said_is_kept_with_the_reward(project):
+    run(project, REWARDED.replace("agent.py:both", "agent.py:told"))
+    row = lines(project / "out" / "default.jsonl")[0]
+    assert row["reward"] == {"score": 0.5, "metadata": {"because": "half"}}
+
+
+OF_LETTA_CODE = REWARDED.replace("kind: letta_agent, agent_id: agent-1", "kind: letta_code, model_handles: [z/1, a/1]")
+
+
+def test_the_newer_summary_has_an_entry_for_each_model(project):
+    run(project, OF_LETTA_CODE)
+    summary = json.loads((project / "out" / "summary.json").read_text())
+    assert (summary["suite"], [one["model"] for one in summary["models"]]) == ("support", ["a/1", "z/1"])
+    one = summary["models"][0]
+    assert (one["n_total"], one["n_attempted"], one["reward"]) == (4, 3, 0.25)
+    assert one["per_metric"] == {"right": 0.5, "plain": pytest.approx(2 / 3)}
+    assert (one["usage"]["prompt_tokens"], one["usage"]["completion_tokens"]) == (9, 6)
+    assert one["errors"] == {
+        "total_errors": 1, "by_category": {"target": 1}, "by_exception_type": {"RuntimeError": 1},
+    }  # fmt: skip
+    assert {"mean_total", "mean_target", "p50_total", "p95_total"} <= one["timing"].keys()
+
+
+def test_several_runs_of_a_model_have_a_summary_of_their_own(project):
+    run(project, OF_LETTA_CODE + "num_runs: 2\n")
+    assert sorted(path.name for path in (project / "out" / "a-1").iterdir()) == [
+        "run_1.jsonl", "run_2.jsonl", "summary.json",
+    ]  # fmt: skip
+    summary = json.loads((project / "out" / "a-1" / "summary.json").read_text())
+    assert [part["run"] for part in summary["runs"]] == [1, 2]
+    assert (summary["n_total"], summary["n_attempted"], summary["reward_std"]) == (4, 6, 0.0)
+    assert "runs" not in json.loads((project / "out" / "summary.json").read_text())["models"][0]
+
+
+# What letta-evals 0.25.1 requires of a row and a suite, and all that it allows in parts where it rejects the rest.
+OF_ROW = {"sample_id": (int, str), "timing": dict, "submissions": dict, "grades": dict, "trajectory": list}
+OF_TARGET = {
+    "kind", "base_url", "timeout", "project_id", "max_retries", "model_handles", "agent_script", "flags",
+    "permission_mode", "memory_workspace", "memory_dir",
+}  # fmt: skip
+OF_JUDGE = {
+    "kind", "display_name", "extractor", "extractor_config", "prompt", "model", "temperature", "provider",
+    "max_retries", "timeout", "system_prompt",
+}  # fmt: skip
+
+
+def test_newer_rows_have_the_fields_and_types_of_the_original(project):
+    run(project, OF_LETTA_CODE)
+    rows = lines(project / "out" / "a-1.jsonl")
+    for row in rows:
+        assert all(isinstance(row[name], kind) for name, kind in OF_ROW.items())
+        assert isinstance(row["timing"]["total"], float)
+        assert None not in row.values()
+    assert rows[1]["error"].keys() == {"category", "exception_type", "message"}
+    assert rows[0]["agent_usage"] == [{"prompt_tokens": 3, "completion_tokens": 2}]
+
+
+def test_the_newer_suite_is_one_that_the_original_reads(project):
+    (project / "rubric.txt").write_text("Is {submission} right?")
+    judged = "  judged: {kind: rubric, prompt_path: rubric.txt, rubric_vars: []}\nreward:"
+    suite = OF_LETTA_CODE.replace("reward:", judged)
+    (project / "suite.yaml").write_text(suite)
+    options = {"target": "agent.py:answers", "output": project / "out"}
+    config = load_suite(project / "suite.yaml", options=options).exports[0].config["config"]
+    assert config["target"]["kind"] == "letta_code"
+    assert config["target"].keys() <= OF_TARGET
+    assert config["graders"]["judged"] == {"kind": "model_judge", "prompt": "Is {submission} right?"}
+    assert config["graders"]["judged"].keys() <= OF_JUDGE
+    assert config["graders"]["right"].keys() <= {"kind", "function"}
+    assert (config["name"], config["dataset"], config["reward"]["kind"]) == ("support", "data.jsonl", "custom")
+
+
+# What the models of letta_client 1.12 require of a message, by its type.
+OF_MESSAGE = {
+    "assistant_message": {"content"},
+    "reasoning_message": {"reasoning"},
+    "tool_call_message": {"tool_call"},
+    "tool_return_message": {"status", "tool_call_id", "tool_return"},
+}
+OF_AGENT = {"id", "agent_type", "blocks", "llm_config", "memory", "name", "sources", "system", "tags", "tools"}
+
+
+def test_messages_and_agents_have_what_the_client_s_models_require(project):
+    run(project, target="agent.py:converses")
+    row = results(project / "out")[0]
+    [turn] = row["trajectory"]
+    assert [said["message_type"] for said in turn] == [
+        "reasoning_message", "tool_call_message", "tool_return_message", "assistant_message",
+    ]  # fmt: skip
+    assert all({"id", "date", *OF_MESSAGE[said["message_type"]]} <= said.keys() for said in turn)
+    assert len({said["id"] for said in turn}) == 4
+    assert turn[1]["tool_call"] == {"name": "look", "arguments": '{"q": 1}', "tool_call_id": ""}
+    assert turn[2]["tool_return"] == '{"found": 1}'
+    assert row["agent_state"].keys() >= OF_AGENT
+    assert row["agent_state"]["memory"].keys() >= {"blocks"}
 
 
 def test_the_newer_files_give_the_same_rewards_again(project):

@@ -10,6 +10,9 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.reports.failures import find_failures
+from evalwright.reports.terminal import failure_lines, run_lines
+from evalwright.reports.text import Paint
 from evalwright.run.start import open_run, re_evaluate, run_suite
 
 SUITE = """\
@@ -90,6 +93,16 @@ def boasts(sample, submission):
     grade = GradeResult(score=0.5)
     grade.score = 2.0
     return grade
+
+
+@grader
+def affirms(sample, submission):
+    return {"score": True}
+
+
+@grader
+def affirms(sample, submission):
+    return {"score": True}
 
 
 @grader
@@ -323,6 +336,7 @@ def test_a_setup_that_fails_stops_the_run(project, setup):
     ("grader", "told"),
     [
         ("boasts", "score: expected less than or equal to 1, found 2.0"),
+        ("affirms", "score: expected a number from 0 to 1, found True"),
         ("forgets", "score: the key is missing, found {'rationale': 'fine'}"),
         ("says_nothing", "expected a mapping or object to extract fields from, found None"),
     ],
@@ -353,6 +367,35 @@ def test_the_mean_reward_stands_where_a_gate_would(project):
     gate = run(project, suite).summary.gate
     assert [(part.name, part.value, part.n) for part in gate.parts] == [("reward(right)", 0.5, 2)]
     assert gate.reason == "a reward, no gate; 0 of 2 rows had errors (0.0%)"
+
+
+def lines_of(outcome):
+    return [" ".join(line.split()) for line in run_lines(outcome.plan, outcome.summary, Paint(False))]
+
+
+def test_a_suite_without_a_pass_mark_shows_scores(project):
+    outcome = run(project, SUITE)
+    lines = lines_of(outcome)
+    assert "evaluator scores mean score" in lines
+    assert "right 2 0.500" in lines
+    assert not any("pass rate" in line for line in lines)
+    reader, _ = open_run(outcome.run_dir)
+    found = find_failures(reader, outcome.summary, 5)
+    reader.close()
+    assert failure_lines(found, "run", Paint(False))[:2] == ["Scores below 1 (1 cell)", "  · 1 · agent"]
+
+
+@pytest.mark.parametrize("gate", ["pass_threshold: 0.5, kind: simple", "metric: avg_score"])
+def test_a_suite_with_a_pass_mark_shows_passes(project, gate):
+    outcome = run(project, SUITE.replace("kind: simple", gate))
+    assert any(line.startswith("variant pass rate") for line in lines_of(outcome))
+
+
+def test_a_reward_is_measured_and_passes_nothing(project):
+    lines = lines_of(run(project, SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"))
+    assert [line.split("  ")[0] for line in lines[-2:]] == [
+        "reward measured a reward, no gate; 0 of 2 rows had errors (0.0%)", "mean reward(right) 0.5 (2 scores)",
+    ]  # fmt: skip
 
 
 def test_a_reward_of_a_grader_that_is_not_there_is_a_warning_and_not_measured(project):
@@ -425,7 +468,7 @@ def test_other_formats_refuse_options_of_this_one(project):
         ("metric_key: right", "metric_key: right, aggregation: accuracy", "gate.value"),
         ("metric_key: right", "metric_key: right, pass_treshold: 0.5", "gate.pass_treshold"),
         ("agent_id: agent-1", "agent_id: agent-1, timout: 3", "target.timout"),
-        ("kind: tool, function: contains", "kind: model_judge, prompt: 'Is {this} right?'", "graders.right"),
+        ("agent_id: agent-1", "agent_id: agent-1, model_handles: [m/1, m/2, m/1]", "target.model_handles"),
     ],
 )
 def test_what_is_most_likely_not_meant_is_a_warning(project, old, new, key):
@@ -484,10 +527,13 @@ def test_samples_without_a_ground_truth_are_noticed_where_a_grader_wants_one(pro
     assert (key, message) == ("dataset", "1 of 3 samples have no ground truth, without which 'right' scores 0")
 
 
-def test_names_in_a_rubric_that_nobody_declares_are_noticed(project):
+def test_names_in_a_rubric_are_noticed_where_a_sample_lacks_them(project):
     data = '{"input": "x", "rubric_vars": {"topic": "t"}}\n'
-    ((key, message),) = heard(project, JUDGED, data)
-    assert (key, message.endswith("tone")) == ("graders.right", True)
+    knows = '{"input": "y", "rubric_vars": {"topic": "t", "tone": "u"}}\n'
+    ((key, message),) = heard(project, JUDGED, data + knows)
+    assert (key, "{tone}, which 1 of 2 samples lack" in message) == ("graders.right", True)
+    assert heard(project, JUDGED, knows) == []
+    assert heard(project, JUDGED, knows, strict_rubric=True) == []
 
 
 def test_names_in_a_rubric_that_a_sample_does_not_know_are_mistakes_when_that_is_asked_for(project):

@@ -55,25 +55,29 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("systems", REMOVED, "systems", ["missing"]),
     ("systems", [], "systems", ["at least one"]),
     ("systems", {"name": "s"}, "systems", ["list"]),
-    ("systems.0", "s", "systems.0", ["mapping"]),
-    ("systems.0.name", REMOVED, "systems.0.name", ["missing"]),
-    ("systems.0.adapter", "repaly", "systems.0.adapter", ["'repaly'", '"replay"', "python_function"]),
-    ("systems.0.timeout_seconds", "soon", "systems.0.timeout_seconds", ["'soon'"]),
-    ("systems.0.timeout_seconds", 1.5, "systems.0.timeout_seconds", ["1.5"]),
-    ("systems.0.timeout_seconds", True, "systems.0.timeout_seconds", ["true"]),
-    ("systems.0.timeout_seconds", 0, "systems.0.timeout_seconds", ["0"]),
-    ("systems.0.isolation", "container", "systems.0.isolation", ["process"]),
-    ("systems.0.metadata", None, "systems.0.metadata", ["mapping", "null"]),
+    ("systems[0]", "s", "systems[0]", ["mapping"]),
+    ("systems[0].name", REMOVED, "systems[0].name", ["missing"]),
+    ("systems[0].adapter", "repaly", "systems[0].adapter", ["'repaly'", '"replay"', "python_function"]),
+    ("systems[0].timeout_seconds", "soon", "systems[0].timeout_seconds", ["'soon'"]),
+    ("systems[0].timeout_seconds", 1.5, "systems[0].timeout_seconds", ["1.5"]),
+    ("systems[0].timeout_seconds", True, "systems[0].timeout_seconds", ["true"]),
+    ("systems[0].timeout_seconds", 0, "systems[0].timeout_seconds", ["0"]),
+    ("systems[0].isolation", "container", "systems[0].isolation", ["process"]),
+    ("systems[0].metadata", None, "systems[0].metadata", ["mapping", "null"]),
     ("evaluators", [], "evaluators", ["at least one"]),
-    ("evaluators.0.conf", {}, "evaluators.0.conf", ["unknown key", '"config"']),
-    ("evaluators.0.type", "nope", "evaluators.0.type", ["Unknown evaluator 'nope'", "contains_text"]),
-    ("evaluators.0.config", {"all_of": "x"}, "evaluators.0.config.all_of", ["'all_of'", "list"]),
-    ("pass_criteria.all_required", ["ghost"], "pass_criteria.all_required.0", ["'ghost'", "there are: e"]),
-    ("pass_criteria.any_required", ["E"], "pass_criteria.any_required.0", ["'E'"]),
+    ("evaluators[0].conf", {}, "evaluators[0].conf", ["unknown key", '"config"']),
+    ("evaluators[0].type", "nope", "evaluators[0].type", ["Unknown evaluator 'nope'", "contains_text"]),
+    ("evaluators[0].config", {"all_of": "x"}, "evaluators[0].config.all_of", ["'all_of'", "list"]),
+    ("pass_criteria.all_required", ["ghost"], "pass_criteria.all_required[0]", ["'ghost'", "there are: e"]),
+    ("pass_criteria.any_required", ["E"], "pass_criteria.any_required[0]", ["'E'"]),
+    ("evaluators[0].weight", 2, "evaluators[0].weight", ["rule: bands"]),
+    ("evaluators[0].required", 0.8, "evaluators[0].required", ["rule: bands"]),
+    ("evaluators[0].threshold_op", "lt", "evaluators[0].threshold_op", ["'threshold'"]),
+    ("pass_criteria", {"rule": "bands", "all_required": ["e"]}, "pass_criteria.all_required", ["rule: bands"]),
     ("pass_criteria.all", ["e"], "pass_criteria.all", ["unknown key"]),
     ("run.max_concurency", 1, "run.max_concurency", ['"max_concurrency"']),
     ("run.max_concurrency", 0, "run.max_concurrency", ["0"]),
-    ("run.retry.on", ["never"], "run.retry.on.0", ["'never'", "timeout"]),
+    ("run.retry.on", ["never"], "run.retry.on[0]", ["'never'", "timeout"]),
     ("run.retry.backof_seconds", 1, "run.retry.backof_seconds", ['"backoff_seconds"']),
     ("run.retry.backoff_seconds", float("inf"), "run.retry.backoff_seconds", ["inf"]),
     ("run.baseline_variant", "ghost", "run.baseline_variant", ["'ghost'", "there are: s"]),
@@ -81,23 +85,42 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("trace.captures", [], "trace.captures", ['"capture"']),
     ("output", REMOVED, "output", ["missing"]),
     ("output", [], "output", ["at least one"]),
-    ("output.type", "nope", "output.0.type", ["nope", "local_files"]),
-    ("output.path", REMOVED, "output.0", ["'path'"]),
+    ("output.type", "nope", "output[0].type", ["nope", "local_files"]),
+    ("output.path", REMOVED, "output[0]", ["'path'"]),
     ("schema_version", "2.0", "schema_version", ["1.x", "2.0"]),
     ("schema_version", 1.0, "schema_version", ["string"]),
     ("sytems", [], "sytems", ['"systems"']),
     ("workspace", {"type": "nope"}, "workspace.type", ["Unknown workspace 'nope'"]),
     ("run.cost_limit_usd", "much", "run.cost_limit_usd", ["'much'", "number"]),
     ("run.executor.pools", {"a": 0}, "run.executor.pools.a", ["0"]),
-    ("systems.0.pool", "a", "systems.0.pool", ["unknown pool 'a'"]),
-    ("systems.0.enrich_trace_from", [{"type": "nope"}], "systems.0.enrich_trace_from.0.type", ["'nope'"]),
-    ("systems.0.enrich_trace_from", [{}], "systems.0.enrich_trace_from.0.type", ["missing"]),
-    ("output", [SOUND["output"], {"type": "nope"}], "output.1.type", ["Unknown store 'nope'"]),
+    ("systems[0].pool", "a", "systems[0].pool", ["unknown pool 'a'"]),
+    ("systems[0].enrich_trace_from", [{"type": "nope"}], "systems[0].enrich_trace_from[0].type", ["'nope'"]),
+    ("systems[0].enrich_trace_from", [{}], "systems[0].enrich_trace_from[0].type", ["missing"]),
+    ("output", [SOUND["output"], {"type": "nope"}], "output[1].type", ["Unknown store 'nope'"]),
+    ("gate", {"not_worse_than": "baseline", "margin": 2}, "gate.margin", ["2pp or 0.02", "'2'"]),
+    ("gate", {"not_worse_than": "baseline", "margin": "2%"}, "gate.margin", ["2pp or 0.02", "'2%'"]),
+    ("gate", {"not_worse_than": 5}, "gate.not_worse_than", ["5"]),
+    ("gate", {"not_worse_than": "baseline", "better_than": "v"}, "gate", ["a list of gates"]),
+    ("gate", {"better_than": "baseline", "metric": "ee"}, "gate.metric", ["pass_rate", "'ee'"]),
+    ("gate", {"better_than": "baseline", "guards": {"cots": "+10%"}}, "gate.guards.cots", ['"cost"']),
+    ("gate", {"better_than": "baseline", "guards": {"cost": 0.1}}, "gate.guards.cost", ["+10%", "'0.1'"]),
+    ("gate", {"better_than": "baseline", "on_undecided": "maybe"}, "gate.on_undecided", ["fail, pass"]),
+    (
+        "gate",
+        {"better_than": "baseline", "slices": {"not_wrose_than": 0.1}},
+        "gate.slices.not_wrose_than",
+        ["not_worse"],
+    ),
+    ("gate", {"better_than": "baseline", "alpha": 1}, "gate.alpha", ["between 0 and 1"]),
+    ("gate", {"at_least": 80}, "gate.at_least", ["between 0 and 1", "80"]),
+    ("gate", {"at_least": 0.8, "margin": 0.02}, "gate.margin", ["nothing reads"]),
+    ("gate", [], "gate", ["at least one"]),
+    ("gate", [{"at_least": 0.8}, 3], "gate[1]", ["mapping"]),
     ("gate", {"metric_key": "e", "op": "gte", "value": 1, "pass_op": "gt", "valeu": 2}, "gate.valeu", ['"value"']),
     (
         "gate",
         {"kind": "logical", "operator": "or", "conditions": [CONDITION | {"kind": "simple", "weights": {"e": 1}}]},
-        "gate.conditions.0.weights",
+        "gate.conditions[0].weights",
         ["nothing reads"],
     ),
 ]
@@ -156,14 +179,14 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
         ("eval.yaml", 1, "eval.name"),
         ("eval.yaml", 1, "eval.nam"),
         ("eval.yaml", 6, "systems[0].target"),
-        ("eval.yaml", 7, "systems.0.timeout_seconds"),
-        ("eval.yaml", 8, "systems.1.target"),
-        ("eval.yaml", 9, "systems.2.name"),
-        ("eval.yaml", 14, "evaluators.0.config.max_ms"),
-        ("eval.yaml", 15, "evaluators.1.type"),
-        ("eval.yaml", 15, "evaluators.1.typ"),
+        ("eval.yaml", 7, "systems[0].timeout_seconds"),
+        ("eval.yaml", 8, "systems[1].target"),
+        ("eval.yaml", 9, "systems[2].name"),
+        ("eval.yaml", 14, "evaluators[0].config.max_ms"),
+        ("eval.yaml", 15, "evaluators[1].type"),
+        ("eval.yaml", 15, "evaluators[1].typ"),
         ("eval.yaml", 16, "pass_criteria.errored_cases"),
-        ("eval.yaml", 16, "pass_criteria.all_required.0"),
+        ("eval.yaml", 16, "pass_criteria.all_required[0]"),
     ]
 
 
@@ -175,7 +198,7 @@ def test_the_headline_names_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("section", ["systems", "evaluators"])
 def test_a_name_given_twice_is_refused(tmp_path: Path, section: str) -> None:
     (problem,) = problems(tmp_path, changed(section, SOUND[section] * 2))
-    assert (problem.key, "duplicate" in problem.message) == (f"{section}.1.name", True)
+    assert (problem.key, "duplicate" in problem.message) == (f"{section}[1].name", True)
 
 
 def test_a_key_given_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
@@ -185,7 +208,7 @@ def test_a_key_given_twice_is_refused_with_both_lines(tmp_path: Path) -> None:
 
 def test_a_missing_variable_is_told_once_where_it_stands(tmp_path: Path) -> None:
     suite = changed(
-        "evaluators.0.config", {"all_of": ["x", "${NOT_SET_ANYWHERE}"], "case_sensitive": "${ALSO_NOT_SET}"}
+        "evaluators[0].config", {"all_of": ["x", "${NOT_SET_ANYWHERE}"], "case_sensitive": "${ALSO_NOT_SET}"}
     )
     found = problems(tmp_path, suite)
     assert sorted(p.key for p in found) == [
@@ -227,7 +250,7 @@ def test_the_run_settings_are_taken_over(tmp_path: Path) -> None:
 def test_a_system_s_other_keys_are_its_adapter_s(tmp_path: Path) -> None:
     keys = {"metadata": {"model": "m"}, "timeout_seconds": 9, "concurrency": 2, "isolation": "process", "trials": 3}
     system = {"name": "own", "adapter": "python_function", "target": "builtins:print", "x": None}
-    (variant,) = load_suite(write(tmp_path, changed("systems.0", {**system, **keys}))).variants
+    (variant,) = load_suite(write(tmp_path, changed("systems[0]", {**system, **keys}))).variants
     assert variant.config == {"target": "builtins:print", "timeout_seconds": 9, "concurrency": 2, "x": None}
     assert [getattr(variant, key) for key in keys] == list(keys.values())
 
@@ -318,9 +341,9 @@ def test_one_mistake_of_an_evaluator_hides_no_other(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refusal:
         load_suite(tmp_path / "eval.yaml")
     told = {problem.key: problem.message for problem in refusal.value.problems}
-    assert told.keys() == {"evaluators.0.confg", "evaluators.0.type", "evaluators.1.value", "evaluators.1.type"}
-    assert 'did you mean "contains_text"?' in told["evaluators.0.type"]
-    assert "belongs under 'config'" in told["evaluators.1.value"]
+    assert told.keys() == {"evaluators[0].confg", "evaluators[0].type", "evaluators[1].value", "evaluators[1].type"}
+    assert 'did you mean "contains_text"?' in told["evaluators[0].type"]
+    assert "belongs under 'config'" in told["evaluators[1].value"]
 
 
 FUNCTION = {"name": "s", "adapter": "python_function", "target": "agent:answer"}
@@ -341,7 +364,7 @@ def test_a_function_is_not_run_without_the_isolation_that_its_system_seems_to_as
 ) -> None:
     (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return 'hi'\n")
     (problem,) = problems(tmp_path, changed("systems", [FUNCTION | extra]))
-    assert problem.key == f"systems.0.{next(iter(extra))}"
+    assert problem.key == f"systems[0].{next(iter(extra))}"
     assert said in problem.message
 
 
@@ -357,8 +380,8 @@ def test_other_keys_of_a_function_are_its_own(tmp_path: Path) -> None:
     ("path", "value", "key"),
     [
         ("output", [SOUND["output"], {"type": "webhook", "platform": "slack", "url": "", "headrs": {}}], "headrs"),
-        ("systems.0.enrich_trace_from", [{"type": "langfuse", "public_key": "x", "merg": {}}], "merg"),
-        ("systems.0.enrich_trace_from", [{"type": "phoenix", "public_key": "x"}], "public_key"),
+        ("systems[0].enrich_trace_from", [{"type": "langfuse", "public_key": "x", "merg": {}}], "merg"),
+        ("systems[0].enrich_trace_from", [{"type": "phoenix", "public_key": "x"}], "public_key"),
         ("gate", CONDITION | {"value": 0.9}, "value"),
     ],
 )
@@ -376,3 +399,18 @@ def test_a_variable_of_the_caller_that_nothing_names_is_told(tmp_path: Path) -> 
     assert "REGOIN" in warning.message
     assert 'did you mean "REGION"?' in warning.message
     assert load_suite(path, None, {"REGION": "there"}).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key"),
+    [
+        ("evaluators[0].config", {"all_of": ["a", ""]}, "evaluators[0].config.all_of[1]"),
+        ("evaluators[0]", {"name": "e", "type": "regex", "config": {"pattern": ""}}, "evaluators[0].config.pattern"),
+        ("dataset.seed", 3, "dataset.seed"),
+        ("run.retry", {"on": ["timeout"]}, "run.retry.on"),
+        ("run.retry", {"backoff_seconds": 3}, "run.retry.backoff_seconds"),
+    ],
+)
+def test_what_always_holds_and_what_has_no_effect_is_told(tmp_path: Path, path: str, value: Any, key: str) -> None:
+    suite = load_suite(write(tmp_path, changed(path, value)))
+    assert [warning.key for warning in suite.warnings] == [key]

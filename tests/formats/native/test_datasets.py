@@ -73,6 +73,9 @@ def test_cases_are_plain_yaml_1_1_and_hold_what_json_holds(tmp_path: Path) -> No
 WRONG_CASES: list[tuple[str, str, list[str]]] = [
     ("{input: {}}", "cases[1].id", ["missing"]),
     ("{id: 5, input: {}}", "cases[1].id", ["string", "5"]),
+    ("{id: ' ', input: {}}", "cases[1].id", ["not empty", "' '"]),
+    ("{id: b, input: {x: [1, .nan]}}", "cases[1].input.x[1]", ["JSON", "nan"]),
+    ("{id: b, input: {}, expected: {facts: {x: -.inf}}}", "cases[1].expected.facts.x", ["-inf"]),
     ("{id: null, input: {}}", "cases[1].id", ["null"]),
     ("{id: b}", "cases[1].input", ["missing"]),
     ("{id: b, input: text}", "cases[1].input", ["mapping", "'text'"]),
@@ -131,11 +134,14 @@ def test_a_fixture_has_no_version(tmp_path: Path) -> None:
         ('{"id": "b"}', "input", "missing"),
         ('{"id": "b", "input": {}, "expected": {"must_call_tools": [1]}}', "expected.must_call_tools[0]", "string"),
         ('{"id": "a", "input": {}}', "", "duplicate case id 'a'"),
+        ('{"id": "", "input": {}}', "id", "not empty"),
+        ('{"id": "b", "input": {"x": NaN}}', "input.x", "found nan"),
+        ('{"id": "b", "input": {"x": 1e999}}', "input.x", "found inf"),
         ('{"id": "b", "input": {"x": "\\ud800"}}', "", "malformed JSON"),
         ('{"id": "b", "input": {"x": ' + "[" * 100_000 + "]" * 100_000 + "}}", "", "malformed JSON"),
         ('{"id": "b", "input": {"x": ' + "1" * 5000 + "}}", "", "malformed JSON"),
     ],
-    ids=range(12),
+    ids=range(15),
 )
 def test_a_mistake_in_a_line_is_told_with_its_number(tmp_path: Path, line: str, key: str, said: str) -> None:
     (problem,) = wrong(tmp_path, "jsonl", f'{{"id": "a", "input": {{}}}}\n\n{line}\n')
@@ -349,7 +355,7 @@ def test_keys_of_the_dataset_and_its_neighbours_that_nothing_reads_are_told(tmp_
     text = (SUITE % "{name: a, type: contains_text}").replace("cases.jsonl}", "cases.jsonl, fliter: {tags: x}}")
     (tmp_path / "eval.yaml").write_text(text.replace("path: runs}", "path: runs, pth: x}"))
     told = {warning.key: warning.message for warning in load_suite(tmp_path / "eval.yaml").warnings}
-    assert told.keys() == {"dataset.fliter", "output.0.pth"}
+    assert told.keys() == {"dataset.fliter", "output[0].pth"}
     assert 'did you mean "filter"?' in told["dataset.fliter"]
 
 

@@ -27,9 +27,9 @@ def test_patterns_and_code_grade_side_by_side():
 @pytest.mark.parametrize(
     ("grader", "kind"),
     [
-        (RegexGrader("r", "(E|E)*$", target="case.metadata.text"), "timeout"),
-        (PythonCodeGrader("p", "def validate(output, case, run):\n    while True: pass", timeout_ms=100), "timeout"),
-        (PythonCodeGrader("p", "def validate(", timeout_ms=5000), "exception"),
+        (RegexGrader("r", "(E|E)*$", target="case.metadata.text"), "Timeout"),
+        (PythonCodeGrader("p", "def validate(output, case, run):\n    while True: pass", timeout_ms=100), "Timeout"),
+        (PythonCodeGrader("p", "def validate(", timeout_ms=5000), "RuntimeError"),
     ],
     ids=["pattern", "loop", "syntax"],
 )

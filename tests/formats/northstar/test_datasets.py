@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
 from evalwright.northstar import Dataset, EvalCase, EvalExpected, EvalSuite, TraceExpected
 
 CASE = {"id": "a", "messages": []}
@@ -94,8 +96,20 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
 
 def test_plain_data_is_checked_like_a_file() -> None:
     assert len(Dataset.from_records([CASE])) == 1
-    with pytest.raises(ValueError, match="case 1"):
+    with pytest.raises(ValueError, match="record 1"):
         Dataset.from_records([CASE, {"id": "b"}])
+
+
+def test_all_mistakes_of_json_lines_are_told(tmp_path: Path) -> None:
+    lines = ['{"id": "a", "messages": []}', "nonsense", '{"id": 1, "messages": []}', "{", '{"id": "b"}']
+    (tmp_path / "d.jsonl").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match="line 2") as raised:
+        Dataset.from_path(tmp_path / "d.jsonl")
+    assert all(f"line {n}" in str(raised.value) for n in (2, 3, 4, 5))
+    suite = load_suite(tmp_path / "d.jsonl", "northstar")
+    with pytest.raises(InputError) as refused:
+        list(suite.cases)
+    assert [problem.line for problem in refused.value.problems] == [2, 3, 4, 5]
 
 
 def test_scalars_are_read_laxly_but_texts_are_never_made_of_numbers() -> None:

@@ -162,7 +162,7 @@ class TestCasesAndTotals:
     def test_what_cannot_be_judged_is_a_failed_grade_of_a_grader_called_alone_too(self) -> None:
         messages = [says("a" * 40 + "b")]
         said = RegexGrader("r", "(a+)+$").grade(case(*messages), normalize_messages(messages))
-        assert (said.status, said.metadata["error_type"]) == (GradeStatus.FAILED, "timeout")
+        assert (said.status, said.metadata["error_type"]) == (GradeStatus.FAILED, "Timeout")
 
     @pytest.mark.parametrize("wrong", [Contains, object(), "contains"])
     def test_what_is_no_grader_is_refused(self, wrong: Any) -> None:

@@ -120,7 +120,7 @@ def test_a_missing_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     result = EvalSuite([RubricJudge("q", "anthropic/claude-x")]).run([case(says("x"), expected={"goal": "g"})])
     grade = result.case_results[0].grades[0]
     assert "ANTHROPIC_API_KEY" in grade.reason
-    assert grade.metadata["error_type"] == "authentication"
+    assert grade.metadata["error_type"] == "JudgeAuthenticationError"
 
 
 def test_many_cases_with_functions_of_their_own_are_not_mixed_up() -> None:

@@ -10,6 +10,11 @@ SCRIPT = """
 import northstar
 from northstar.evals import Dataset, EvalSuite
 cases = Dataset.from_records([{"id": "a", "messages": [], "expected": {"max_tool_calls": 0}}])
+from northstar.evals.graders import Contains, JudgeAuthenticationError
+try:
+    from northstar import Northstar
+except ImportError as error:
+    assert hasattr(northstar, "SDK") or "it serves northstar.evals" in str(error)
 print(EvalSuite().run(cases).passed_cases, northstar.evals.EvalSuite is EvalSuite, getattr(northstar, "SDK", None))
 """
 

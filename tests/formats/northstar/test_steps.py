@@ -197,7 +197,7 @@ class TestOtherChecks:
 
     def test_the_first_failed_step_is_the_origin(self) -> None:
         found = graded("failure_origin", payload(span("late", 5, status="error"), span("early", 1, error={})))
-        assert found.detail["failure_origin_span"]["span_id"] == "early"
+        assert found.detail["failure_origin_span"]["id"] == "early"
 
     @pytest.mark.parametrize(
         "check",
@@ -270,6 +270,6 @@ def test_a_judge_sees_the_steps() -> None:
     )
     first, second = (found.grades[0] for found in result.case_results)
     assert (first.status, first.metadata["trace_context_span_count"], second.status) == ("passed", 1, "skipped")
-    shown = json.loads(asked[0])
+    shown = json.loads(asked[0])["trace"]
     assert (shown["run"]["name"], shown["events"][0]["content"]) == ("agent", "think")
     assert len(shown["spans"][0]["attributes"]) < 1100

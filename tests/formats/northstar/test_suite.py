@@ -27,6 +27,10 @@ BAD = {"id": "bad", "messages": SAID, "expected": {"contains": ["bye"]}}
 MUTE = {"id": "mute", "messages": SAID}
 
 
+ANSWERED = {"role": "assistant", "content": "a"}
+CALL: dict[str, Any] = {"id": "1", "function": {"name": "f", "arguments": "{nope"}}
+
+
 def written(folder: Path, *cases: dict[str, Any], name: str = "d.jsonl") -> Path:
     path = folder / name
     path.write_text("\n".join(map(json.dumps, cases)) if name.endswith("l") else json.dumps(cases))
@@ -170,6 +174,47 @@ def test_rows_with_one_id_are_told_and_strictly_refused(tmp_path: Path) -> None:
     warned = [f"{problem.line}: {problem.message}" for problem in load_suite(path).warnings]
     assert [found.startswith(start) for found, start in zip(warned, expected, strict=True)] == [True, True]
     assert all(start[3:] in refusal(path, strict=True) for start in expected)
+
+
+DOUBTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"messages": [{"role": "user"}, ANSWERED]}, "messages[0].content", "says nothing"),
+    ({"messages": [{"role": "usr", "content": "a"}, ANSWERED]}, "messages[0].role", "'usr'"),
+    ({"messages": [{"content": "a"}, ANSWERED]}, "messages[0].role", "no role"),
+    ({"messages": [{**ANSWERED, "tool_calls": [CALL]}]}, "messages[0].tool_calls[0].function.arguments", "'{nope'"),
+    ({"messages": [{**ANSWERED, "tool_calls": [{"arguments": {}}]}]}, "messages[0].tool_calls[0].name", "unknown_tool"),
+    ({"expected": {}}, "expected", "nothing is expected"),
+    ({"expected": {"contains": [""]}}, "expected.contains", "every answer"),
+    ({"expected": {"required_tools": []}}, "expected.required_tools", "every answer"),
+    ({"expected": {"contains": "a", "rubric": "be kind"}}, "expected.rubric", "--plan quality"),
+]
+
+
+@pytest.mark.parametrize(("change", "key", "said"), DOUBTS, ids=range(len(DOUBTS)))
+def test_what_is_most_likely_not_meant_is_told_and_strictly_refused(
+    tmp_path: Path, change: dict[str, Any], key: str, said: str
+) -> None:
+    path = written(tmp_path, {"id": "x", "messages": [ANSWERED], "expected": {"contains": "a"}, **change})
+    outcome = ran(path)
+    told = outcome.summary.warnings[0]
+    assert told.startswith(f"{path}:1  {key}  ")
+    assert said in told
+    assert said in refusal(path, strict=True)
+
+
+def test_a_sound_conversation_leaves_no_doubt(tmp_path: Path) -> None:
+    asked = [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "q"}]}]
+    called = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{**CALL, "function": {"name": "f", "arguments": ""}}],
+    }
+    called["tool_calls"][0]["function"]["arguments"] = "{}"
+    said = [*asked, called, {"role": "tool", "content": "r"}, ANSWERED]
+    path = written(tmp_path, {"id": "x", "messages": said, "expected": {"max_tool_calls": 1}})
+    assert ran(path).summary.warnings == []
+    judged = written(tmp_path, {"id": "x", "messages": said, "expected": {"rubric": "be kind"}})
+    suite = load_suite(judged, options={"plan": "quality"})
+    assert (len(list(suite.cases)), list(suite.cases.unknown_keys())) == (1, [])
 
 
 def keys_of(path: Path, ids: list[str]) -> list[str]:

@@ -83,7 +83,7 @@ def test_no_score_is_a_skip():
 
 
 @pytest.mark.parametrize(
-    "scorer", [Scorer(0, error=ValueError("down")), Scorer(float("nan")), Scorer("high"), object()]
+    "scorer", [Scorer(0, error=ValueError("down")), Scorer(float("nan")), Scorer(True), Scorer("high"), object()]
 )
 def test_what_could_not_score_is_an_error(scorer):
     with pytest.raises(EvaluatorError) as raised:

@@ -149,3 +149,59 @@ def test_what_somebody_has_yet_to_judge_is_pending_unless_it_failed(called, tmp_
     said = json.loads(path.read_text())["datasets"][0]["entries"][0]["evaluations"][1]
     assert (done.returncode, counted in done.stdout) == (code, True)
     assert said == {"evaluator": "tone", "score": None, "reasoning": "pending: Is it kind?", "status": "pending"}
+
+
+APP = """
+import pathlib
+
+from pydantic import BaseModel, Field
+
+pathlib.Path(__file__).with_name("EXECUTED").touch()
+
+
+class Base(BaseModel):
+    text: str
+
+
+class Args(Base):
+    times: int = Field(..., gt=0)
+    tone: str = "calm"
+
+
+class App:
+    @classmethod
+    def create(cls):
+        return cls()
+
+    async def run(self, args: Args):
+        return args.text * args.times
+"""
+
+
+def driven(**arguments):
+    return {**entry(1, "x"), "entry_kwargs": arguments}
+
+
+def test_arguments_are_held_against_the_model_of_the_runnable_without_importing_it(called, tmp_path):
+    (tmp_path / "app.py").write_text(APP)
+    entries = [driven(text="a", times="2"), driven(text=3), driven(text="a", times="two", tone=["x"])]
+    (tmp_path / "d.json").write_text(dataset(*entries).replace("app.py:double", "app.py:App"))
+    done = called("evalwright", "pixie", "dataset", "validate", "d.json")
+    told = [line.split(": ")[1] for line in done.stdout.splitlines() if line.startswith("  - ")]
+    assert told == [
+        "entries.1.entry_kwargs.text", "entries.1.entry_kwargs.times", "entries.2.entry_kwargs.times",
+        "entries.2.entry_kwargs.tone",
+    ]  # fmt: skip
+    assert (done.returncode, (tmp_path / "EXECUTED").exists()) == (1, False)
+
+
+def test_every_error_has_its_reason_and_each_cause_is_told_once(called, tmp_path):
+    (tmp_path / "app.py").write_text("def double(kwargs):\n    return kwargs['x'] * 2\n")
+    (tmp_path / "checks.py").write_text("def check(evaluable):\n    raise LookupError('no such key')\n")
+    named = '"evaluators": ["ExactMatch"]'
+    text = dataset(entry(1, 2), entry(2, 4)).replace(named, '"evaluators": ["checks.py:check"]')
+    (tmp_path / "d.json").write_text(text)
+    done = called("evalwright", "pixie", "test", "d.json")
+    lines = [line.strip() for line in done.stdout.splitlines() if line.strip().startswith("check: ")]
+    assert ["no such key" in line for line in lines] == [True, False]
+    assert lines[1] == "check: as [1]"

@@ -16,6 +16,7 @@ for number in range(10):
 """
 
 
+@pytest.mark.slow("starts several interpreters")
 def test_processes_that_save_at_the_same_time_lose_nothing(tmp_path):
     store = DatasetStore(tmp_path)
     store.create("many")

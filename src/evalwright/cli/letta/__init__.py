@@ -39,7 +39,8 @@ class _AsTheOriginal(click.Group):
 def command() -> None:
     """Run and check suites of Letta Evals as `letta-evals` does; `evalwright run` has more options for them.
 
-    Exit codes: 0 the gate passed, 1 it did not or the suite cannot be used, 2 wrong usage, 130 interrupted.
+    Exit codes: 0 the gate passed, 1 it did not or the suite cannot be used, 2 wrong usage, 3 it was not measured or
+    samples had errors, 130 interrupted.
     """
 
 
@@ -90,12 +91,18 @@ def _run(
     if not silent:
         present(outcome, as_json=False, quiet=False)
     if display != "none" or quiet:
-        say(["✓ PASSED" if outcome.exit_code == 0 else "✗ FAILED"])
-    return _code(outcome)
+        say([_verdict(outcome)])
+    return outcome.exit_code
 
 
-def _code(outcome: Outcome) -> int:
-    return outcome.exit_code if outcome.interrupted else min(outcome.exit_code, 1)
+def _verdict(outcome: Outcome) -> str:
+    """The original's words; it has none for a gate that nothing was measured for."""
+    gate = outcome.summary.gate
+    if gate is not None and gate.undecided:
+        return "! NOT MEASURED"
+    if outcome.exit_code == 3:
+        return "! PASSED, WITH ERRORS"
+    return "✓ PASSED" if outcome.exit_code == 0 else "✗ FAILED"
 
 
 @command.command("validate")

@@ -159,6 +159,8 @@ def validate(path: Path | None) -> int:
         try:
             with nothing_imported():
                 found = read_dataset(file)
+            if found.unfit:
+                raise InputError(found.unfit)
         except InputError as error:
             say(["", f"{file}:", *(f"  - {_line(problem)}" for problem in error.problems)])
             errors, wrong = errors + len(error.problems), wrong + 1

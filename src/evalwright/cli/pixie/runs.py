@@ -62,7 +62,8 @@ def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool
             say([harmless(f"  - {message}") for message in said])
             continue
         say(["", f" {harmless(ran.name)} ".center(120, "=")])
-        say([line for n, entry in enumerate(ran.entries, 1) for line in _lines(n, entry, verbose)])
+        told: dict[str, int] = {}
+        say([line for n, entry in enumerate(ran.entries, 1) for line in _lines(n, entry, verbose, told)])
         left = f", {ran.pending} pending" if ran.pending else ""
         say([f"  {ran.passed}/{len(ran.entries)} passed{left}"])
         datasets.append(ran)
@@ -111,22 +112,32 @@ def _ran(file: Path, trusted: bool) -> _Ran:
     return _Ran(suite.name, entries, any(state.stopping for state in states))
 
 
-def _lines(number: int, entry: Entry, verbose: bool) -> Iterator[str]:
+def _lines(number: int, entry: Entry, verbose: bool, told: dict[str, int]) -> Iterator[str]:
+    """The line of an entry and why it has no score; `told` has the causes so far, with the entry that they were of."""
     title = entry.case.description or entry.case.id
     title = title if len(title) <= _WIDEST else title[:_WIDEST] + "…"
     labels = ", ".join(row.evaluator for row in entry.results)
     scores = ", ".join(_score(row) for row in entry.results)
     yield harmless(f"  [{number}] {title} ({labels}) [{scores}] {_mark(entry)}")
-    if not verbose:
-        return
-    failure = entry.trace.error
-    if failure is not None and failure.type != "wrap_error":
-        yield f"      {one_line(f'no output: {failure.message}')}"
-    for row in entry.results:
-        if row.error is not None and row.error.type != "no_output":
-            yield f"      {one_line(f'{row.evaluator}: {row.error.type}: {row.error.message}')}"
-        elif row.score is not None and row.score < _PASSES:
+    yield from _causes(number, entry, told)
+    for row in entry.results if verbose else ():
+        if row.error is None and row.score is not None and row.score < _PASSES:
             yield f"      {one_line(f'{row.evaluator}: {row.reason}')}"
+
+
+def _causes(number: int, entry: Entry, told: dict[str, int]) -> Iterator[str]:
+    """Why there is no score, each cause in full where it is first met."""
+    failure = entry.trace.error
+    causes: dict[str, list[str]] = {}
+    if failure is not None and failure.type != "wrap_error":
+        causes[failure.message] = ["no output"]
+    for row in entry.results:
+        if row.error is not None and (failure is None or row.error.type != "no_output"):
+            causes.setdefault(f"{row.error.type}: {row.error.message}", []).append(row.evaluator)
+    for cause, named in causes.items():
+        first = told.setdefault(cause, number)
+        why = cause if first == number else f"as [{first}]"
+        yield "      " + one_line(f"{', '.join(named)}: {why}")
 
 
 def _mark(entry: Entry) -> str:

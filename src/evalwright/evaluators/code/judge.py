@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
+from evalwright.evaluators.code.payload import judge_payload, workspace_of
 from evalwright.evaluators.combined.banded import banded
-from evalwright.evaluators.limits.execution import used_by
-from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
 from evalwright.files.temporary import temporary_folder
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -23,7 +20,7 @@ from evalwright.model.trace import Trace
 from evalwright.processes import OUTPUT_LIMIT, Finished, run_command
 from evalwright.session import environment
 
-__all__ = ["CodeJudge", "Reply", "asked", "script_of", "trace_summary"]
+__all__ = ["CodeJudge", "Reply", "asked", "script_of"]
 
 _ALWAYS = ("PATH", "LANG")
 _TOLD = 200
@@ -33,7 +30,7 @@ _LAST = 2000
 
 
 class Reply(NamedTuple):
-    """The program's reply. If it could not be read, the score is 0 and the reasoning says why."""
+    """The program's reply; a lenient reading of one that cannot be read has the score 0, and the reasoning says why."""
 
     score: float
     hits: list[str]
@@ -41,6 +38,7 @@ class Reply(NamedTuple):
     reasoning: str
     details: dict[str, Any]
     verdict: str | None
+    readable: bool = True
 
 
 class CodeJudge(msgspec.Struct, frozen=True):
@@ -52,6 +50,10 @@ class CodeJudge(msgspec.Struct, frozen=True):
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
     env: list[str] = []
     """Variables of the environment that the program gets, beside PATH, LANG and an empty folder as HOME."""
+    lenient: bool = False
+    """As AgentV: a score beyond 0 to 1 is taken for the nearest, and a reply that cannot be read for 0."""
+    newer: bool = False
+    """Whether the program reads what AgentV 4 gives a `code-grader`: `output` is the text of the answer then."""
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:
@@ -61,12 +63,13 @@ class CodeJudge(msgspec.Struct, frozen=True):
         return []
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        document = _both_cases(_document(case, trace, self.config))
-        extra = {"AGENTV_WORKSPACE_PATH": path} if (path := _workspace(trace)) else {}
+        document = judge_payload(case, trace, self.config, newer=self.newer)
+        extra = {"AGENTV_WORKSPACE_PATH": path} if (path := workspace_of(trace)) else {}
         limit = case.extra.get("timeout_seconds") or self.timeout_seconds
         try:
             async with asyncio.timeout(limit):
-                reply = await asked(script_of(self.script), self.cwd, document, extra, self.env)
+                command, lenient = script_of(self.script), self.lenient
+                reply = await asked(command, self.cwd, document, extra, self.env, plain=self.newer, lenient=lenient)
         except TimeoutError:
             raise EvaluatorError(f"the code judge timed out after {limit:g} seconds", "timeout") from None
         return banded(reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details)
@@ -83,10 +86,16 @@ async def asked(
     document: Mapping[str, Any],
     extra: Mapping[str, str] = {},
     env: Collection[str] = (),
+    *,
+    plain: bool = False,
+    lenient: bool = False,
 ) -> Reply:
     """The program's reply. `env` names the variables that it gets; `extra` are further ones.
 
-    Raises EvaluatorError if one is not set, and if the program cannot be started or exits with a code other than 0.
+    With `plain`, what is no JSON object is the text of one assertion, which the exit code says holds or does not.
+
+    Raises EvaluatorError if one is not set, if the program cannot be started or exits with a code other than 0, and
+    unless `lenient` for a reply without a score from 0 to 1.
     """
     stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
     with temporary_folder() as home:
@@ -96,9 +105,23 @@ async def asked(
         except OSError as error:
             message = f"{command[0]!r} cannot be started: {error.strerror or error}"
             raise EvaluatorError(message, "not_started") from None
+    text = finished.stdout.kept.decode(errors="replace").strip()
+    if plain and not text.startswith(("{", "[")) and (finished.exit_code == 0 or not finished.stderr.last.strip()):
+        return _plain(text, finished)
     if finished.exit_code != 0:
         raise EvaluatorError(f"the code judge ended with {finished.how()}: {_said(finished)}", "exit_code")
-    return _read(finished.stdout.kept.decode(errors="replace").strip())
+    reply = _read(text)
+    if not lenient and not reply.readable:
+        raise EvaluatorError(reply.reasoning, "bad_reply")
+    if not lenient and not 0 <= reply.score <= 1:
+        raise EvaluatorError(f"the code judge gave the score {reply.score!r}, expected one from 0 to 1", "bad_reply")
+    return reply
+
+
+def _plain(text: str, finished: Finished) -> Reply:
+    said = [text[-_LAST:] or finished.how()]
+    passed = finished.exit_code == 0
+    return Reply(float(passed), said if passed else [], [] if passed else said, "", {}, None)
 
 
 def _said(finished: Finished) -> str:
@@ -121,14 +144,17 @@ def _read(text: str) -> Reply:
         return _unreadable("is no JSON", text)
     if not isinstance(said, dict):
         return _unreadable("is no JSON object", text)
-    score = said.get("score")
+    hits, misses = (_texts(said.get(key)) + _asserted(said, key == "hits") for key in ("hits", "misses"))
+    score = said.get(
+        "score", len(hits) / len([*hits, *misses]) if said.get("assertions") and (hits or misses) else None
+    )
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
-        return _unreadable("has no number as 'score'", text)._replace(hits=_texts(said.get("hits")))
+        return _unreadable("has no number as 'score'", text)._replace(hits=hits)
     reasoning, details, verdict = said.get("reasoning"), said.get("details"), said.get("verdict")
     return Reply(
         score,
-        _texts(said.get("hits")),
-        _texts(said.get("misses")),
+        hits,
+        misses,
         reasoning if isinstance(reasoning, str) else "",
         {"details": details} if isinstance(details, dict) else {},
         verdict if verdict in ("pass", "borderline", "fail") else None,
@@ -136,87 +162,19 @@ def _read(text: str) -> Reply:
 
 
 def _unreadable(what: str, text: str) -> Reply:
-    return Reply(0.0, [], [], f"the output of the code judge {what}: {text[:_TOLD]!r}", {}, None)
+    reasoning = f"the output of the code judge {what}: {text[:_TOLD]!r}"
+    return Reply(0.0, [], [], reasoning, {}, None, readable=False)
+
+
+def _asserted(said: Mapping[str, Any], passed: bool) -> list[str]:
+    """The texts of `assertions` ([{text, passed, evidence}], the newer form) that hold, or that do not."""
+    listed = said.get("assertions")
+    return [
+        f"{one['text']} ({one['evidence']})" if isinstance(one.get("evidence"), str) else one["text"]
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, dict) and isinstance(one.get("text"), str) and bool(one.get("passed")) is passed
+    ]
 
 
 def _texts(value: Any) -> list[str]:
     return [text for text in value if isinstance(text, str) and text.strip()] if isinstance(value, list) else []
-
-
-def _document(case: Case, trace: Trace, config: Mapping[str, Any] | None) -> dict[str, Any]:
-    extra = case.extra
-    document = {
-        "question": extra.get("question", case.input if isinstance(case.input, str) else ""),
-        "expected_outcome": extra.get("expected_outcome", ""),
-        "expected_messages": extra.get("expected_messages", []),
-        "reference_answer": extra.get("reference_answer", ""),
-        "candidate_answer": trace.output.final_answer or "",
-        "output_messages": messages_of(trace) or None,
-        "guideline_files": extra.get("guideline_files", []),
-        "input_files": extra.get("input_files", []),
-        "input_messages": extra.get("input_messages", []),
-        "trace_summary": trace_summary(trace),
-        "file_changes": trace.extra.get("file_changes"),
-        "workspace_path": _workspace(trace),
-        "note": case.note,
-        "case_id": case.id,
-        "metadata": case.metadata,
-        "conversation_id": case.group,
-    }
-    # Judges look `config` up whether there is one or not; whatever else is not known AgentV's SDK wants left out.
-    return {**_known(document), "config": dict(config) if config else None}
-
-
-def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
-
-
-def _workspace(trace: Trace) -> str | None:
-    """The folder in which the system worked; it is gone once the run is over."""
-    path = trace.extra.get("workspace_path")
-    return path if isinstance(path, str) and Path(path).is_dir() else None
-
-
-def _both_cases(document: dict[str, Any]) -> dict[str, Any]:
-    """The top-level keys in camel case as well: pages of AgentEvals 1.0 have those. Nested keys are the user's."""
-    camel = {}
-    for key, value in document.items():
-        first, *rest = key.split("_")
-        if rest:
-            camel[first + "".join(word.capitalize() for word in rest)] = value
-    return {**document, **camel}
-
-
-def trace_summary(trace: Trace) -> dict[str, Any] | None:
-    """AgentV's summary of a trace: calls by tool, tokens, US dollars, milliseconds, each where it was measured.
-
-    None if the trace has no messages.
-    """
-    messages = messages_of(trace)
-    if not messages:
-        return None
-    calls, used = calls_of(trace), used_by(trace)
-    counted = used.input is not None and used.output is not None
-    usage = _known({"input": used.input, "output": used.output, "cached": used.cached}) if counted else None
-    summary = {
-        "event_count": len(calls),
-        "tool_names": sorted({call.name for call in calls}),
-        "tool_calls_by_name": dict(Counter(call.name for call in calls)),
-        "error_count": 0,
-        "llm_call_count": sum(message.get("role") == "assistant" for message in messages),
-        "token_usage": usage,
-        "cost_usd": used.cost_usd,
-        "duration_ms": used.duration_ms,
-        "start_time": trace.started_at.isoformat(),
-        "end_time": trace.finished_at.isoformat(),
-        "tool_durations": _durations(calls),
-    }
-    return _known(summary)
-
-
-def _durations(calls: Sequence[TracedCall]) -> dict[str, list[float]]:
-    durations: dict[str, list[float]] = {}
-    for call in calls:
-        if call.duration_ms is not None:
-            durations.setdefault(call.name, []).append(call.duration_ms)
-    return durations

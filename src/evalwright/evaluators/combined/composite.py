@@ -164,7 +164,7 @@ class Composite:
 
     async def _by_command(self, said: Sequence[_Said]) -> Evaluation:
         document = {"results": {one.spec.name: _result(one) for one in said}}
-        reply = await asked(script_of(self._aggregator["path"]), self._folder, document)
+        reply = await asked(script_of(self._aggregator["path"]), self._folder, document, lenient=self._errors_count)
         return banded(
             reply.score, reply.hits, reply.misses, reply.reasoning, detail=reply.details, verdict=reply.verdict
         )
@@ -188,8 +188,8 @@ def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Built
         raise _refused(f"evaluators[{position}]", str(error)) from error
     except InputError as error:
         raise InputError(
-            [Problem("", p.message, key=f"evaluators.{position}.{p.key}".rstrip(".")) for p in error.problems]
-            or [Problem("", error.headline, key=f"evaluators.{position}")]
+            [Problem("", p.message, key=f"evaluators[{position}].{p.key}".rstrip(".")) for p in error.problems]
+            or [Problem("", error.headline, key=f"evaluators[{position}]")]
         ) from error
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.evaluators.conversation.messages import conversation_of, expected_of, latency_of
+from evalwright.evaluators.conversation.messages import RECORDING, conversation_of, expected_of, latency_of
 from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -23,7 +23,7 @@ def case_document(case: Case, trace: Trace) -> dict[str, Any]:
         "id": case.id,
         "input": case.input,
         "trace": _steps(trace),
-        "messages": conversation_of(trace).messages,
+        "messages": trace.extra.get(RECORDING, {}).get("messages", conversation_of(trace).messages),
         "expected": msgspec.to_builtins(expected),
         "metrics": _metrics(trace),
         "metadata": case.metadata,

@@ -24,7 +24,11 @@ __all__ = [
 ]
 
 RECORDING = "recording"
-"""The key of `Trace.extra` with what was recorded: `{messages, metrics, metadata}`, as its author wrote it."""
+"""The key of `Trace.extra` with what was recorded: `{messages, metrics, metadata}`, as its author wrote it.
+
+A run that lives in memory only may have its `conversation` and its `steps` there, taken apart already: they are judged
+as they are, whatever the messages say.
+"""
 
 _decode = msgspec.json.Decoder().decode
 _NOTHING = ConversationExpected()
@@ -46,8 +50,12 @@ def conversation_of(trace: Trace) -> Conversation:
     known, conversation = _last
     if known is not trace:
         recording = trace.extra.get(RECORDING)
-        messages = recording.get("messages") if isinstance(recording, dict) else None
-        conversation = normalized(messages) if isinstance(messages, list) else _of_parts(trace)
+        given = recording if isinstance(recording, dict) else {}
+        messages, made = given.get("messages"), given.get("conversation")
+        if isinstance(made, Conversation):
+            conversation = made
+        else:
+            conversation = normalized(messages) if isinstance(messages, list) else _of_parts(trace)
         _last = (trace, conversation)
     return conversation
 

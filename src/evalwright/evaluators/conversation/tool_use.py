@@ -71,7 +71,11 @@ class ForbiddenTools(msgspec.Struct, frozen=True):
             return _NO_FORBIDDEN
         called = {call.name for call in conversation_of(trace).tool_calls}
         used = [name for name in names if name in called]
-        return graded(not used, f"called: {listed(used)}" if used else "", {"used_forbidden_tools": used})
+        return graded(
+            not used,
+            f"called: {listed(used)}" if used else "",
+            {"forbidden_tools": names, "used_forbidden_tools": used},
+        )
 
 
 class ToolArgumentsMatch(msgspec.Struct, frozen=True):

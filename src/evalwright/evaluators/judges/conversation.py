@@ -94,8 +94,9 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
             temperature=self.temperature,
             schema=scale.schema(),
         )
-        steps = ("spans", "events") if "spans" in material else ()
-        return Question(request, scale, {f"trace_context_{key[:-1]}_count": len(material[key]) for key in steps})
+        steps = material.get("trace", {})
+        counts = {f"trace_context_{key[:-1]}_count": len(steps[key]) for key in ("spans", "events") if key in steps}
+        return Question(request, scale, counts)
 
     def verdict(self, asked: Question, reply: ChatReply, *, as_original: bool = False) -> Evaluation:
         """The result of a reply, read as `Scale.read` does. Raises EvaluatorError for one without a clear verdict."""
@@ -176,12 +177,14 @@ class _StepsJudge(ConversationJudge, frozen=True, kw_only=True):
         return {
             "goal": expected_of(case).goal,
             "final_response": conversation_of(trace).final_response,
-            "run": None if steps.run is None else msgspec.to_builtins(steps.run),
-            "spans": [_shown(span, attributes=_LONGEST_SPAN) for span in steps.spans[:_MOST_SPANS]],
-            "events": [
-                _shown(event, content=_LONGEST_CONTENT, attributes=_LONGEST_EVENT)
-                for event in steps.events[:_MOST_EVENTS]
-            ],
+            "trace": {
+                "run": None if steps.run is None else msgspec.to_builtins(steps.run),
+                "spans": [_shown(span, attributes=_LONGEST_SPAN) for span in steps.spans[:_MOST_SPANS]],
+                "events": [
+                    _shown(event, content=_LONGEST_CONTENT, attributes=_LONGEST_EVENT)
+                    for event in steps.events[:_MOST_EVENTS]
+                ],
+            },
         }
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.judges import rubric_wrapper
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -58,6 +59,8 @@ class RubricTemplate(msgspec.Struct, frozen=True):
     """Variables that every case must have."""
     braces: Literal["verbatim", "doubled"] = "verbatim"
     unknown_names: Literal["verbatim", "refuse"] = "verbatim"
+    wrapper: Literal["plain", "letta_0_9"] = "plain"
+    """What is around a prompt that places neither the question nor the answer: headings, or the text of Letta 0.9."""
 
     calls_models = True
 
@@ -70,11 +73,11 @@ class RubricTemplate(msgspec.Struct, frozen=True):
         yield ChatRequest(self.model, [], provider=self.provider)
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        text = self._text(case, trace.output.final_answer or "")
+        text, system = self._text(case, trace.output.final_answer or "")
         request = ChatRequest(
             self.model,
             [ChatMessage("user", text)],
-            system=self.system_prompt or _SYSTEM,
+            system=self.system_prompt or system,
             temperature=self._temperature(),
             schema=_SCHEMA,
             provider=self.provider,
@@ -88,8 +91,9 @@ class RubricTemplate(msgspec.Struct, frozen=True):
         fixed = self.model.startswith(("o1", "o3")) or "gpt-5" in self.model
         return 1.0 if fixed and self.temperature == 0.0 else self.temperature
 
-    def _text(self, case: Case, submission: str) -> str:
-        asked = case.input if isinstance(case.input, str) else json.dumps(case.input, ensure_ascii=False)
+    def _text(self, case: Case, submission: str) -> tuple[str, str]:
+        """The judge's message, and the system text that belongs to it."""
+        asked = str(case.input) if isinstance(case.input, (str, list)) else json.dumps(case.input, ensure_ascii=False)
         truth = case.extra.get("ground_truth")
         truth = truth if isinstance(truth, str) else ""
         values = {"input": asked, "ground_truth": truth, "submission": submission}
@@ -99,9 +103,11 @@ class RubricTemplate(msgspec.Struct, frozen=True):
         if unknown and self.unknown_names == "refuse":
             raise EvaluatorError(f"the rubric uses unknown names: {', '.join(unknown)}", "bad_rubric")
         if not placed.isdisjoint(_PARTS):
-            return text
+            return text, _SYSTEM
+        if self.wrapper == "letta_0_9":
+            return rubric_wrapper.wrapped(text, asked, truth, submission), rubric_wrapper.SYSTEM
         parts = [("Question", asked), ("Ground truth", truth), ("Submission", submission)]
-        return "\n\n".join([text, *(f"{name}:\n{value}" for name, value in parts if value)])
+        return "\n\n".join([text, *(f"{name}:\n{value}" for name, value in parts if value)]), _SYSTEM
 
 
 def filled(template: str, values: Mapping[str, Any], *, doubled: bool = False) -> tuple[str, set[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.evaluators.conversation.messages import expected_of, json_text
-from evalwright.evaluators.steps.steps import steps_of_trace
+from evalwright.evaluators.steps.steps import in_order, steps_of_trace
 from evalwright.evaluators.wording import listed, number
 from evalwright.model.conversation import TraceExpected
 from evalwright.model.result import Evaluation
@@ -82,10 +81,11 @@ class BadToolFailureRecovery(msgspec.Struct, frozen=True):
         if not failed:
             return _skipped("no tool failed")
         lost = [span for span in failed if not _recovered(span, steps)]
-        found = [{"span_id": span.id, "tool": span.name, "error": span.error} for span in lost or failed]
+        found = [{"span_id": span.id, "tool": span.name, "error": span.error} for span in lost]
         names = listed(dict.fromkeys(span.name for span in lost))
         reason = f"nothing was said or reasoned after the failure of {names}" if lost else ""
-        return _graded(not lost, reason, {"failed_tools": found[:_MOST_SHOWN]})
+        detail = {"failed_tools": found[:_MOST_SHOWN]} if lost else {}
+        return _graded(not lost, reason, {"failed_tool_count": len(failed), **detail})
 
 
 def _recovered(span: Step, steps: Steps) -> bool:
@@ -116,16 +116,18 @@ class UnnecessaryToolLoop(_Lenient, frozen=True):
             return _skipped("fewer than two calls of tools")
         limit = _asked(case).max_repeated_tool_calls or _REPEATS
         names = {span.id: span.name for span in steps.spans}
-        known = [(names[event.span_id], event.content) for event in calls if event.span_id in names]
-        made = Counter(_signature(name, content, strict) for name, content in known)
-        loops = [
-            {"tool": tool, "arguments": arguments, "calls": count}
-            for (tool, arguments), count in made.items()
-            if count > limit
-        ]
-        found = ", ".join(f"{loop['tool']} {loop['calls']} times" for loop in loops[:3])
+        made: dict[tuple[str, str], list[str]] = {}
+        for event in calls:
+            if event.span_id in names:
+                made.setdefault(_signature(names[event.span_id], event.content, strict), []).append(event.id)
+        loops = [(call, ids) for call, ids in made.items() if len(ids) > limit]
+        found = ", ".join(f"{tool} {len(ids)} times" for (tool, _), ids in loops[:3])
         reason = f"called with the same arguments: {found}; at most {limit} times expected" if loops else ""
-        return _graded(not loops, reason, {"max_repeated_tool_calls": limit, "loop_signatures": loops[:_MOST_SHOWN]})
+        signatures = [
+            {"signature": " ".join(call), "event_ids": ids[:_MOST_SHOWN], "count": len(ids)}
+            for call, ids in loops[:_MOST_SHOWN]
+        ]
+        return _graded(not loops, reason, {"max_repeated_tool_calls": limit, "loop_signatures": signatures})
 
 
 def _signature(name: str, content: Any, strict: bool) -> tuple[str, str]:
@@ -200,11 +202,14 @@ class RetrievalPrecisionRecall(_Lenient, frozen=True):
             "threshold": max(limits),
             "retrieved_ids": sorted(retrieved)[:_MOST_SHOWN],
             "relevant_ids": sorted(relevant)[:_MOST_SHOWN],
-            "true_positives": len(hits),
+            "true_positive_ids": sorted(hits)[:_MOST_SHOWN],
             "retrieved_count": len(retrieved),
             "relevant_count": len(relevant),
+            "true_positive_count": len(hits),
             "precision": round(precision, 4),
             "recall": round(recall, 4),
+            "min_precision": asked.min_retrieval_precision,
+            "min_recall": asked.min_retrieval_recall,
         }
         reason = f"precision {precision:.2f}, recall {recall:.2f}"
         return Evaluation(passed, min(precision, recall), reason, detail)
@@ -241,7 +246,8 @@ class StepCostAttribution(msgspec.Struct, frozen=True):
         reason = ", ".join(f"{span.name} costs {number(cost)} USD" for span, cost in over[:3])
         detail = {
             "step_costs": [_cost_row(span, cost) for span, cost in costs[:_MOST_SHOWN]],
-            "total_cost_usd": sum(cost for _, cost in costs),
+            "total_cost_usd": round(sum(cost for _, cost in costs), 8),
+            "max_step_cost_usd": limit,
             "over_limit": [_cost_row(span, cost) for span, cost in over[:_MOST_SHOWN]],
         }
         return _graded(not over, f"{reason}; at most {number(limit or 0)} expected" if over else "", detail)
@@ -253,7 +259,8 @@ def _cost(span: Step) -> float | None:
 
 
 def _cost_row(span: Step, cost: float) -> dict[str, Any]:
-    return {"span_id": span.id, "name": span.name, "cost_usd": cost}
+    tokens = {key: span.attributes.get(key) for key in ("input_tokens", "output_tokens", "total_tokens")}
+    return {"span_id": span.id, "span_name": span.name, "kind": span.kind, "cost_usd": float(cost), **tokens}
 
 
 class StaleContextUsage(msgspec.Struct, frozen=True):
@@ -263,11 +270,14 @@ class StaleContextUsage(msgspec.Struct, frozen=True):
         steps = steps_of_trace(trace)
         if steps is None:
             return _NO_STEPS
-        stale = [event.id for event in steps.events if any(_marked(event, key) for key in _STALE)]
+        marked = [event for event in steps.events if any(_marked(event, key) for key in _STALE)]
+        stale = [event.id for event in marked]
         if not stale and not any(event.type in _SAYING for event in steps.events):
             return _skipped("nothing was said or reasoned")
         reason = f"a stale context was used: {listed(stale)}" if stale else ""
-        return _graded(not stale, reason, {"stale_event_ids": stale[:_MOST_SHOWN]})
+        spans = [event.span_id for event in marked if event.span_id]
+        detail = {"event_ids": stale[:_MOST_SHOWN], "span_ids": spans[:_MOST_SHOWN]} if stale else {}
+        return _graded(not stale, reason, detail)
 
 
 def _marked(event: StepEvent, key: str) -> bool:
@@ -292,12 +302,13 @@ class FailureOrigin(_Lenient, frozen=True):
         error = None if steps.run is None else steps.run.error
         if not spans and not events and error is None:
             return _skipped("nothing failed")
-        origin = spans[0] if spans else None
+        origin = in_order(spans, "started_at")[0] if spans else None
         detail = {
-            "failure_origin_span": None if origin is None else {"span_id": origin.id, "name": origin.name},
+            "failure_origin_span": None if origin is None else msgspec.to_builtins(origin),
             "failing_span_ids": [span.id for span in spans[:_MOST_SHOWN]],
             "failing_event_ids": [event.id for event in events[:_MOST_SHOWN]],
             "run_error": error,
+            "evidence": ["run_error" if origin is None else f"{origin.name} ({origin.id})"],
         }
         if strict and error is None and not events and all(_overcome(span, steps) for span in spans):
             return _graded(True, "every failure was recovered from", detail)

@@ -35,9 +35,15 @@ def steps_of_trace(trace: Trace) -> Steps | None:
         if trace.spans:
             steps = _steps(trace.spans)
         else:
-            steps = None if RECORDING in trace.extra else _of_calls(trace)
+            recording = trace.extra.get(RECORDING)
+            steps = _of_calls(trace) if recording is None else _given(recording)
         _last = (trace, steps)
     return steps
+
+
+def _given(recording: Any) -> Steps | None:
+    made = recording.get("steps") if isinstance(recording, dict) else None
+    return made if isinstance(made, Steps) else None
 
 
 def spans_of_steps(steps: Steps) -> list[Span]:

@@ -28,6 +28,10 @@ _SHOWN = 64 * 2**10
 _LAST = 300
 """Characters of stderr in the reason."""
 _ARTIFACT = "artifact"
+_ALWAYS = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE",
+)  # fmt: skip
+"""What programs need to work at all; keys and tokens stand elsewhere."""
 
 
 class CommandCheck(msgspec.Struct, frozen=True):
@@ -38,6 +42,8 @@ class CommandCheck(msgspec.Struct, frozen=True):
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 60.0
     expected_exit_code: int = 0
     capture_output: bool = True
+    env: list[str] = []
+    """Variables of the environment that the command gets, beside PATH, HOME, LANG and others that say who and where."""
 
     uses_artifact = True
     paths: ClassVar[dict[str, str]] = {"cwd": _ARTIFACT}
@@ -55,13 +61,21 @@ class CommandCheck(msgspec.Struct, frozen=True):
         async with self._folder(artifact, detail) as folder:
             try:
                 async with asyncio.timeout(self.timeout_seconds):
-                    finished = await run_command(self.cmd, env=environment(), cwd=str(folder), output_limit=_SHOWN)
+                    finished = await run_command(
+                        self.cmd, env=self._given(detail), cwd=str(folder), output_limit=_SHOWN
+                    )
             except TimeoutError:
                 message = f"{self.cmd[0]!r} did not end within {self.timeout_seconds:g} seconds"
                 raise EvaluatorError(message, "timeout", detail) from None
             except OSError as error:
                 raise self._not_started(error, detail) from None
         return self._evaluation(finished, detail)
+
+    def _given(self, detail: dict[str, Any]) -> dict[str, str]:
+        known = environment()
+        if missing := [name for name in self.env if name not in known]:
+            raise EvaluatorError(f"'env' names variables that are not set: {', '.join(missing)}", "env_missing", detail)
+        return {name: known[name] for name in (*_ALWAYS, *self.env) if name in known}
 
     @asynccontextmanager
     async def _folder(self, artifact: Artifact | None, detail: dict[str, Any]) -> AsyncIterator[Path]:

@@ -18,12 +18,13 @@ from evalwright.formats.agentv.targets_file import Targets
 from evalwright.registry import PREMADE
 from evalwright.session import environment
 
-__all__ = ["Evaluators", "Spec", "unique"]
+__all__ = ["Evaluators", "Spec", "asks_default_judge", "unique"]
 
 _ALIASES = {
     "code_grader": "code_judge", "script": "code_judge", "llm_grader": "llm_judge", "llm_rubric": "llm_judge",
     "rubrics": "rubric", "assert_set": "composite",
 }  # fmt: skip
+_NEWER_CODE = ("code_grader", "script")
 _TEXT_CHECKS = (
     "contains", "icontains", "contains_any", "contains_all", "icontains_any", "icontains_all", "starts_with",
     "ends_with", "equals", "regex", "is_json",
@@ -171,7 +172,9 @@ class Evaluators:
             if found is None:
                 tell(f"{place}.cwd", f"there is no folder {raw['cwd']!r}")
             cwd = str(found or cwd)
-        config: dict[str, Any] = {"script": script, "cwd": cwd}
+        config: dict[str, Any] = {"script": script, "cwd": cwd, "lenient": True}
+        if str(raw.get("type")).replace("-", "_") in _NEWER_CODE:
+            config["newer"] = True
         own = _COMMON | {"script", "command", "cwd", "target"}
         named = raw.get("env")
         if isinstance(named, list) and all(isinstance(name, str) for name in named):  # else a setting of the script's
@@ -295,6 +298,16 @@ class Evaluators:
                 tell(f"{place}.{problem.key}".rstrip("."), f"{spec['name']}: {problem.message}")
             return False
         return True
+
+
+def asks_default_judge(specs: Sequence[Spec]) -> bool:
+    """Whether one of the evaluators asks a judge without naming the target that it is."""
+    return any(
+        (spec["type"] in ("criteria_judge", "rubric_checks") and "target" not in spec["config"])
+        or "judges" in spec["config"].get("aggregator", {})
+        or (spec["type"] == "composite" and asks_default_judge(spec["config"]["evaluators"]))
+        for spec in specs
+    )
 
 
 def unique(specs: Sequence[Spec]) -> list[Spec]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
-from evalwright.formats.agentv.assertions import Evaluators, Spec, unique
+from evalwright.formats.agentv.assertions import Evaluators, Spec, asks_default_judge, unique
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, texts_in
 from evalwright.formats.agentv.messages import (
@@ -51,6 +51,8 @@ class Defaults(NamedTuple):
     target: str | None
     targets: Targets | None
     timeout_seconds: float
+    chosen: str
+    """The target of cases without one of their own."""
 
 
 class Cases:
@@ -121,7 +123,9 @@ class Cases:
                 tell.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")
         messages, expected = self._messages(raw, tell), self._expected(raw, tell)
         seen = {} if tell.errors else self._seen(messages, expected)
-        extra = {**seen, **self._overrides(execution, tell), "expected_outcome": outcome}
+        specs = self._checks(raw, execution, tell)
+        overrides = self._overrides(execution, asks_default_judge(specs), tell)
+        extra = {**seen, **overrides, "expected_outcome": outcome}
         return ForeignCase(
             id=case_id,
             input=extra.get("question", ""),
@@ -131,7 +135,7 @@ class Cases:
             description=_text(raw.get("description")),
             note=_text(raw.get("note")),
             extra=extra,
-            evaluators=self._checks(raw, execution, tell),
+            evaluators=specs,
         )
 
     def _messages(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
@@ -166,8 +170,11 @@ class Cases:
             "guidelines": guidelines_of(guidelines, files),
         }
 
-    def _overrides(self, execution: dict[str, Any], tell: Notes) -> dict[str, Any]:
-        """What a case says about its own execution; the command line's target wins."""
+    def _overrides(self, execution: dict[str, Any], judged: bool, tell: Notes) -> dict[str, Any]:
+        """What a case says about its own execution; the command line's target wins.
+
+        Raises InputError when the default target, or its judge where it is `judged`, cannot be used.
+        """
         found: dict[str, Any] = {}
         timeout = execution.get("timeout_seconds", self._file.timeout_seconds)
         if timeout is not None:
@@ -176,12 +183,19 @@ class Cases:
             else:
                 found["timeout_seconds"] = timeout
         target, targets = self._defaults.target or execution.get("target"), self._defaults.targets
-        if target is not None and targets is not None:
-            try:
-                found["target"] = targets.chosen(str(target))
-                found["judge"] = targets.judge_of(str(target))
-            except InputError as error:
-                tell("execution.target", str(error.problems[0].message))
+        if targets is None:
+            return found
+        if target is None:
+            chosen = targets.chosen(self._defaults.chosen)
+            if judged:
+                targets.chosen(targets.judge_of(chosen))
+            return found
+        try:
+            found["target"] = targets.chosen(str(target))
+            judge = targets.judge_of(str(target))
+            found["judge"] = targets.chosen(judge) if judged else judge
+        except InputError as error:
+            tell("execution.target", str(error.problems[0].message))
         return found
 
     def _checks(self, raw: dict[str, Any], execution: dict[str, Any], tell: Notes) -> list[Spec]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import mkstemp
+from typing import Any, NamedTuple
 
 from evalwright.errors import TargetError
 from evalwright.files.temporary import temporary_folder
@@ -24,6 +26,20 @@ _PLACEHOLDER = re.compile(r"\{([A-Z_]+)\}")
 _PLACEHOLDERS = ("PROMPT", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 _LAST = 2000
 """Characters of stderr that are quoted."""
+
+
+class _Output(NamedTuple):
+    """What a command answered, and where its output file was kept, empty where it was not."""
+
+    text: str
+    kept: str
+
+
+def _kept(output: Path) -> str:
+    descriptor, name = mkstemp(prefix="agentv-", suffix=output.suffix)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(output.read_bytes())
+    return name
 
 
 class Command:
@@ -49,15 +65,17 @@ class Command:
         named = target.get("workspace_template")
         self.workspace_template: Path | None = None if named is None else Path(folder) / named
         self._timeout = target.get("timeout_seconds")
+        self._keeps = target.get("keep_temp_files") is True
 
     async def ask(self, asked: Asked, purpose: str) -> Said:
-        return read_said(await self._output(asked))
+        output = await self._output(asked)
+        return read_said(output.text)._replace(kept=output.kept)
 
     async def ask_all(self, files: Sequence[str]) -> dict[str, Said]:
         """One run for all cases; the lines of its output name their case by `id`. Raises TargetError."""
         found: dict[str, Said] = {}
         output = await self._output(Asked("", case_id="batch", files=files))
-        for number, line in enumerate(output.split("\n"), 1):
+        for number, line in enumerate(output.text.split("\n"), 1):
             if not line.strip():
                 continue
             try:
@@ -69,10 +87,10 @@ class Command:
                 raise TargetError(f"line {number} of its output has no 'id'")
             if case_id in found:
                 raise TargetError(f"line {number} of its output has the id {case_id!r} for the second time")
-            found[case_id] = said_of(record, line)
+            found[case_id] = said_of(record, line)._replace(kept=output.kept)
         return found
 
-    async def _output(self, asked: Asked) -> str:
+    async def _output(self, asked: Asked) -> _Output:
         if self._health is not None:
             await self._health.looked_at()
         with temporary_folder() as folder:
@@ -89,7 +107,8 @@ class Command:
                 place = asked.workspace or folder / "workspace"
                 cwd = str(await asyncio.to_thread(copy_template, self.workspace_template, place))
             finished = await self._run(values, asked.files, cwd)
-            return self._text(finished, output)
+            text = self._text(finished, output)
+            return _Output(text, await asyncio.to_thread(_kept, output) if self._keeps and output.exists() else "")
 
     async def _run(self, values: dict[str, str], files: Sequence[str], cwd: str) -> Finished:
         command, stdin = self._words(values, files)

@@ -11,8 +11,6 @@ from evalwright.files.jsonl import lines_of
 
 __all__ = ["OUTCOMES", "detects", "first_line", "is_case", "lines_beside"]
 
-_FOREIGN = frozenset({"eval", "providers", "prompts"})
-"""Keys of other formats' files, which may have tests, too."""
 OUTCOMES = ("expected_outcome", "criteria", "outcome")
 
 
@@ -24,8 +22,7 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     yaml = path.suffix in (".yaml", ".yml")
     targets = yaml and path.stem == "targets" and "targets" in head
     config = yaml and path.stem == "config" and path.parts[-2:-1] == (".agentv",)
-    foreign = not head.keys().isdisjoint(_FOREIGN) or (named and "targets" in head)
-    return (named or targets or config) and not foreign
+    return named or targets or config
 
 
 def first_line(path: Path) -> Any:

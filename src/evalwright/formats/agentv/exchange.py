@@ -66,6 +66,8 @@ class Said(NamedTuple):
     cost_usd: float | None = None
     duration_ms: float | None = None
     warnings: Sequence[str] = ()
+    kept: str = ""
+    """The output file, of a command that keeps it."""
 
 
 def read_said(text: str) -> Said:

@@ -26,7 +26,10 @@ def refused(key: str, message: str) -> InputError:
 
 
 class HealthCheck:
-    """`{type: http, url}` or `{type: command, command_template, cwd}`, with `timeout_seconds`."""
+    """`{type: http, url}` or `{type: command, command_template, cwd}`, with `timeout_seconds`.
+
+    Newer files leave out the type and say `command`.
+    """
 
     def __init__(self, kind: str, what: str, limit: float, cwd: str) -> None:
         self._kind, self._what, self._limit, self._cwd = kind, what, limit, cwd
@@ -39,10 +42,13 @@ class HealthCheck:
         if raw is None:
             return None
         given = {_SNAKE.get(key, key): value for key, value in raw.items()} if isinstance(raw, dict) else {}
-        what = given.get(_NEEDED.get(str(given.get("type")), ""))
+        if "command" in given:
+            given.setdefault("command_template", given["command"])
+        given.setdefault("type", next((kind for kind, key in _NEEDED.items() if key in given), None))
+        what = given.get(_NEEDED.get(str(given["type"]), ""))
         limit = given.get("timeout_seconds", _PATIENCE)
         if not isinstance(what, str) or not what or not isinstance(limit, (int, float)) or limit <= 0:
-            expected = "{type: http, url} or {type: command, command_template}, with timeout_seconds above 0"
+            expected = "{url: ...} or {command: ...}, with timeout_seconds above 0"
             raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: expected {expected}, found {raw!r}")
         if given["type"] == "http" and not what.startswith(("http://", "https://")):
             raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: {what!r} is no address of HTTP")

@@ -19,7 +19,9 @@ from evalwright.sandbox.patterns import search
 
 __all__ = ["MODELS", "Model", "Provider", "model_of", "provider_of"]
 
-MODELS = {"openai": "openai", "anthropic": "anthropic", "azure": "azure", "gemini": "google"}
+MODELS = {
+    "openai": "openai", "anthropic": "anthropic", "azure": "azure", "gemini": "google", "openrouter": "openrouter",
+}  # fmt: skip
 KINDS = ("cli", "mock", "python", *MODELS)
 _MOCKED = '{"text": "mock response"}'
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.evaluators.code.judge import trace_summary
+from evalwright.evaluators.code.payload import trace_summary
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import EvaluationResult, band
 from evalwright.model.snapshot import Case

@@ -70,9 +70,8 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     chosen = given.target or file.default_target or files.config.target or "default"
     if known is not None:
         known.work_in_copies(file.workspace_template)
-        _check_workspace(known.get(known.chosen(chosen)), folder, to_run)
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
-    defaults = Defaults(file, files, given.target, known, limit)
+    defaults = Defaults(file, files, given.target, known, limit, chosen)
     judges = _judges(known, chosen, folder)
     evaluators = Evaluators(files, folder, judges, known, given.agent_timeout)
     cases = Cases(file, defaults, evaluators)
@@ -84,7 +83,9 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         **({"missing": missing} if missing else {}),
         **({"allow_outside": [str(one.absolute()) for one in given.allow_outside]} if given.allow_outside else {}),
     }
-    variant = _variant(config, {} if known is None else known.all(), cases, limit)
+    variant = _variant(config, {} if known is None else known.used(), cases, limit)
+    for target in [] if known is None else known.used().values():
+        _check_workspace(target, folder, to_run)
     if to_run:
         _build(path, variant, folder)
     own = None if known is None else known.get(chosen).get("workers")
@@ -133,8 +134,7 @@ def _schema(path: Path) -> str:
 def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
     """A file beside suites, to be checked: it has no cases."""
     if kind == "targets":
-        found = Targets(path, environment)
-        warnings = [*found.warnings, *(problem for unset in found.unset.values() for problem in unset)]
+        warnings = Targets(path, environment).check()
     else:
         warnings = list(read_project_config(path).warnings)
     nothing: dict[str, Any] = {"cases": (), "variants": [], "evaluators": []}
@@ -167,13 +167,13 @@ def _check_workspace(target: Mapping[str, Any], folder: str, to_run: bool) -> No
 
 
 def _warnings(targets: Targets | None) -> list[Problem]:
-    return [] if targets is None else targets.warnings
+    return [] if targets is None else targets.warnings()
 
 
 def _judges(targets: Targets | None, chosen: str, folder: str) -> dict[str, Any]:
     if targets is None:
         return {}
-    return {"targets": targets.all(), "default": targets.judge_of(chosen), "folder": folder}
+    return {"targets": targets.used(), "default": targets.judge_of(chosen), "folder": folder}
 
 
 def _exports(output: Path | None, form: str | None) -> list[Plugin]:
@@ -196,11 +196,12 @@ def _longest(cases: Cases, limit: float, retries: int) -> int:
 
 def _variant(config: dict[str, Any], targets: dict[str, dict[str, Any]], cases: Cases, limit: float) -> Variant:
     """The chosen target, which the others are known to: a case may name one of them."""
+    files = _files(cases)  # before the targets are looked at: going through the cases says which of them are used
     batched = any(target.get("provider_batching") is True for target in targets.values())
-    files = {"files": _files(cases)} if batched else {}
+    own = {"targets": targets, **config, **({"files": files} if batched else {})}
     most = max([_RETRIES, *(target.get("max_retries") or 0 for target in targets.values())])
     seconds = _longest(cases, limit, config.get("retries", most) + batched)
-    return Variant(config["default"], "agentv", {"targets": targets, **config, **files}, timeout_seconds=seconds)
+    return Variant(config["default"], "agentv", own, timeout_seconds=seconds)
 
 
 def _files(cases: Cases) -> list[str]:

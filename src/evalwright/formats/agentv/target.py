@@ -150,6 +150,8 @@ def _answer(said: Said) -> Answer:
             extra[name] = getattr(said, name)
     if said.warnings:
         extra["warnings"] = [*said.warnings]
+    if said.kept:
+        extra["output_file"] = said.kept
     usage = said.token_usage or {}
     counts = [value if isinstance(value := usage.get(key), int) and value >= 0 else None for key in ("input", "output")]
     answer = Answer(Output(said.text), extra=extra, metrics=Metrics(counts[0], counts[1], cost_usd=said.cost_usd))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-__all__ = ["KEYS", "checked"]
+__all__ = ["KEYS", "NO_EFFECT", "checked"]
 
 _Milliseconds = Annotated[float, Field(ge=0, le=3_600_000)]
 
@@ -28,11 +28,7 @@ class _Response(BaseModel):
 
 
 class _Settings(BaseModel):
-    """Every key that is known; numbers may come as text, from variables.
-
-    `verbose` asks for a chattier console, `version` and `api_version` for what Azure's newer interface no longer has:
-    both are known and change nothing.
-    """
+    """Every key that is known; numbers may come as text, from variables."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
 
@@ -57,6 +53,10 @@ class _Settings(BaseModel):
     workspace_template: str | None = None
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None
     healthcheck: Any = None
+    keep_temp_files: bool | None = None
+    log_dir: Any = None
+    stream_log: Any = None
+    use_target: str | None = None
     verbose: bool | None = None
     model: str | None = None
     base_url: str | None = None
@@ -71,6 +71,8 @@ class _Settings(BaseModel):
 
 KEYS = frozenset(_Settings.model_fields) - {"api_key_env"}
 """The keys that files may have, in snake case."""
+NO_EFFECT = frozenset({"verbose", "version", "api_version", "log_dir", "stream_log"})
+"""Known, and nothing changes with them: a chattier console, logs, and what Azure's newer interface no longer has."""
 
 
 def checked(target: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:

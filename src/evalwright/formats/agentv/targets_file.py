@@ -14,7 +14,7 @@ from evalwright.files.credentials import credentials
 from evalwright.files.dotenv import is_address
 from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
-from evalwright.formats.agentv.target_settings import KEYS, checked
+from evalwright.formats.agentv.target_settings import KEYS, NO_EFFECT, checked
 from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
@@ -23,34 +23,44 @@ from evalwright.session import hide
 __all__ = ["Targets", "targets_file"]
 
 _NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
-_PROVIDERS = (
-    "cli", "mock", "python", "openai", "anthropic", "azure", "gemini", "codex", "claude-code", "copilot-cli", "pi",
-    "vscode",
+_PROVIDERS = ("cli", "mock", "python", "openai", "anthropic", "azure", "gemini", "openrouter")
+_SPELLINGS = {"azure-openai": "azure", "google": "gemini", "google-gemini": "gemini"}
+_OTHERS = (
+    "agentv", "bedrock", "cc-mirror", "claude", "claude-cli", "claude-code", "claude-sdk", "codex", "codex-cli",
+    "copilot", "copilot-cli", "copilot-log", "copilot-sdk", "copilot_sdk", "pi", "pi-agent-sdk", "pi-cli",
+    "pi-coding-agent", "replay", "transcript", "vertex", "vscode", "vscode-insiders",
 )  # fmt: skip
-_AGENTS = ("codex", "claude-code", "copilot-cli", "pi", "vscode")
+"""What AgentV has up to 4.42 and we do not."""
+_JUDGES = "judge_target"
+_NEWER = {"grader_target": _JUDGES}
+_DEEPEST = 10
+"""Targets that stand for another, one after the other."""
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\Z")
 _KEY = "api_key"
-_CREDENTIALS = {"openai": (_KEY,), "anthropic": (_KEY,), "gemini": (_KEY,), "azure": (_KEY, "endpoint")}
+_CREDENTIALS = {
+    "openai": (_KEY,), "anthropic": (_KEY,), "gemini": (_KEY,), "openrouter": (_KEY,), "azure": (_KEY, "endpoint"),
+}  # fmt: skip
 """What belongs into the environment, by provider."""
 _NO_WORD = re.compile(r"\W")
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 
 
 class Targets:
-    """The targets of one file, by name; a mistake in one that is not used is reported all the same.
+    """The targets of one file, by name.
 
-    Variables need values in targets that are used only: files name the systems of a whole team.
+    A target must be known, complete and free of mistakes only once it is `chosen`: files name the systems of a whole
+    team, and each has the variables and programs of its own.
     """
 
     path: Path
-    unset: dict[str, list[Problem]]
-    """By target, the variables that are not set."""
-    refused: dict[str, list[Problem]]
-    """By target, the keys that isolate and are not supported."""
-    warnings: list[Problem]
+    wrong: dict[str, list[Problem]]
+    """By target, for which reasons it cannot be used."""
 
     def __init__(self, path: Path, environment: Mapping[str, str], suggested: Collection[str] = ()) -> None:
-        """`suggested` are the variables that only a `.env` sets. Raises InputError with every mistake of the file."""
+        """`suggested` are the variables that only a `.env` sets.
+
+        Raises InputError for a file without a list of targets, and for targets without a name.
+        """
         document = yaml.load(path, "yaml12")
         listed = document.value.get("targets") if isinstance(document.value, dict) else None
         if not isinstance(listed, list):
@@ -62,8 +72,10 @@ class Targets:
             read.add(i, raw)
         if read.problems:
             raise InputError(read.problems)
-        self.path, self.warnings, self.unset, self._targets = path, read.warnings, read.unset, read.targets
-        self.refused = read.refused
+        self.path, self.wrong, self.missing = path, read.wrong, read.missing
+        self._targets, self._doubts = read.targets, read.doubts
+        self._used: dict[str, dict[str, Any]] = {}
+        self._template: str | None = None
         self.keys: dict[str, str] = read.keys
         """Keys that are written into the file, by the variables that the targets have them in."""
         others = enumerate(credentials(read.targets), 1)
@@ -75,30 +87,59 @@ class Targets:
         """What must be masked, by name."""
 
     def chosen(self, name: str) -> str:
-        """The name itself. Raises InputError when there is no such target, or a variable of it is not set."""
-        if wrong := [*self.unset.get(name, ()), *self.refused.get(name, ())]:
+        """The name itself, of a target that is used from now on.
+
+        Raises InputError when there is no such target, and for everything that keeps it from being used.
+        """
+        wrong: list[Problem] = []
+        for meant in (found := self._meant(name)):
+            wrong += [*self.wrong.get(meant, ()), *self.missing.get(meant, ())]
+        target = self.get(name)
+        if not wrong and found[-1] not in self._targets:
+            known, near = ", ".join(self._targets), did_you_mean(found[-1], self._targets)
+            wrong.append(Problem(str(self.path), f"there is no target {found[-1]!r}{near} (there are: {known})"))
+        if not wrong and len(found) > _DEEPEST:
+            wrong.append(Problem(str(self.path), f"use_target: the targets from {name!r} on stand for one another"))
+        if wrong:
             raise InputError(wrong)
-        if name not in self._targets:
-            named = [*self._targets, *self.unset]
-            known, near = ", ".join(named), did_you_mean(name, named)
-            raise InputError(Problem(str(self.path), f"there is no target {name!r}{near} (there are: {known})"))
+        if self._template is not None:
+            target.setdefault("workspace_template", self._template)
+        self._used.setdefault(name, target)
         return name
 
     def get(self, name: str) -> dict[str, Any]:
-        return self._targets[name]
+        """The target, or the one that it stands for, whether it can be used or not; empty if there is none."""
+        return self._targets.get(self._meant(name)[-1], {})
+
+    def _meant(self, name: str) -> list[str]:
+        """The name, and those of the targets that it stands for one after the other."""
+        found = [name]
+        while len(found) <= _DEEPEST and isinstance(other := self._targets.get(found[-1], {}).get("use_target"), str):
+            found.append(other)
+        return found
 
     def judge_of(self, name: str) -> str:
-        """The target that judges what `name` answers: its `judge_target`, else itself."""
-        judge = self._targets[name].get("judge_target")
-        return self.chosen(judge) if isinstance(judge, str) else name
+        """The target that judges what `name` answers: its `judge_target`, else itself; it need not be usable."""
+        judge = self.get(name).get(_JUDGES)
+        return judge if isinstance(judge, str) else name
 
     def work_in_copies(self, template: str | None) -> None:
         """Let the targets without a template of their own work in copies of this one, if there is one."""
-        for target in self._targets.values() if template is not None else ():
-            target.setdefault("workspace_template", template)
+        self._template = template
 
-    def all(self) -> dict[str, dict[str, Any]]:
-        return self._targets
+    def used(self) -> dict[str, dict[str, Any]]:
+        """The targets that have been chosen; later ones join them."""
+        return self._used
+
+    def warnings(self) -> list[Problem]:
+        """What is most likely not meant, of the targets that have been chosen."""
+        return [problem for name in self._used for problem in self._doubts.get(name, ())]
+
+    def check(self) -> list[Problem]:
+        """The warnings of all targets, for a look at the file itself. Raises InputError for mistakes."""
+        if self.wrong:
+            raise InputError([problem for found in self.wrong.values() for problem in found])
+        return [problem for found in (*self._doubts.values(), *self.missing.values()) for problem in found]
 
 
 def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
@@ -118,39 +159,46 @@ class _Reading:
         self._path, self._document, self._environment = path, document, environment
         self._suggested = suggested
         self.problems: list[Problem] = []
-        self.warnings: list[Problem] = []
+        self.doubts: dict[str, list[Problem]] = {}
         self.targets: dict[str, dict[str, Any]] = {}
-        self.unset: dict[str, list[Problem]] = {}
-        self.refused: dict[str, list[Problem]] = {}
+        self.wrong: dict[str, list[Problem]] = {}
+        self.missing: dict[str, list[Problem]] = {}
+        """By target, what is right and yet not to be had here: variables, providers."""
         self.keys: dict[str, str] = {}
         self.taken: dict[str, str] = {}
         """Values of variables, by name."""
 
     def add(self, i: int, raw: Any) -> None:
-        self.problems += [self._problem(i, key, message) for key, message in _mistakes(raw)]
-        if not isinstance(raw, dict) or not isinstance(name := raw.get("name"), str):
+        name = raw.get("name") if isinstance(raw, dict) else None
+        if not isinstance(raw, dict) or not isinstance(name, str) or not name:
+            found = ("name", "name: a target needs a name")
+            strange = ("", f"expected a mapping, found {type(raw).__name__}")
+            self.problems.append(self._problem(i, *(found if isinstance(raw, dict) else strange)))
             return
-        self.warnings += [self._problem(i, key, message) for key, message in _doubts(raw)]
-        if isolated := [key for key in isolating(raw, ()) if _snake(key) not in KEYS]:
-            self.refused[name] = [self._problem(i, key, refusal(key)) for key in isolated]
+        self.targets.pop(name, None)  # the last one of a name counts, as a whole
+        self.wrong[name] = [self._problem(i, key, message) for key, message in _mistakes(raw)]
+        self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
+        self.doubts[name] = [self._problem(i, key, message) for key, message in _doubts(raw)]
+        isolated = [key for key in isolating(raw, ()) if _known(key) not in KEYS]
+        self.wrong[name] += [self._problem(i, key, refusal(key)) for key in isolated]
         resolved, unset = _resolved(raw, self._environment)
         self._hide(raw)
         for key, variable in unset:
             message = f"{key}: the environment variable {variable} of target {name!r} is not set"
-            self.unset.setdefault(name, []).append(self._problem(i, key, message))
-        unset += [(key, "") for key in self._diverted(i, name, raw)]
+            self.missing[name].append(self._problem(i, key, message))
+        self.missing[name] += self._diverted(i, raw)
         if isinstance(key := resolved.pop(_KEY, None), str):
             resolved["api_key_env"] = variable = self._variable(name, key)
             self.keys[variable] = key
-        if not unset:
-            self.targets[name], wrong = checked(resolved)
-            self.problems += [self._problem(i, key, message) for key, message in wrong]
+        self.targets[name], mistakes = checked(resolved)
+        self.wrong[name] += [self._problem(i, key, message) for key, message in mistakes]
+        self.wrong = {target: found for target, found in self.wrong.items() if found}
 
-    def _diverted(self, i: int, name: str, raw: dict[str, Any]) -> Iterator[str]:
+    def _diverted(self, i: int, raw: dict[str, Any]) -> Iterator[Problem]:
         """Keys with an address that only a `.env` sets, and to which a key of the environment would be sent."""
-        named = {_snake(str(key)): reference[1] for key, value in raw.items() if (reference := _reference_in(value))}
+        named = {_known(key): reference[1] for key, value in raw.items() if (reference := _reference_in(value))}
         secret = named.get(_KEY)
-        wanted = [secret] if secret else [] if raw.get(_KEY) else _keys_of(str(raw.get("provider")))
+        wanted = [secret] if secret else [] if raw.get(_KEY) else _keys_of(_provider(raw))
         sent = [one for one in wanted if self._environment.get(one) and one not in self._suggested]
         for key, variable in named.items():
             if sent and variable in self._suggested and is_address(key):
@@ -158,8 +206,7 @@ class _Reading:
                     f"{key}: {sent[0]} of your environment would be sent to the address that only a .env sets "
                     f"({variable}); set both there or both in the environment"
                 )
-                self.unset.setdefault(name, []).append(self._problem(i, key, message))
-                yield key
+                yield self._problem(i, key, message)
 
     def _hide(self, raw: dict[str, Any]) -> None:
         named = [reference[1] for key, value in raw.items() if key != "name" and (reference := _reference_in(value))]
@@ -178,49 +225,68 @@ class _Reading:
         return Problem(str(self._path), message, line, f"targets[{i}].{key}".rstrip("."))
 
 
-def _mistakes(raw: Any) -> Iterator[tuple[str, str]]:
-    if not isinstance(raw, dict):
-        yield "", f"expected a mapping, found {type(raw).__name__}"
+def _mistakes(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    name, provider = raw["name"], raw.get("provider")
+    if raw.get("use_target") is not None:
         return
-    name = raw.get("name")
-    if not isinstance(name, str) or not name:
-        yield "name", "name: a target needs a name"
-    provider = raw.get("provider")
     if not isinstance(provider, str):
         yield "provider", f"provider: target {name!r} needs a provider"
-    elif provider not in _PROVIDERS:
+    elif _provider(raw) not in (*_PROVIDERS, *_OTHERS):
         near = did_you_mean(provider, _PROVIDERS)
         yield (
             "provider",
             f"unknown provider {provider!r} of target {name!r}{near} (there are: {', '.join(_PROVIDERS)})",
         )
-    elif provider in _AGENTS:
-        yield "provider", f"target {name!r}: the provider {provider!r} is not available; wrap the program with 'cli'"
+
+
+def _not_here(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    if _provider(raw) in _OTHERS:
+        message = f"the provider {raw['provider']!r} is not available; wrap the program with 'cli'"
+        yield "provider", f"target {raw['name']!r}: {message}"
+    if raw.get("fallback_targets"):
+        message = "other targets in place of one that fails would be judged under its name, and are not supported"
+        yield "fallback_targets", f"fallback_targets of target {raw['name']!r}: {message}"
+
+
+def _provider(raw: Mapping[str, Any]) -> str:
+    """The provider in one spelling."""
+    named = str(raw.get("provider")).strip().lower()
+    return _SPELLINGS.get(named, named)
+
+
+def _known(key: Any) -> str:
+    """A key in snake case, by the name that it had first."""
+    name = _snake(str(key))
+    return _NEWER.get(name, name)
 
 
 def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is allowed, but most likely not meant."""
     for key, value in raw.items():
-        name = _snake(str(key))
+        name = _known(key)
         if name not in KEYS and not any(isolating({key: value}, ())):
             yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
-        elif name in _CREDENTIALS.get(str(raw.get("provider")), ()) and _reference_in(value) is None:
+        elif name in _CREDENTIALS.get(_provider(raw), ()) and _reference_in(value) is None:
             yield str(key), f"{key} of target {raw.get('name')!r}: the standard wants a variable, '${{{{ NAME }}}}'"
         elif isinstance(value, str) and "${{" in value and _reference_in(value) is None:
             yield str(key), f"{key}: '${{{{ NAME }}}}' stands for a variable only where it is the whole value"
 
 
 def _resolved(raw: dict[str, Any], environment: Mapping[str, str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The target with `${{ NAME }}` replaced; a key stays the name of its variable, so that it is never stored."""
+    """The target with `${{ NAME }}` replaced; a key stays the name of its variable, so that it is never stored.
+
+    Also the variables that are not set, unless nothing depends on them.
+    """
     found: dict[str, Any] = {}
     unset = []
     for key, value in raw.items():
-        name = _snake(str(key))
+        name = _known(key)
         reference = _reference_in(value)
         if reference is None:
-            found[name] = value
+            found[name] = _provider(raw) if name == "provider" else value
         elif not environment.get(reference[1]):
-            unset.append((name, reference[1]))
+            if name in KEYS - NO_EFFECT:
+                unset.append((str(key), reference[1]))
         elif name == _KEY:
             found["api_key_env"] = reference[1]
         else:

@@ -3,6 +3,8 @@
 The rules are those of letta-evals 0.9.0; docs/letta.md lists what differs.
 """
 
+import re
+
 from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
 
 __all__ = ["FORMAT"]
@@ -19,24 +21,52 @@ _MODELS = {
         "AgentState", "Block", "GradeResult", "LettaMessageUnion", "PerTurnGrade", "RewardOutput", "Sample",
     )
 } | {name: f"{_RUNNER}:{name}" for name in ("RunnerResult", "SuiteSpec")}  # fmt: skip
+
+
+def _of(module: str, *names: str) -> dict[str, str]:
+    return {name: f"{_SURFACE}{module}:{name}" for name in names}
+
+
+_MODELS |= _of(
+    "results",
+    "CostMetrics", "Error", "ErrorSummary", "MetricAggregate", "Metrics", "ModelMetrics", "ModelRun", "ModelSummary",
+    "PerRunSummary", "RunStatistics", "SampleResult", "Summary", "TargetResult", "TargetTrace", "Timing", "TimingStats",
+    "TurnTokenData", "Usage",
+) | _of(
+    "specs",
+    "BaseGraderSpec", "BaseTargetSpec", "CustomRewardSpec", "GateSpec", "GraderSpec", "LettaAgentTargetSpec",
+    "LettaCodeTargetSpec", "LettaJudgeGraderSpec", "LogicalGateSpec", "MetricRewardSpec", "ModelJudgeGraderSpec",
+    "RewardSpec", "SimpleCondition", "SimpleGateSpec", "TargetSpec", "ToolGraderSpec", "WeightedAverageGateSpec",
+    "normalize_weights",
+)  # fmt: skip
+_REWARDS = _of("results", "RewardContext", "coerce_reward_output")
+_WORDS = _of(
+    "types",
+    "Aggregation", "ErrorCategory", "GateKind", "GraderKind", "LLMProvider", "LogicalOp", "MetricOp", "RewardKind",
+    "TargetKind",
+)  # fmt: skip
 _LOADERS = dict.fromkeys(("load_dataset", "load_jsonl", "load_csv"), _SURFACE + "datasets:load_dataset")
-_CALLBACK = {"ProgressCallback": _SURFACE + "progress:ProgressCallback"}
-_STYLE = {"ProgressStyle": _SURFACE + "progress:ProgressStyle"}
+_CALLBACK = _of("progress", "ProgressCallback")
+_QUIET = _of("progress", "NoOpProgress")
+_STYLE = _of("progress", "ProgressStyle", "create_progress_callback")
 _RUN = {name: f"{_RUNNER}:{name}" for name in ("Runner", "run_suite")}
-_EXTRACTORS = {
-    name: f"{_SURFACE}extractors:{name}"
-    for name in (
-        "after_marker", "all_assistant", "first_assistant", "last_assistant", "last_turn", "memory_block", "pattern",
-        "tool_arguments", "tool_output",
-    )
-}  # fmt: skip
-_READERS = {
-    name: f"{_SURFACE}helpers:{name}"
-    for name in (
-        "flatten_content", "get_assistant_messages", "get_extractor", "get_last_turn_messages",
-        "get_messages_by_type", "get_tool_calls",
-    )
-}  # fmt: skip
+_EXTRACTORS = _of(
+    "extractors",
+    "after_marker", "all_assistant", "first_assistant", "last_assistant", "last_turn", "memory_block", "pattern",
+    "tool_arguments", "tool_output",
+)  # fmt: skip
+_READERS = _of(
+    "helpers",
+    "flatten_content", "get_assistant_messages", "get_extractor", "get_last_turn_messages", "get_messages_by_type",
+    "get_tool_calls",
+)  # fmt: skip
+_REGISTRY = {"get_extractor": _READERS["get_extractor"], **_of("graders", "extractor_requires_agent_state")}
+_FUNCTIONS = _of("graders", "ascii_printable_only", "contains", "exact_match", "regex_match")
+_GRADERS = _of("graders", "AgentJudgeGrader", "Grader", "RubricGrader", "ToolGrader")
+_TARGETS = _of("targets", "AbstractAgentTarget", "LettaAgentTarget", "LettaCodeTarget", "TargetError")
+_TURNS = _of(
+    "turn_scores", "build_turn_summary", "build_turn_symbols", "calculate_turn_average", "is_per_turn_evaluation"
+)
 _CLIENT = _SURFACE + "client:"
 _TYPES = {
     **{
@@ -53,30 +83,58 @@ _TYPES = {
 _TOOLS = {"BaseTool": _CLIENT + "BaseTool", "Tool": _CLIENT + "BaseTool"}
 
 
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
-
+_SNAKE = {name: re.sub("(?<!^)(?=[A-Z])", "_", name).lower() for name in _TYPES}
 
 _SHIMS = {
-    "letta_evals": {**_DECORATORS, **_MODELS, **_CALLBACK, **_RUN, "load_dataset": _LOADERS["load_dataset"]},
+    "letta_evals": {
+        **_DECORATORS,
+        **_MODELS,
+        **_REWARDS,
+        **_WORDS,
+        **_CALLBACK,
+        **_STYLE,
+        **_RUN,
+        **_GRADERS,
+        **_TARGETS,
+        "load_dataset": _LOADERS["load_dataset"],
+    },
     "letta_evals.datasets": _LOADERS,
     "letta_evals.datasets.loader": _LOADERS,
     "letta_evals.decorators": _DECORATORS,
-    "letta_evals.extractors": {**_EXTRACTORS, "get_extractor": _READERS["get_extractor"]},
+    "letta_evals.extractors": {**_EXTRACTORS, **_REGISTRY},
     "letta_evals.extractors.builtin": _EXTRACTORS,
+    "letta_evals.extractors.registry": _REGISTRY,
     "letta_evals.extractors.utils": _READERS,
-    "letta_evals.models": _MODELS,
+    "letta_evals.graders": {**_GRADERS, **_FUNCTIONS},
+    "letta_evals.graders.agent_judge": {"AgentJudgeGrader": _GRADERS["AgentJudgeGrader"]},
+    "letta_evals.graders.base": {"Grader": _GRADERS["Grader"]},
+    "letta_evals.graders.builtin": _FUNCTIONS,
+    "letta_evals.graders.rubric": {"RubricGrader": _GRADERS["RubricGrader"]},
+    "letta_evals.graders.tool": {"ToolGrader": _GRADERS["ToolGrader"]},
+    **dict.fromkeys(
+        ("letta_evals.models", *(f"letta_evals.models.{part}" for part in ("results", "sample", "specs", "summaries"))),
+        _MODELS,
+    ),
+    "letta_evals.rewards": {**_REWARDS, "RewardOutput": _MODELS["RewardOutput"]},
     "letta_evals.runner": _RUN,
+    "letta_evals.targets": _TARGETS,
+    "letta_evals.targets.base": {"AbstractAgentTarget": _TARGETS["AbstractAgentTarget"]},
+    "letta_evals.targets.errors": {"TargetError": _TARGETS["TargetError"]},
+    "letta_evals.targets.letta_agent": {"LettaAgentTarget": _TARGETS["LettaAgentTarget"]},
+    "letta_evals.targets.letta_code_target": {"LettaCodeTarget": _TARGETS["LettaCodeTarget"]},
+    "letta_evals.types": _WORDS,
+    "letta_evals.utils": {**_TURNS, **_of("graders", "load_object")},
     "letta_evals.visualization": {**_CALLBACK, **_STYLE},
     "letta_evals.visualization.base": _CALLBACK,
     "letta_evals.visualization.factory": _STYLE,
+    "letta_evals.visualization.noop_progress": _QUIET,
     "letta_client": {**dict.fromkeys(("AsyncLetta", "Letta"), _CLIENT + "AsyncLetta"), **_TYPES},
     "letta_client.client": {"BaseTool": _CLIENT + "BaseTool"},
     "letta_client.types": _TYPES,
     "letta_client.types.agents": _TYPES,
     # the real package has a module for each of its types
-    **{f"letta_client.types.{_snake(name)}": {name: ref} for name, ref in _TYPES.items()},
-    **{f"letta_client.types.agents.{_snake(name)}": {name: ref} for name, ref in _TYPES.items()},
+    **{f"letta_client.types.{_SNAKE[name]}": {name: ref} for name, ref in _TYPES.items()},
+    **{f"letta_client.types.agents.{_SNAKE[name]}": {name: ref} for name, ref in _TYPES.items()},
     "letta_client.types.tool": _TOOLS,
     "letta_client.types.tools": _TOOLS,
 }

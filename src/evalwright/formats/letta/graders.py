@@ -124,8 +124,7 @@ class Graders:
             "max_attempts": 1 + self._retries(raw.get("max_retries", 5), (*place, "max_retries")),
             **given,
         }
-        if self._newer:
-            config["braces"] = "doubled"
+        config |= {"braces": "doubled"} if self._newer else {"wrapper": "letta_0_9"}
         if self._options.get("strict_rubric"):
             config["unknown_names"] = "refuse"
         return "rubric_template", config

@@ -1,8 +1,8 @@
 """The files that letta-evals writes, made from a stored run; `--cached` reads them.
 
 Suites with a gate: `header.json`, `results.jsonl` and `summary.json`, with several runs each in `run_N`, beside
-`aggregate_stats.json`. Suites with a reward: `suite.json`, `<model>.jsonl` (with several runs `<model>/run_N.jsonl`)
-and `summary.json`.
+`aggregate_stats.json`. Suites with a reward: `suite.json`, `<model>.jsonl` (with several runs `<model>/run_N.jsonl` and
+`<model>/summary.json`) and `summary.json`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 import msgspec
 
 from evalwright.files.durable import storage_error
+from evalwright.formats.letta.reward_summary import RunTally, summary_of
 from evalwright.formats.letta.rows import SampleRow, masked, row_of, sample_fields
+from evalwright.formats.letta.totals import REWARD
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunWriter
 from evalwright.model.summary import RunSummary
@@ -66,7 +68,7 @@ class _Writing:
             rows = chain.from_iterable(self._rows(cells, variant, trial) for variant in self._variants)
             numbers = self._numbers(trial)
             _json(folder / _HEADER, {"type": "header", "suite": self._plan.name, "config": self._config})
-            _lines(folder / _RESULTS, (row.older(self._run.mask) for row in rows))
+            _lines(folder / _RESULTS, (row.older(self._run.mask, row.trace.case_index) for row in rows))
             passed = {"gates_passed": numbers["gates_passed"]}
             _json(folder / _SUMMARY, {"type": "summary", "metrics": _metrics(numbers), **passed})
         if self._several:
@@ -78,12 +80,24 @@ class _Writing:
         head = {"suite": self._plan.name, "config": self._config}
         samples = (masked(sample_fields(case), self._run.mask) for case in self._run.cases())
         _write(self._folder / _SUITE, _object(head, "samples", samples))
-        for variant in self._variants:
-            name = re.sub(r"[/\\:]", "-", variant.config.get("model") or "default")
-            for trial in self._trials:
-                file = f"{name}/run_{trial + 1}.jsonl" if self._several else f"{name}.jsonl"
-                _lines(self._folder / file, (row.newer() for row in self._rows(cells, variant, trial)))
-        _json(self._folder / _SUMMARY, self._native)
+        models = [self._model(cells, variant) for variant in self._variants]
+        _json(self._folder / _SUMMARY, {"suite": self._plan.name, "models": models})
+
+    def _model(self, cells: OrderedCells, variant: Variant) -> dict[str, Any]:
+        """Write the rows of one model; what they add up to."""
+        model = variant.config.get("model") or "default"
+        name = re.sub(r"[/\\:]", "-", model)
+        graders = [spec.name for spec in self._plan.evaluators if spec.name != REWARD]
+        runs = []
+        for trial in self._trials:
+            file = f"{name}/run_{trial + 1}.jsonl" if self._several else f"{name}.jsonl"
+            runs.append(tally := RunTally(graders))
+            _lines(self._folder / file, (row.newer() for row in tally.counting(self._rows(cells, variant, trial))))
+        summary = summary_of(model, runs)
+        if self._several:
+            parts = [run.part(number) for number, run in enumerate(runs, 1)]
+            _json(self._folder / name / _SUMMARY, {**summary, "runs": parts})
+        return summary
 
     def _rows(self, cells: OrderedCells, variant: Variant, trial: int) -> Iterator[SampleRow]:
         for trace, results in cells.of(variant.name, trial):

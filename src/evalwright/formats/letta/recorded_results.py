@@ -129,7 +129,7 @@ def _inputs(suite: Path) -> dict[str, Any]:
 
 def _recording(result: dict[str, Any], inputs: dict[str, Any]) -> Recording:
     sample = _mapping(result.get("sample"))
-    sample_id = result.get("sample_id", sample.get("id"))
+    sample_id = result.get("sample_id", sample.get("sample_id", sample.get("id")))
     model = result.get("model_name", result.get("model_handle"))
     return {
         "sample_id": _id(sample_id),

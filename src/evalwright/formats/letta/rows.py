@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalwright.formats.letta.client_records import agent_record, trajectory_records, usage_records
 from evalwright.formats.letta.surface.models import sample_of
 from evalwright.formats.letta.totals import REWARD, grades_of, judges_of
 from evalwright.model.plan import Plan, Variant
@@ -18,6 +20,7 @@ __all__ = ["SampleRow", "masked", "row_of", "sample_fields"]
 _APART = ("submission", "per_turn", "metadata")
 """Of a result's detail, what has a place of its own in a grade."""
 _CATEGORIES = {"extraction_error": "extraction", "grader_error": "grading"}
+_EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout))\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +34,20 @@ class SampleRow:
     grades: dict[str, Any] | None
     """None where the target, an extractor or a grader failed: then no grade counts."""
     error: dict[str, str] | None
-    reward: float | None
+    reward: dict[str, Any] | None
+    """`score`, and the `metadata` that a composer gave."""
+    grading: dict[str, float]
+    """Seconds by grader."""
 
-    def older(self, mask: Callable[[str], str]) -> dict[str, Any]:
-        """The line of `results.jsonl`."""
+    def older(self, mask: Callable[[str], str], place: int | None = None) -> dict[str, Any]:
+        """The line of `results.jsonl`. With a `place` that is the sample's id, as 0.9 counts; its own is beside it."""
         first = next(iter(self.grades.values()), None) if self.grades else None
         failed = {"score": 0.0, "rationale": f"Error: {(self.error or {}).get('message', 'no grade')}", "metadata": {}}
-        metrics = self.trace.metrics
+        sample, metrics = sample_fields(self.case), self.trace.metrics
+        if place is not None:
+            sample = {**sample, "sample_id": sample["id"], "id": place}
         result = {
-            "sample": masked(sample_fields(self.case), mask),
+            "sample": masked(sample, mask),
             "submission": next(iter(self.submissions.values()), ""),
             "submissions": self.submissions,
             **self._answered(),
@@ -50,33 +58,72 @@ class SampleRow:
             "prompt_tokens": metrics.token_input,
             "completion_tokens": metrics.token_output,
         }
+        if self.error is not None:
+            result["error"] = self.error
         return {"type": "result", "result": result}
 
     def newer(self) -> dict[str, Any]:
-        """The line of `<model>.jsonl`."""
-        latency = self.trace.latency_ms
-        seconds = None if latency is None else latency / 1000
-        return {
+        """The line of `<model>.jsonl`; what there is not is left out."""
+        found = {
             "sample_id": self.case.extra.get("id", self.case.id),
+            **self._answered(),
             "model_handle": self.model or "default",
             "submissions": self.submissions,
-            **self._answered(),
-            "grades": self.grades,
+            "grades": self.grades or {},
             "reward": self.reward,
-            "timing": {"total": seconds, "target": seconds},
+            "usage": self.usage,
+            "timing": self.timing,
+            "error": self.failure,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """Tokens and US dollars, None if none are known."""
+        metrics = self.trace.metrics
+        found = {
+            "prompt_tokens": metrics.token_input,
+            "completion_tokens": metrics.token_output,
+            "reasoning_tokens": metrics.token_thinking,
+            "cost": metrics.cost_usd,
+        }
+        return {key: value for key, value in found.items() if value is not None} or None
+
+    @property
+    def timing(self) -> dict[str, Any]:
+        """Seconds. Graders run at once, so the longest of them decides the total."""
+        latency = self.trace.latency_ms
+        lasted = self.trace.finished_at - self.trace.started_at
+        target = lasted.total_seconds() if latency is None else latency / 1000
+        return {
+            "total": target + max(self.grading.values(), default=0.0),
+            "target": target,
+            "per_grader": self.grading,
+        }
+
+    @property
+    def failure(self) -> dict[str, str] | None:
+        """The error of the row with the class of the exception."""
+        if self.error is None:
+            return None
+        raised = _EXCEPTION.search(self.error["message"])
+        return {
+            "category": self.error["category"],
+            "exception_type": raised[1] if raised else self.error["type"],
+            "message": self.error["message"],
         }
 
     def _answered(self) -> dict[str, Any]:
         extra = self.trace.extra
+        agent = extra.get("agent_id")
         said = {
-            "agent_id": extra.get("agent_id"),
-            "trajectory": extra.get("turns") or [],
-            "agent_usage": extra.get("usage"),
+            "agent_id": agent,
+            "trajectory": trajectory_records(extra.get("turns") or (), self.trace.started_at.isoformat()),
+            "agent_usage": usage_records(extra.get("usage")),
         }
         if "blocks" in extra:
-            blocks = [{"label": label, "value": value} for label, value in extra["blocks"].items()]
-            said["agent_state"] = {"blocks": blocks}
-        return said if self.error is None else {**said, "error": self.error}
+            said["agent_state"] = agent_record(agent, self.model, extra["blocks"])
+        return said
 
 
 def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> SampleRow:
@@ -84,7 +131,6 @@ def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequ
     said = {row.evaluator: row for row in results}
     order = [spec.name for spec in plan.evaluators if spec.name in said and spec.name != REWARD]
     counted = None if trace.error is not None else grades_of(results, judges_of(plan))
-    metric = (plan.gate or {}).get("metric_key", "")
     return SampleRow(
         model=variant.config.get("model"),
         case=case,
@@ -92,8 +138,16 @@ def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequ
         submissions={key: str(said[key].detail.get("submission") or "") for key in order},
         grades=None if counted is None else {key: _grade(said[key], counted[key]) for key in order},
         error=_error(trace, results) if counted is None else None,
-        reward=None if counted is None else counted.get(metric),
+        reward=None if counted is None else _reward((plan.gate or {}).get("metric_key", ""), counted, said),
+        grading={key: said[key].latency_ms / 1000 for key in order},
     )
+
+
+def _reward(metric: str, counted: Mapping[str, float], said: Mapping[str, EvaluationResult]) -> dict[str, Any] | None:
+    if metric not in counted:
+        return None
+    metadata = said[metric].detail.get("metadata") if metric == REWARD else None
+    return {"score": counted[metric], **({"metadata": metadata} if metadata else {})}
 
 
 def sample_fields(case: Case) -> dict[str, Any]:
@@ -116,7 +170,13 @@ def _grade(row: EvaluationResult, score: float) -> dict[str, Any]:
     if row.error is not None:
         metadata["error"] = row.error.type
     turns = [
-        {**{key: turn.get(key) for key in ("turn", "score", "submission", "ground_truth")}, "rationale": _said(turn)}
+        {
+            "turn": turn.get("turn"),
+            "score": turn.get("score"),
+            "submission": turn.get("submission") or "",
+            "ground_truth": turn.get("ground_truth") or "",
+            "rationale": _said(turn),
+        }
         for turn in row.detail.get("per_turn") or ()
     ]
     return {
@@ -136,7 +196,9 @@ def _error(trace: Trace, results: Sequence[EvaluationResult]) -> dict[str, str]:
     if trace.error is not None:
         return {"category": "target", **_named(trace.error)}
     failed = next(row.error for row in results if row.error is not None and row.error.type != "not_counted")
-    return {"category": _CATEGORIES.get(failed.type, "unknown"), **_named(failed)}
+    composed = next((row.error for row in results if row.evaluator == REWARD), None)
+    category = "reward" if failed is composed else _CATEGORIES.get(failed.type, "unknown")
+    return {"category": category, **_named(failed)}
 
 
 def _named(error: TraceError) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,7 +44,9 @@ class Selection(NamedTuple):
     recorded: Callable[[str], list[Any]] = lambda _sample_id: []
     """The inputs with which a sample was recorded."""
     rubrics: Mapping[str, Callable[[str | None], Set[str]]] = {}
-    """By grader, the names in its rubric or in a sample's own, where the sample must know them all."""
+    """By grader, the names in its rubric or in a sample's own."""
+    strict: bool = False
+    """Whether a sample must have every name that a rubric uses; else one that lacks some is told of."""
     by_truth: Sequence[str] = ()
     """The graders that score a sample without a ground truth 0."""
     warn: Callable[[Place, str], None] = lambda _place, _message: None
@@ -106,6 +109,7 @@ class Samples:
     def __iter__(self) -> Iterator[ForeignCase]:
         mistakes, ids = _Mistakes(self._shown), Repeats()
         taken = total = unsaid = 0
+        lacking: Counter[tuple[str, str]] = Counter()
         for row in self._rows():
             total += 1
             mistakes.row = row
@@ -116,7 +120,7 @@ class Samples:
                 continue
             if self._wanted(case) and (not self._selection.limit or taken < self._selection.limit):
                 taken += 1
-                self._check(case, mistakes.tell)
+                self._check(case, mistakes.tell, lacking)
                 unsaid += not case.extra.get("ground_truth")
                 if not mistakes.count:
                     yield case
@@ -127,6 +131,9 @@ class Samples:
             mistakes.tell("", _EMPTY)
         mistakes.refuse()
         self._warn(taken, unsaid)
+        for (grader, name), count in lacking.items():
+            said = f"the rubric uses {{{name}}}, which {count:,} of {taken:,} samples lack: it stays as it is"
+            self._selection.warn(("graders", grader), said)
 
     def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
         """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
@@ -154,14 +161,17 @@ class Samples:
     def _wanted(self, case: ForeignCase) -> bool:
         return all(tag in case.tags for tag in self._selection.tags)
 
-    def _check(self, case: ForeignCase, tell: Tell) -> None:
-        """What a sample that is to be run must bring."""
+    def _check(self, case: ForeignCase, tell: Tell, lacking: Counter[tuple[str, str]]) -> None:
+        """What a sample that is to be run must bring; counts what it may lack."""
         variables = case.extra.get("rubric_vars") or {}
         for grader, names in self._selection.declared.items():
             if missing := [name for name in names if name not in variables]:
                 tell("rubric_vars", f"sample {case.id}: grader {grader!r} needs {', '.join(missing)}")
         for grader, names_in in self._selection.rubrics.items():
-            if unknown := sorted(names_in(case.extra.get("rubric")) - variables.keys() - {*RESERVED}):
+            unknown = sorted(names_in(case.extra.get("rubric")) - variables.keys() - {*RESERVED})
+            if not self._selection.strict:
+                lacking.update((grader, name) for name in unknown)
+            elif unknown:
                 tell("rubric_vars", f"sample {case.id}: the rubric of {grader!r} has unknown {', '.join(unknown)}")
         for name in RESERVED:
             if name in variables:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from evalwright.files.key_paths import Place
 from evalwright.files.paths import near_file
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.graders import NEED_TRUTH, Graders
-from evalwright.formats.letta.samples import RESERVED, Samples, Selection
+from evalwright.formats.letta.samples import Samples, Selection
 from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
+from evalwright.formats.letta.written_config import written_config
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
@@ -88,17 +89,17 @@ class _Reading:
             gate = {key: value for key, value in gate.items() if key != "function"}
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
         runs = self._options.get("trials") or runs
-        target = TargetSection(self._files, raw, self._options, self._environment, self.tell)
+        target = TargetSection(self._files, raw, self._options, self._environment, self.tell, self._warn)
         variants = target.variants(to_run, self.take)
         if target.cached and runs > 1:
             self.tell(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
-        self._look(gate, evaluators)
+        self._look(gate)
         cases = self._cases(evaluators, limit, target)
         if to_run:
             for spec in evaluators:
                 self._built(spec)
         document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}
-        exports = self._exports(document)
+        exports = self._exports(written_config(document, graders, evaluators))
         self._findings.refuse(f"Invalid suite {self._path}", cases)
         return Suite(
             name=name,
@@ -122,16 +123,10 @@ class _Reading:
         """A key that nothing reads: a mistake with --strict, else a warning."""
         (self.tell if self._options.get("strict") else self._warn)(place, message)
 
-    def _look(self, gate: Mapping[str, Any] | None, evaluators: list[EvaluatorSpec]) -> None:
+    def _look(self, gate: Mapping[str, Any] | None) -> None:
         """Warn of what is allowed but most likely not meant."""
         for place, message in fractions(gate):
             self._warn(place, message)
-        for spec in evaluators:
-            if spec.type == "rubric_template":
-                unknown = sorted(_names_in(spec) - {*RESERVED, *spec.config["rubric_vars"]})
-                if unknown:
-                    names = ", ".join(unknown)
-                    self._warn(("graders", spec.name), f"the rubric uses names that rubric_vars does not list: {names}")
 
     def _unknown_keys(self) -> None:
         isolated = set(isolating(self._raw, {*_KEYS} - {"sandbox"}))
@@ -221,14 +216,15 @@ class _Reading:
             self.tell(("dataset",), f"there is no dataset file {named!r}{near_file(self._path.parent / named)}")
             return ()
         declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
-        strict = [spec for spec in evaluators if spec.config.get("unknown_names") == "refuse"]
+        rubrics = [spec for spec in evaluators if spec.type == "rubric_template"]
         selection = Selection(
             tags,
             limit,
             declared,
             bool(self._options.get("allow_empty")),
             target.recorded_inputs,
-            {spec.name: partial(_names_in, spec) for spec in strict},
+            {spec.name: lru_cache(64)(partial(_names_in, spec)) for spec in rubrics},
+            bool(self._options.get("strict_rubric")),
             [spec.name for spec in evaluators if spec.type in NEED_TRUTH],
             self._warn,
         )
@@ -249,7 +245,7 @@ class _Reading:
             inside = place if users else (*place, "extractor_config")
             self.take(inside, partial(build_extractor, spec.extractor.type, spec.extractor.config))
 
-    def _exports(self, document: Mapping[str, Any]) -> list[Plugin]:
+    def _exports(self, config: Mapping[str, Any]) -> list[Plugin]:
         """Where the command line, or else the suite, wants results as the original writes them."""
         named, own = self._options.get("output"), self._raw.get("output")
         if own is not None and not isinstance(own, str):
@@ -261,8 +257,7 @@ class _Reading:
             self.tell(("output",), f"output: expected a folder, found the file {str(folder)!r}")
         if (self._folder / str(self._raw.get("dataset"))).resolve() == (folder / "results.jsonl").resolve():
             self.tell(("output",), "output: results.jsonl there is the dataset, expected another folder")
-        shown = {key: document[key] for key in ("target", "gate", "reward", "graders") if key in document}
-        return [Plugin("letta_results", {"path": str(folder), "config": shown})]
+        return [Plugin("letta_results", {"path": str(folder), "config": dict(config)})]
 
     def _settings(self, runs: int, target: TargetSection) -> RunSettings:
         return RunSettings(
@@ -272,6 +267,6 @@ class _Reading:
         )
 
 
-def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> set[str]:
+def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> frozenset[str]:
     """The names that a rubric uses, by default the judge's own."""
-    return filled(rubric or spec.config["prompt"], {}, doubled=spec.config.get("braces") == "doubled")[1]
+    return frozenset(filled(rubric or spec.config["prompt"], {}, doubled=spec.config.get("braces") == "doubled")[1])

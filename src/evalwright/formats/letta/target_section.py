@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -43,8 +44,10 @@ class TargetSection:
         options: Mapping[str, Any],
         environment: Mapping[str, str],
         tell: Callable[[Place, str], None],
+        warn: Callable[[Place, str], None],
     ) -> None:
-        self._files, self._folder, self._suite, self._tell = files, files.folder, suite, tell
+        self._files, self._folder, self._suite = files, files.folder, suite
+        self._tell, self._warn = tell, warn
         raw = suite.get("target")
         if not isinstance(raw, dict):
             tell(("target",), "target: it is missing" if raw is None else f"target: expected a mapping, found {raw!r}")
@@ -144,6 +147,9 @@ class TargetSection:
         for i, name in enumerate(given if configs else ()):
             if not any((self._folder / place / f"{name}.json").is_file() for place in ("", "llm_model_configs")):
                 self._tell(("target", key, i), f"{key}: no model configuration {name!r}: there is no {name}.json")
+        for name, times in Counter(given).items():
+            if times > 1:
+                self._warn(("target", key), f"{name!r} is listed {times} times, and is run once")
         return [self._handle] if self._handle else list(dict.fromkeys(given)) or [None]
 
     def _variant(self, model: str | None, position: int) -> Variant:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from math import sqrt
 from typing import Any, NamedTuple
 
+from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
@@ -69,12 +70,19 @@ class LettaTotals:
             self._rewards(rows, gate) if rewarded else self._numbers(rows, gate)
             for rows, gate in zip(runs, gates, strict=True)
         ]
+        if self._scored():
+            summary.scored = True
         summary.gate = self._overall(gates, [row for rows in runs for row in rows])
         if len(runs) == 1:
             summary.native = numbers[0]
         else:
             summary.native = {f"run_{i}": of_run for i, of_run in enumerate(numbers, 1)}
             summary.native["statistics"] = _spread(numbers) if rewarded else _statistics(numbers, self._keys)
+
+    def _scored(self) -> bool:
+        """Whether the suite has no score from which a single sample passes."""
+        gate = self._gate
+        return gate is not None and gate["kind"] != "legacy" and not pass_thresholds(gate)
 
     def _decided(self, rows: Sequence[_Row]) -> GateOutcome:
         gate = self._gate

@@ -60,6 +60,9 @@ def _document(suite: Suite, places: Places, losses: list[Problem]) -> dict[str, 
     graders = {spec.name: _grader(spec, places, losses) for spec in suite.evaluators if spec.name != REWARD}
     found["graders"] = {name: grader for name, grader in graders.items() if grader}
     gate = dict(suite.gate or {})
+    if gate.get("kind") == "claims":
+        losses.append(Problem("suite", "Letta gates have no error rate", key="gate"))
+        gate = dict(gate["conditions"] or {})
     if gate.get("kind") == "reward":
         composer = next((spec for spec in suite.evaluators if spec.name == REWARD), None)
         found["reward"] = (
@@ -116,7 +119,7 @@ def _grader(spec: EvaluatorSpec, places: Places, losses: list[Problem]) -> dict[
     elif spec.type == "python_grader":
         grader = {"kind": "tool", "function": places.near(spec.config["function"])}
     elif spec.type == "rubric_template":
-        config = {key: value for key, value in spec.config.items() if key not in ("max_attempts", "braces")}
+        config = {k: value for k, value in spec.config.items() if k not in ("max_attempts", "braces", "wrapper")}
         unread = config.pop("unknown_names", None)
         if unread is not None:
             losses.append(Problem("suite", "becomes the option --strict-rubric", key=f"evaluators.{spec.name}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -22,14 +23,17 @@ __all__ = [
     "as_json_holds",
     "checked",
     "make_plain",
+    "may_hold_no_json",
     "readable_version",
     "take_recording",
+    "told_apart",
     "unknown_case_keys",
 ]
 
 Tell = Callable[[Place, str], Problem]
 """Makes a problem of a place inside the case and a message."""
 
+_NO_JSON = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 _EMPTY_AS_NULL = ("expected", "metadata", "tags")
 
 
@@ -40,9 +44,17 @@ def readable_version(version: str) -> str:
     return version
 
 
+def told_apart(case_id: str) -> str:
+    """An id by which people can name the case. Raises ValueError for one of white space."""
+    if not case_id.strip():
+        raise ValueError("expected an id that is not empty, by which results name the case")
+    return case_id
+
+
 class FileCase(EvalCase):
     """A case as it stands in a dataset file: the input is a mapping, a recording may be embedded."""
 
+    id: Annotated[StrictStr, AfterValidator(told_apart)]
     input: dict[str, Any]
     embedded_trace: Any = None
     schema_version: Annotated[StrictStr, AfterValidator(readable_version)] = "1.0"
@@ -53,10 +65,30 @@ def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
     if not isinstance(raw, dict):
         return None, [tell((), f"expected a mapping, found {_kind(raw)}")]
     given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
+    endless = [tell(place, f"expected a value that JSON has, found {found}") for place, found in _not_finite(raw, ())]
     try:
-        return FileCase.model_validate(given), []
+        case = FileCase.model_validate(given)
     except ValidationError as error:
-        return None, list(_problems(error, tell))
+        return None, [*_problems(error, tell), *endless]
+    return (None if endless else case), endless
+
+
+def may_hold_no_json(line: bytes) -> bool:
+    """Whether a line of JSON may hold a number that is none: nearly no line does, and those are looked at slowly."""
+    return _NO_JSON.search(line) is not None
+
+
+def _not_finite(value: Any, place: Place) -> Iterator[tuple[Place, float]]:
+    """Where NaN and infinities are: a run keeps JSON, which would have something else there than what was asked."""
+    if isinstance(value, float):
+        if value - value != 0:
+            yield place, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _not_finite(item, (*place, key))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from _not_finite(item, (*place, i))
 
 
 def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed, steps_of
-from evalwright.formats.native.cases import Tell, readable_version
+from evalwright.formats.native.cases import Tell, readable_version, told_apart
 from evalwright.formats.native.datasets import Dataset, ReadCase
 from evalwright.formats.shared.environment import at_home
 from evalwright.model.plan import EvaluatorSpec
@@ -75,6 +75,11 @@ class WholeCases(Dataset):
             readable_version(case.schema_version)
         except ValueError as error:
             yield tell(("schema_version",), f"{error}, found {case.schema_version!r}")
+        try:
+            if case.occurrence is msgspec.UNSET:  # other formats number cases without an id
+                told_apart(case.id)
+        except ValueError as error:
+            yield tell(("id",), f"{error}, found {case.id!r}")
         case.extra = at_home(case.extra, self._folder)
         if case.evaluators is None:
             case.evaluators = [*self._shared.values()] if self._own else None  # type: ignore[list-item]

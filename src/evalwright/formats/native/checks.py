@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
 
-__all__ = ["ill_named", "out_of_reach"]
+__all__ = ["idle", "ill_named", "out_of_reach"]
 
 Mistakes = Iterator[tuple[Place, str]]
 
@@ -32,6 +32,25 @@ def ill_named(raw: dict[str, Any]) -> Mistakes:
         yield ("run", "executor", "type"), f"run.executor.type: unknown executor {executor!r} (registered: local)"
 
 
+def idle(raw: dict[str, Any]) -> Mistakes:
+    """Keys that decide only together with others: alone they would be taken for a limit, and be none.
+
+    With its default a key may stand anywhere: a run's `config.yaml` has them all.
+    """
+    bands = _found(raw, "pass_criteria", "rule") == "bands"
+    evaluators = raw.get("evaluators")
+    for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
+        given = one if isinstance(one, dict) else {}
+        for key, default in () if bands else (("weight", 1), ("required", None)):
+            if given.get(key, default) not in (None, default):
+                yield ("evaluators", i, key), "nothing reads this key: it needs pass_criteria: {rule: bands}"
+        if given.get("threshold_op", "gte") not in (None, "gte") and given.get("threshold") is None:
+            yield ("evaluators", i, "threshold_op"), "nothing reads this key: it needs a 'threshold' beside it"
+    for key in ("all_required", "any_required") if bands else ():
+        if _found(raw, "pass_criteria", key):
+            yield ("pass_criteria", key), "nothing reads this key with rule: bands; 'required' of evaluators does that"
+
+
 _AS_IT_STANDS = (
     "contains_text looks for this text as it stands and fills in no template; what one case expects belongs "
     "into its expected.answer_should_include"
@@ -39,18 +58,45 @@ _AS_IT_STANDS = (
 
 
 def out_of_reach(raw: dict[str, Any]) -> Mistakes:
-    """Thresholds and gates that a score from 0 to 1 can never reach or always does, and texts that no answer has."""
+    """What always or never holds: thresholds, gates, texts that no or every answer has; and keys without effect."""
     evaluators = raw.get("evaluators")
     for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
         threshold = _found(one, "threshold")
         if _is_beyond(threshold):
             yield ("evaluators", i, "threshold"), f"scores are from 0 to 1 as a rule{_as_share(threshold)}"
-        for key in ("all_of", "any_of", "none_of") if _found(one, "type") == "contains_text" else ():
-            texts = _found(one, "config", key)
-            for number, text in enumerate(texts if isinstance(texts, list) else ()):
-                if isinstance(text, str) and "{{" in text and "}}" in text:
-                    yield ("evaluators", i, "config", key, number), _AS_IT_STANDS
+        for place, message in _texts(one):
+            yield ("evaluators", i, "config", *place), message
     yield from _gates(raw.get("gate"), ("gate",))
+    if _found(raw, "dataset", "seed") is not None and _found(raw, "dataset", "sample") is None:
+        yield ("dataset", "seed"), "without 'sample' nothing is drawn, and nothing reads this key"
+    retry = _found(raw, "run", "retry")
+    if isinstance(retry, dict) and retry and retry.get("max_attempts", 1) == 1:
+        for key in ("on", "backoff_seconds"):
+            if retry.get(key):
+                yield ("run", "retry", key), "with max_attempts: 1 nothing is tried again, and nothing reads this key"
+
+
+_LOOKED_FOR = {
+    "contains_text": ("all_of", "any_of", "none_of"),
+    "contains": ("phrases",),
+    "not_contains": ("phrases",),
+    "regex": ("pattern",),
+    "thinking_does_not_leak": ("forbidden_patterns",),
+}
+"""Keys of evaluators with texts that are looked for."""
+
+
+def _texts(evaluator: Any) -> Mistakes:
+    """Texts that are looked for and are no such, by their place in the configuration of an evaluator."""
+    kind = _found(evaluator, "type")
+    for key in _LOOKED_FOR.get(kind, ()) if isinstance(kind, str) else ():
+        texts = _found(evaluator, "config", key)
+        for number, text in enumerate(texts if isinstance(texts, list) else [texts]):
+            place = (key, number) if isinstance(texts, list) else (key,)
+            if text == "":
+                yield place, "every text contains the empty text: say what is looked for"
+            elif kind == "contains_text" and isinstance(text, str) and "{{" in text and "}}" in text:
+                yield place, _AS_IT_STANDS
 
 
 def _gates(gate: Any, place: Place) -> Mistakes:
@@ -103,7 +149,7 @@ def _repeated(section: str, names: dict[int, str]) -> Mistakes:
     first: dict[str, int] = {}
     for i, name in names.items():
         if name in first:
-            yield (section, i, "name"), f"duplicate name {name!r}, as {section}.{first[name]}"
+            yield (section, i, "name"), f"duplicate name {name!r}, as {section}[{first[name]}]"
         first.setdefault(name, i)
 
 

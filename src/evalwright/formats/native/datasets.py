@@ -21,7 +21,15 @@ from evalwright.files import yaml as yaml_files
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import advice_on, lines_of, repeated_keys
 from evalwright.files.key_paths import Place, bracketed
-from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording, unknown_case_keys
+from evalwright.formats.native.cases import (
+    FileCase,
+    Tell,
+    checked,
+    make_plain,
+    may_hold_no_json,
+    take_recording,
+    unknown_case_keys,
+)
 from evalwright.formats.native.filters import fits, why_none_fits
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
@@ -205,6 +213,8 @@ class Jsonl(Dataset):
             case: FileCase | None
             try:
                 case = FileCase.model_validate_json(line)
+                if may_hold_no_json(line):
+                    case, problems = self._read_slowly(line, tell)
             except ValidationError:
                 case, problems = self._read_slowly(line, tell)
             if case is not None:

@@ -197,7 +197,7 @@ class EvalFile(_Strict):
     evaluators: list[EvaluatorSection]
     pass_criteria: CriteriaSection = CriteriaSection()
     trace: TraceSection = TraceSection()
-    gate: dict[StrictStr, Any] | None = None
+    gate: Any = None
     totals: StrictStr | None = None
     """The format whose numbers and rule for the gate the summary has."""
     run: RunSection = RunSection()

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
-from evalwright.files.key_paths import dotted
+from evalwright.files.key_paths import bracketed
 from evalwright.formats.shared.findings import expectation
 from evalwright.model.plan import Price
 
@@ -43,7 +43,7 @@ def read_prices(path: Path) -> dict[str, Price]:
     except ValidationError as error:
         raise InputError(
             [
-                Problem(str(path), expectation(item["msg"]), document.line(item["loc"]), dotted(item["loc"]))
+                Problem(str(path), expectation(item["msg"]), document.line(item["loc"]), bracketed(item["loc"]))
                 for item in error.errors(include_url=False)
             ]
         ) from None

@@ -18,9 +18,9 @@ from evalwright import registry
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
-from evalwright.files.key_paths import Place, bracketed, steps_of
+from evalwright.files.key_paths import Place, bracketed, dotted, steps_of
 from evalwright.files.paths import also_here, import_folders, named_in, near_file
-from evalwright.formats.native.checks import ill_named, out_of_reach
+from evalwright.formats.native.checks import idle, ill_named, out_of_reach
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
 from evalwright.formats.shared.environment import Expansion
 from evalwright.formats.shared.findings import Findings
@@ -33,6 +33,7 @@ from evalwright.model.suite import Suite
 __all__ = ["adopt_run", "load"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
+_OF_FUNCTIONS = ("target", "init_kwargs")
 _OF_EVALH = {"errored_cases": "count", "errored_evaluators": "fail"}
 _LENIENT: dict[str, dict[str, Any]] = {
     "contains_text": {"absent": "empty"},
@@ -102,7 +103,7 @@ class _Reading:
         self._path, self._document, self._allowed = path, document, allow_outside
         self._original = original
         self._headline = f"Invalid config {path}"
-        self._findings = Findings(path, document)
+        self._findings = Findings(path, document, dotted if original else bracketed)
         self._complain, self._take = self._findings.tell, self._findings.take
         self._files: list[Path] = []
         self._expansion = Expansion(environment, str(path.resolve().parent))
@@ -119,7 +120,7 @@ class _Reading:
     def suite(self, to_run: bool) -> Suite:
         raw = self._expanded()
         file = sound_parts(raw, self._complain)
-        for place, message in ill_named(raw):
+        for place, message in (*ill_named(raw), *idle(raw)):
             self._complain(place, message)
         for place, message in out_of_reach(raw):
             self._findings.warn(place, message)
@@ -265,8 +266,7 @@ class _Reading:
             return {}
 
     def _variant(self, system: SystemSection, to_run: bool) -> Variant:
-        from evalwright.targets.build import build_target
-        from evalwright.targets.keys import WITHOUT_EFFECT, unread_of
+        from evalwright.targets.build import WITHOUT_EFFECT, build_target, unread_of
 
         given = {name for name, value in system if value is not None} | system.model_fields_set
         variant = Variant(
@@ -288,7 +288,8 @@ class _Reading:
                     self._findings.warn(system.at(key), WITHOUT_EFFECT[key])
                 else:
                     self._complain((*system.at(), *steps_of(key)), message)
-            for key, message in isolating_function(variant.config) if system.adapter == "python_function" else ():
+            own = {key: value for key, value in (system.model_extra or {}).items() if key not in _OF_FUNCTIONS}
+            for key, message in isolating_function(own) if own and system.adapter == "python_function" else ():
                 self._complain(system.at(key), message)
         if to_run and self._known(system.at("adapter"), "targets", system.adapter) and system.sound:
             self._take(system.at(), partial(build_target, variant, import_folders(self._path)))
@@ -341,11 +342,11 @@ class _Reading:
     def _gate(self, file: EvalFile, rewards: bool) -> dict[str, Any] | None:
         if file.gate is None:
             return None
-        from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
+        from evalwright.formats.shared.claims import checked_gates
+        from evalwright.formats.shared.gates import fractions
 
-        for place, message in unread_gate_keys(file.gate, rewards=rewards):
-            self._complain(place, message)
-        gate = checked_gate(file.gate, [section.name for section in file.evaluators], self._complain, rewards=rewards)
+        names = [section.name for section in file.evaluators]
+        gate = checked_gates(file.gate, names, self._complain, rewards=rewards)
         for place, message in fractions(gate):
             self._findings.warn(place, message)
         return gate
@@ -387,7 +388,10 @@ class _Reading:
 
     def _must_be_inside(self, path: Path) -> None:
         """Report a dataset outside of the suite's boundary; it may start from the working directory, too."""
-        boundary = Boundary(self._path.resolve().parent, [*self._allowed, Path.cwd()])
+        folder = self._path.resolve().parent
+        if path.resolve().is_relative_to(folder):  # inside of any boundary that the folder has
+            return
+        boundary = Boundary(folder, [*self._allowed, Path.cwd()])
         try:
             boundary.check(path)
         except OutsideError as error:

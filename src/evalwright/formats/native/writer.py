@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from evalwright.files import yaml
+from evalwright.formats.shared.claims import written_gates
 from evalwright.formats.shared.environment import SUITE_FOLDER
-from evalwright.formats.shared.gates import written_gate
 from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.formats.shared.portable_paths import Places
 from evalwright.formats.shared.references import written
@@ -51,7 +51,7 @@ def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: Places) -> 
     if criteria := brief(suite.pass_criteria):
         yield "pass_criteria", criteria
     if suite.gate is not None:
-        yield "gate", written_gate(suite.gate)
+        yield "gate", written_gates(suite.gate)
     yield "totals", suite.totals or suite.dialect
     yield "run", _run(suite)
     out = suite.out if suite.out is not None else Path("runs")

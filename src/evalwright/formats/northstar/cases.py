@@ -17,7 +17,9 @@ import msgspec
 from evalwright.errors import EvalwrightError, InputError, Problem, counted
 from evalwright.evaluators.conversation.messages import RECORDING, calls_in, normalized
 from evalwright.files.jsonl import lines_of
+from evalwright.files.key_paths import bracketed
 from evalwright.files.plain import plain
+from evalwright.formats.northstar.doubts import doubts_in
 from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
 from evalwright.formats.northstar.records import EvalCase, Record, checked, parsed_line, records_of
 from evalwright.formats.northstar.traces import take_trace
@@ -30,7 +32,7 @@ from evalwright.model.conversation import (
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 
-__all__ = ["VARIANT", "Cases", "case_of", "trace_of_case"]
+__all__ = ["VARIANT", "Cases", "case_of", "expectations_of", "trace_of_case"]
 
 VARIANT = "recorded"
 _MOST_PROBLEMS = 100
@@ -78,21 +80,31 @@ _encode = msgspec.json.Encoder().encode
 class Cases:
     """The cases of a file, re-iterable; each pass ends with every problem of the file."""
 
-    def __init__(self, path: Path, *, lines: bool, strict: bool = False) -> None:
-        self._path, self._lines, self._strict = path, lines, strict
+    def __init__(self, path: Path, *, lines: bool, strict: bool = False, must_expect: bool = False) -> None:
+        self._path, self._lines, self._strict, self._must_expect = path, lines, strict, must_expect
+        self._doubts: list[Problem] = []
+
+    def unknown_keys(self) -> list[Problem]:
+        """What is doubtful in the cases, as far as the last pass has come."""
+        return self._doubts
 
     def __iter__(self) -> Iterator[Case]:
         problems: list[Problem] = []
         count, occurrences, read_at = 0, Occurrences(self._ambiguous), datetime.now(UTC)
+        doubts: list[Problem] = []
+        self._doubts = doubts
         try:
-            for record, line in self._read():
+            for record, line, wrong in self._read():
                 found = line
                 if found is None:
-                    found, wrong = self._checked(record)
+                    if not wrong:
+                        found, wrong = self._checked(record)
                     count += len(wrong)
                     problems += wrong[: _MOST_PROBLEMS - len(problems)]
                 if found is None:
                     continue
+                if len(doubts) <= _MOST_PROBLEMS:
+                    doubts += self._doubts_in(record, found)
                 if not problems:
                     case = _case(found, read_at) if line is not None else _parsed_case(found, read_at)
                     case.occurrence = occurrences.of(case.id)
@@ -101,23 +113,30 @@ class Cases:
             count += len(error.problems)
             problems += error.problems
         if self._strict:
-            problems += self.oddities()
+            problems += [*self.oddities(), *doubts]
         if problems:
             count = max(count, len(problems))
             raise InputError(problems, f"{counted(count, 'problem')} in {self._path}:")
 
-    def _read(self) -> Iterator[tuple[Record, _Line | None]]:
-        """Records of JSON Lines that are clean come as they are, all others as plain data."""
+    def _read(self) -> Iterator[tuple[Record, _Line | None, list[Problem]]]:
+        """Records of JSON Lines that are clean come as they are, all others as plain data or with what is wrong."""
         if not self._lines:
             for record in records_of(self._path, lines=False):
-                yield record, None
+                yield record, None, []
             return
-        nothing = Record(None, 0)
         for index, (number, line) in enumerate(lines_of(self._path)):
             try:
-                yield nothing, _decode(line)
+                yield Record(None, index, number), _decode(line), []
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                yield Record(parsed_line(self._path, number, line), index, number), None
+                try:
+                    yield Record(parsed_line(self._path, number, line), index, number), None, []
+                except InputError as error:
+                    yield Record(None, index, number), None, [*error.problems]
+
+    def _doubts_in(self, record: Record, line: _Line) -> Iterator[Problem]:
+        for place, what in doubts_in(line.messages, line.expected, must_expect=self._must_expect):
+            key = bracketed(place if self._lines else (record.number, *place))
+            yield Problem(str(self._path), f"{what} (case {line.id!r})", record.line, key)
 
     def _checked(self, record: Record) -> tuple[_Line | None, list[Problem]]:
         case, problems = checked(record, str(self._path))
@@ -135,6 +154,11 @@ class Cases:
 def case_of(case: EvalCase) -> Case:
     """The canonical case of an authored one."""
     return _parsed_case(_line_of(case), datetime.now(UTC))
+
+
+def expectations_of(case: EvalCase) -> Case:
+    """The canonical case of an authored one without its recorded run, which is judged beside it."""
+    return Case(case.id, case.input, Expected(conversation=_line_of(case).expected), case.metadata)
 
 
 def trace_of_case(case: Case) -> Trace:

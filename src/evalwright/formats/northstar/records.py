@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
-from evalwright.files.key_paths import dotted
+from evalwright.files.key_paths import bracketed
 from evalwright.model.conversation_case import (
     ConversationExpectation,
     ExpectedStateTransition,
@@ -19,7 +19,11 @@ from evalwright.model.conversation_case import (
     TraceExpectation,
 )
 
-__all__ = ["EvalCase", "EvalMetrics", "Record", "checked", "is_lines", "parsed_line", "records_of"]
+__all__ = ["MOST_PROBLEMS", "EvalCase", "EvalMetrics", "Record", "checked", "is_lines", "parsed_line", "records_of"]
+
+
+MOST_PROBLEMS = 100
+"""Mistakes of a file that are told."""
 
 
 class EvalMetrics(BaseModel):
@@ -64,15 +68,21 @@ def is_lines(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix not in (".json", ".jsonl"):
         found = f"the suffix {suffix!r}" if suffix else "no suffix"
-        raise InputError(Problem(str(path), f"unsupported dataset file with {found}: expected JSON or JSONL"))
+        raise InputError(Problem(str(path), f"Unsupported eval dataset format: {found}, expected JSON or JSONL"))
     return suffix == ".jsonl"
 
 
 def records_of(path: Path, *, lines: bool) -> Iterator[Record]:
-    """Every record, unchecked. Raises InputError for what is no JSON; in JSON Lines after the last good line."""
+    """Every record, unchecked. Raises InputError for what is no JSON; in JSON Lines after the last line, with all."""
     if lines:
+        problems: list[Problem] = []
         for index, (number, line) in enumerate(lines_of(path)):
-            yield Record(parsed_line(path, number, line), index, number)
+            try:
+                yield Record(parsed_line(path, number, line), index, number)
+            except InputError as error:
+                problems += error.problems[: MOST_PROBLEMS - len(problems)]
+        if problems:
+            raise InputError(problems)
         return
     for index, value in enumerate(_listed(path, _document(path))):
         yield Record(value, index)
@@ -129,7 +139,7 @@ def _problems(record: Record, file: str, found: Iterable[Any]) -> Iterator[Probl
     where = record.place()
     for item in found:
         place = item["loc"]
-        key = dotted(place)
+        key = bracketed(place)
         yield Problem(
             file,
             f"Invalid eval case ({where}): {_message(place, item)}",

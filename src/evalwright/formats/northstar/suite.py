@@ -8,7 +8,7 @@ from pathlib import Path
 from evalwright.errors import InputError, did_you_mean
 from evalwright.formats.northstar import FORMAT
 from evalwright.formats.northstar.cases import VARIANT, Cases
-from evalwright.formats.northstar.plans import PLANS, configured, grader_plan_of, read_configuration
+from evalwright.formats.northstar.plans import DETERMINISTIC, PLANS, configured, grader_plan_of, read_configuration
 from evalwright.formats.northstar.records import is_lines
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Variant
 from evalwright.model.suite import Suite
@@ -29,7 +29,8 @@ def load(
     """The suite of a file of recorded conversations. Raises InputError for options that do not fit."""
     lines = is_lines(path)
     label, evaluators = _graders(plan, graders, judge_model)
-    cases = Cases(path, lines=lines, strict=strict)
+    by_expectations = len(evaluators) == len(DETERMINISTIC)  # judges and configured graders need none
+    cases = Cases(path, lines=lines, strict=strict, must_expect=by_expectations and label == "deterministic")
     return Suite(
         name=path.stem,
         dialect=FORMAT.name,

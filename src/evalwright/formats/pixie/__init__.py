@@ -28,28 +28,38 @@ _OF_EVALS = {
         "run_and_evaluate", "save_dataset_scorecard",
     )
 }  # fmt: skip
-
-
-def _evals(*names: str) -> dict[str, str]:
-    return {name: _OF_EVALS[name] for name in names}
-
+_INSTRUMENTATION = _SURFACE + "instrumentation"
+_INSTRUMENTATION_PARTS = ("handler", "handlers", "llm_tracing", "models", "observation", "spans", "wrap")
+"""Modules of releases 0.4 to 0.6, each with a part of what is in the package itself."""
 
 _MODULES_OF_0_4 = {
+    "criteria": ("ScoreThreshold",),
+    "eval_utils": ("EvalAssertionError", "assert_dataset_pass", "assert_pass", "run_and_evaluate"),
+    "evaluation": ("Evaluation", "Evaluator", "evaluate"),
+    "llm_evaluator": ("create_llm_evaluator",),
+    "scorecard": (
+        "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard",
+    ),
+    "scorers": _PRE_MADE,
+    "trace_capture": ("MemoryTraceHandler", "capture_traces"),
+    "trace_helpers": ("as_evaluable", "last_llm_call", "root"),
+}  # fmt: skip
+_SHIMS_OF_0_4 = {
     "pixie.evals": _OF_EVALS,
-    "pixie.evals.criteria": _evals("ScoreThreshold"),
-    "pixie.evals.eval_utils": _evals("EvalAssertionError", "assert_dataset_pass", "assert_pass", "run_and_evaluate"),
-    "pixie.evals.evaluation": _evals("Evaluation", "Evaluator", "evaluate"),
-    "pixie.evals.llm_evaluator": _evals("create_llm_evaluator"),
+    **{f"pixie.evals.{module}": {name: _OF_EVALS[name] for name in names} for module, names in _MODULES_OF_0_4.items()},
     "pixie.evals.rate_limiter": {
         "RateLimitConfig": _SURFACE + "config:RateLimitConfig",
-        **{name: f"{_SURFACE}rates:{name}" for name in ("RateLimiter", "configure_rate_limits")},
+        **{
+            name: f"{_SURFACE}rates:{name}"
+            for name in (
+                "EvalRateLimiter",
+                "RateLimiter",
+                "configure_rate_limits",
+                "configure_rate_limits_from_config",
+                "get_rate_limiter",
+            )
+        },
     },
-    "pixie.evals.scorecard": _evals(
-        "DatasetEntryResult", "DatasetScorecard", "generate_dataset_scorecard_html", "save_dataset_scorecard"
-    ),
-    "pixie.evals.scorers": _evals(*_PRE_MADE),
-    "pixie.evals.trace_capture": _evals("MemoryTraceHandler", "capture_traces"),
-    "pixie.evals.trace_helpers": _evals("as_evaluable", "last_llm_call", "root"),
 }
 """What programs import from the modules below `pixie.evals`, which later releases no longer have."""
 
@@ -202,16 +212,25 @@ FORMAT = Format(
         "pixie.config": _SURFACE + "config",
         "pixie.dataset": _SURFACE + "dataset_store",
         "pixie.dataset.store": _SURFACE + "dataset_store",
-        "pixie.eval": _SURFACE + "evals",
+        "pixie.eval": _OF_EVALS,
         "pixie.eval.evaluable": _SURFACE + "evaluable",
         "pixie.eval.evaluation": _SURFACE + "evaluation",
         "pixie.eval.rate_limiter": _SURFACE + "rates",
-        **_MODULES_OF_0_4,
+        **_SHIMS_OF_0_4,
+        "pixie.dataset.models": _SURFACE + "dataset_store",
+        "pixie.eval.llm_evaluator": {"create_llm_evaluator": _OF_EVALS["create_llm_evaluator"]},
+        "pixie.eval.scorers": {name: _OF_EVALS[name] for name in _PRE_MADE},
         "pixie.harness": _SURFACE + "runnable",
         "pixie.harness.runnable": _SURFACE + "runnable",
-        "pixie.instrumentation": _SURFACE + "instrumentation",
+        "pixie.instrumentation": _INSTRUMENTATION,
+        **{f"pixie.instrumentation.{part}": _INSTRUMENTATION for part in _INSTRUMENTATION_PARTS},
         "pixie.storage": "evalwright.pixie",
         "pixie.storage.evaluable": "evalwright.pixie",
+        "pixie.storage.store": _SURFACE + "observation_store",
+        "pixie.storage.tree": {
+            "ObservationNode": "evalwright.capture.tree:ObservationNode",
+            "build_tree": _SURFACE + "observation_store:build_tree",
+        },
         "autoevals": _SCORERS,
         "autoevals.json": {name: _SCORERS[name] for name in ("JSONDiff", "ValidJSON")},
         "autoevals.list": {name: _SCORERS[name] for name in ("ListContains",)},

@@ -71,7 +71,7 @@ class AutoevalsAdapter:
         details = {**metadata, "scorer_name": name}
         if said.score is None:
             return Evaluation(0.0, "Evaluation skipped (score is None)", {**details, "skipped": True})
-        if not math.isfinite(said.score):
+        if isinstance(said.score, bool) or not math.isfinite(said.score):
             raise ValueError(f"{name} gave the score {said.score}")
         rationale = metadata.get("rationale")
         reason = rationale if isinstance(rationale, str) and rationale.strip() else f"{name}: {said.score}"

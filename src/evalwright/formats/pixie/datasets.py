@@ -15,6 +15,7 @@ import msgspec
 from evalwright import registry
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.formats.pixie.argument_fields import mismatches, model_fields
 from evalwright.formats.pixie.evaluator import TYPE
 from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.model.case import ForeignCase
@@ -43,6 +44,8 @@ class Dataset:
     cases: list[ForeignCase] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     """What is odd without being wrong."""
+    unfit: list[Problem] = field(default_factory=list)
+    """Arguments that the Runnable's model would reject: such an entry is an error when it is run."""
     objects: list[Problem] = field(default_factory=list)
     """Where a value is an object of a class, which is a plain mapping unless the file is trusted."""
 
@@ -107,7 +110,18 @@ class _Reading:
         entries = raw.get("items" if older else "entries") or []
         dataset.warnings = [*self._oddities(entries), *self._doubled(runnable, shared)]
         dataset.objects = self._objects(entries)
+        dataset.unfit = list(self._unfit(runnable, dataset.cases, "items" if older else "entries"))
         return dataset
+
+    def _unfit(self, runnable: str | None, cases: list[ForeignCase], key: str) -> Iterator[Problem]:
+        """Arguments that do not fit, by what the Runnable's file says."""
+        file, _, name = (runnable or "").rpartition(":")
+        found = next((path for folder in self._folders if file and (path := Path(folder, file)).is_file()), None)
+        fields = None if found is None else model_fields(found, name)
+        for number, case in enumerate(cases if fields else ()):
+            for argument, why in mismatches(case.input, fields or []) if isinstance(case.input, dict) else ():
+                place = f"{key}.{number}.entry_kwargs.{argument}"
+                yield Problem(str(self._path), f"Entry #{number + 1}: {place}: {why}", key=place)
 
     def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
         """Keys that are nearly known ones, and names that an entry says twice."""
@@ -215,6 +229,7 @@ class _Reading:
         return names
 
     def _case(self, entry: Any, number: int, shared: list[str], dataset: Dataset, older: bool) -> ForeignCase | None:
+        # pixie-qa spells places with dots, and so do messages about its datasets.
         base = f"{'items' if older else 'entries'}.{number}"
         where = f"Entry #{number + 1}: "
         if not isinstance(entry, dict):

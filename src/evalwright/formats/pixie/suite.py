@@ -98,7 +98,7 @@ def _suite(path: Path, datasets: list[Dataset], values: dict[str, str], trusted:
         environment=values,
         secrets=secrets_in({name: known[name] for name in values}),
         warnings=[
-            *(warning for dataset in datasets for warning in dataset.warnings),
+            *(warning for dataset in datasets for warning in (*dataset.warnings, *dataset.unfit)),
             *(object_ for dataset in datasets if not trusted for object_ in dataset.objects),
         ],
         document={"datasets": [dataset.document for dataset in datasets]},

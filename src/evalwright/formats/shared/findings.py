@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.key_paths import Place, dotted, steps_of
+from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
 
 __all__ = ["Findings", "expectation", "unknown_keys"]
 
 
 class Findings:
-    """Problems and warnings of one file, with their lines."""
+    """Problems and warnings of one file, with their lines; `spelled` writes their places."""
 
-    def __init__(self, path: Path, document: Document) -> None:
-        self._path, self._document = path, document
+    def __init__(self, path: Path, document: Document, spelled: Callable[[Place], str] = bracketed) -> None:
+        self._path, self._document, self._spelled = path, document, spelled
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.settled: list[Place] = []
@@ -70,7 +70,7 @@ class Findings:
         raise InputError(self.problems, headline)
 
     def _problem(self, place: Place, message: str, absent: bool = False) -> Problem:
-        return Problem(str(self._path), message, self._document.line(place), dotted(place), absent)
+        return Problem(str(self._path), message, self._document.line(place), self._spelled(place), absent)
 
 
 def expectation(message: str) -> str:

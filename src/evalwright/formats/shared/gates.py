@@ -59,6 +59,8 @@ def unread_gate_keys(raw: Any, place: Place = ("gate",), *, rewards: bool = Fals
 
 def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Iterator[tuple[Place, str]]:
     """Where a checked gate holds an accuracy, which is a percentage, against what looks like a fraction."""
+    if gate is not None and gate["kind"] == "claims":
+        gate = gate["conditions"]
     if gate is None or gate["kind"] == "reward":
         return
     for i, condition in enumerate(gate.get("conditions", ())):

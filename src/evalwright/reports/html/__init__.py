@@ -11,17 +11,20 @@ from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
-    EVALUATOR_COLUMNS,
     TRIAL_COLUMNS,
-    VARIANT_COLUMNS,
     Column,
     Unit,
+    evaluator_columns,
     evaluator_rows,
     trial_rows,
     used,
+    variant_columns,
 )
+from evalwright.reports.gates import gate_decisions
 from evalwright.reports.html.cells import cells_shown
 from evalwright.reports.html.elements import Child, Html, element, side_by_side
+from evalwright.reports.intervals import forest_of_deltas
+from evalwright.reports.text import Paint
 
 __all__ = ["HtmlPage"]
 
@@ -67,12 +70,13 @@ class HtmlPage:
         )
         parts = [
             _header(summary),
-            _table_of("Variants", VARIANT_COLUMNS, summary.variants),
-            _table_of("Evaluators", EVALUATOR_COLUMNS, evaluator_rows(summary.by_evaluator)),
+            _table_of("Variants", variant_columns(summary), summary.variants),
+            _table_of("Evaluators", evaluator_columns(summary), evaluator_rows(summary.by_evaluator)),
             _table_of("Trials", TRIAL_COLUMNS, trial_rows(summary.variants)),
             _comparison(summary.comparison) if summary.comparison else "",
             *([_gate(summary.gate)] if summary.gate else []),
             _warnings(summary.warnings),
+            element("p", shows) if (shows := numbers.could_show(summary)) else "",
             cells_shown(reader, summary),
         ]
         return f"<!doctype html>\n{element('html', head, element('body', *parts), lang='en')}\n"
@@ -105,9 +109,17 @@ def _table_of(title: Child, columns: Sequence[Column[Row]], rows: Sequence[Row])
 
 
 def _comparison(comparison: ComparisonReport) -> Html | str:
-    return _table_of(
-        side_by_side("Against ", element("code", comparison.baseline)), COMPARISON_COLUMNS, comparison.deltas
-    )
+    if not comparison.deltas:
+        return ""
+    title = side_by_side("Against ", element("code", comparison.baseline))
+    rows, picture = forest_of_deltas(comparison.deltas), Html("")
+    if rows:
+        from evalwright.reports.html.plots import forest_svg
+
+        picture = element(
+            "div", forest_svg(f"Change of the pass rate against {comparison.baseline}", rows), class_="wide"
+        )
+    return _section(title, _table(COMPARISON_COLUMNS, comparison.deltas), picture)
 
 
 def _table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> Html:
@@ -160,8 +172,14 @@ def _gate(gate: GateOutcome) -> Html:
     ]
     spreads = [element("li", line) for line in numbers.over_runs(gate.runs)]
     reason = element("p", gate.reason) if gate.reason else ""
+    decided = "\n".join(gate_decisions(gate, Paint()))
+    title = "Reward: " if numbers.is_reward(gate) else "Gate: "
     return _section(
-        side_by_side("Gate: ", outcome), reason, _conditions(gate), element("ul", runs, spreads) if runs else ""
+        side_by_side(title, outcome),
+        reason,
+        _conditions(gate),
+        element("ul", runs, spreads) if runs else "",
+        element("pre", decided) if decided else "",
     )
 
 

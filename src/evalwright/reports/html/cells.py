@@ -13,7 +13,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
-from evalwright.reports.failures import error_text, newest_verdicts
+from evalwright.reports.failures import error_text, failures_title, newest_verdicts
 from evalwright.reports.html.elements import Child, Html, element, side_by_side
 from evalwright.reports.inspection import MARKS, calls_with_results, facts, recorded_metrics
 from evalwright.reports.order import First, order_of
@@ -25,9 +25,10 @@ __all__ = ["cells_shown"]
 
 _Key = tuple[str, str, int, int]
 
-_MOST = {"Errors (no verdict)": 200, "Failures": 200, "Passed and skipped": 100}
+_FAILURES = "Failures"
+_MOST = {"Errors (no verdict)": 200, _FAILURES: 200, "Passed and skipped": 100}
 """Cells of each group that are shown."""
-_GROUPS = {"error": "Errors (no verdict)", "fail": "Failures", "borderline": "Failures"}
+_GROUPS = {"error": "Errors (no verdict)", "fail": _FAILURES, "borderline": _FAILURES}
 _REST = "Passed and skipped"
 _LONGEST = 4_000
 """Characters of a text."""
@@ -44,14 +45,15 @@ def cells_shown(reader: RunReader, summary: RunSummary) -> Html:
             totals[_GROUPS.get(status, _REST)] += count
     chosen = _chosen(reader, [variant.name for variant in summary.variants])
     shown = _rendered(reader, {_key(verdict): verdict for verdicts in chosen.values() for verdict in verdicts})
-    return side_by_side(_group(title, chosen[title], totals[title], shown) for title in _MOST if totals[title])
+    scored = summary.scored is True
+    return side_by_side(_group(title, chosen[title], totals[title], shown, scored) for title in _MOST if totals[title])
 
 
-def _group(title: str, verdicts: Sequence[CaseVerdict], total: int, shown: dict[_Key, Html]) -> Html:
+def _group(title: str, verdicts: Sequence[CaseVerdict], total: int, shown: dict[_Key, Html], scored: bool) -> Html:
     cells = [shown.get(_key(verdict)) or _cell(None, [], verdict) for verdict in verdicts]
     left_out = total - len(cells)
     note = f"{counted(left_out, 'more cell')}: run evalwright inspect." if left_out > 0 else ""
-    heading = element("h2", f"{title}: {total:,}")
+    heading = element("h2", f"{failures_title(scored) if title == _FAILURES else title}: {total:,}")
     return element("section", heading, *cells, element("p", note, class_="note") if note else "")
 
 

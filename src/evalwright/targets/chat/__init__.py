@@ -14,9 +14,9 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.session import session
+from evalwright.targets.build import keys_of
 from evalwright.targets.chat.messages import as_trace, opening
 from evalwright.targets.chat.tools import Tools, ToolSettings
-from evalwright.targets.keys import keys_of
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
 from evalwright.targets.totals import add_usage, joined
@@ -77,6 +77,7 @@ class _Chat:
         try:
             await self._converse(talk, trial)
         except TargetError as error:
+            # Without a turn there is nothing to keep, and the runner may retry what is raised.
             if not talk.turns:
                 raise
             talk.error = TraceError(error.type, clean_text(str(error), "message", []))
@@ -100,6 +101,7 @@ class _Chat:
         chosen = self._settings
         return ChatRequest(
             chosen.model,
+            # A copy: the list grows while recorders and caches may hold the request.
             list(talk.messages),
             talk.system,
             chosen.temperature,
@@ -143,6 +145,7 @@ class _Talk:
     def add(self, reply: ChatReply) -> list[ToolCall]:
         """Add a reply of the model; returns its tool calls, each with an id."""
         self.turns, self._last = self.turns + 1, reply
+        # Some servers give calls no id, but refuse results without one.
         calls = [_recorded(call, f"call_{len(self._calls) + n}") for n, call in enumerate(reply.tool_calls, 1)]
         self.messages.append(ChatMessage("assistant", reply.text, tool_calls=calls))
         recorded = as_trace([ChatMessage("assistant", clean_text(reply.text, "text", []), tool_calls=calls)])

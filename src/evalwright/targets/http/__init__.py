@@ -17,13 +17,13 @@ from evalwright.llm.failures import retry_after
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
+from evalwright.targets.build import optional_parts
 from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
 from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
 from evalwright.targets.http.mapping import NEEDED, ResponseMapping
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.request import RequestBody
 from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
-from evalwright.targets.keys import optional_parts
 from evalwright.targets.templates import Template, template_of
 
 __all__ = ["Http"]
@@ -89,7 +89,10 @@ class Http:
             timeout=None,
             trust_env=False,
             event_hooks={"response": [_refuse_redirect]},
+            # A session of the server's would make a cell depend on those before it.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+            # No limit here: the runner has one, and a call that waited for a connection would spend its time limit on
+            # that.
             limits=httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_SECONDS),
         )
 
@@ -105,6 +108,7 @@ class Http:
             finally:
                 await response.aclose()
         except TargetError as error:
+            # Servers quote headers and addresses in their errors, and with them our keys.
             message = self._masker.mask_text(f"{self._method} {place_of(self._url)}: {error}")
             raise TargetError(message, error.type, status=error.status, retry_after=error.retry_after) from None
 

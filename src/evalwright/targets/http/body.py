@@ -140,10 +140,12 @@ class _Inflation:
                 self._member = _new_member()
             piece = self._member.decompress(data, _PIECE)
             data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
+            # A full piece means that more may be waiting inside, also where no input is left.
             more = bool(data) or len(piece) == _PIECE
             if piece:
                 yield piece
 
 
 def _new_member() -> Any:
+    # 32 finds out by itself whether the data are gzip or zlib: `deflate` means either, depending on the server.
     return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)

@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 
 from evalwright.errors import did_you_mean
+from evalwright.targets.build import unknown
 from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.streams import EVENT_KEYS, FORMATS
-from evalwright.targets.keys import unknown
 
 __all__ = ["HTTP_KEYS", "endpoint_mistakes", "mistakes", "place_of", "unread_entries"]
 
@@ -73,6 +73,7 @@ def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
         return
     if not url.host:
         yield "endpoint", f"'endpoint' must be a URL with a host, https://..., found {place_of(url)!r}"
+    # Keys and answers would cross the network in the clear.
     elif url.scheme != "https" and not (url.scheme == "http" and _is_local(url.host)):
         yield "endpoint", f"'endpoint' must be https, or http to localhost or 127.*, found {place_of(url)}"
 

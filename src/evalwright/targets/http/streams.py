@@ -54,6 +54,7 @@ class EventReader:
         self._form, self._paths = form, paths
         self._by_line = FORMATS[form]
         self._rest = bytearray()
+        # Incremental: a piece may end in the middle of a character.
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def feed(self, piece: bytes) -> Iterator[Event]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evalwright.formats.letta.surface.messages import LettaMessage
 from evalwright.model.snapshot import Case
@@ -14,6 +14,7 @@ __all__ = [
     "Block",
     "GradeResult",
     "LettaMessageUnion",
+    "Open",
     "PerTurnGrade",
     "RewardOutput",
     "Sample",
@@ -23,11 +24,23 @@ __all__ = [
 LettaMessageUnion = LettaMessage
 
 
-class _Open(BaseModel):
+def _no_truth_value(value: Any) -> Any:
+    """`True` is a verdict, and would else be taken for the score 1."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number from 0 to 1")
+    return value
+
+
+_Score = Annotated[float, BeforeValidator(_no_truth_value), Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class Open(BaseModel):
+    """A record that keeps fields which it does not know."""
+
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
 
-class Sample(_Open):
+class Sample(Open):
     """One sample of a dataset; fields that it does not have are None."""
 
     id: int | str = 0
@@ -42,11 +55,11 @@ class Sample(_Open):
     rubric: str | None = None
 
 
-class PerTurnGrade(_Open):
+class PerTurnGrade(Open):
     """The grade of one turn."""
 
     turn: int = 0
-    score: float = 0.0
+    score: Annotated[float, BeforeValidator(_no_truth_value)] = 0.0
     rationale: str | None = None
     submission: str = ""
     ground_truth: str | None = None
@@ -57,7 +70,7 @@ class GradeResult(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
-    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    score: _Score
     rationale: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     per_turn_grades: list[PerTurnGrade] | None = None
@@ -71,21 +84,21 @@ class RewardOutput(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
-    score: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    score: _Score
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def __init__(self, *values: Any, **fields: Any) -> None:
         super().__init__(**dict(zip(("score", "metadata"), values, strict=False)), **fields)
 
 
-class Block(_Open):
+class Block(Open):
     """One block of an agent's memory."""
 
     label: str
     value: str = ""
 
 
-class AgentState(_Open):
+class AgentState(Open):
     """An agent after its last turn."""
 
     id: str | None = None

@@ -11,6 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import PydanticCustomError
+
 from evalwright.errors import InputError
 from evalwright.evaluators.wording import listed
 from evalwright.formats.northstar.records import EvalCase, Record, checked, is_lines, records_of
@@ -18,12 +21,19 @@ from evalwright.formats.northstar.records import EvalCase, Record, checked, is_l
 __all__ = ["Dataset"]
 
 
-class Dataset:
-    """Cases of one file, or made of plain data."""
+class Dataset(BaseModel):
+    """Cases of one file, or made of plain data; two with the same cases are equal."""
+
+    cases: list[EvalCase]
+    path: Path | None = Field(default=None, exclude=True)
 
     def __init__(self, cases: Iterable[EvalCase], path: Path | None = None) -> None:
-        self.cases: list[EvalCase] = list(cases)
-        self.path = path
+        super().__init__(cases=list(cases), path=path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dataset) and self.cases == other.cases
+
+    __hash__ = None  # type: ignore[assignment]
 
     @classmethod
     def from_path(cls, path: str | Path, *, strict: bool = False) -> Dataset:
@@ -47,15 +57,30 @@ class Dataset:
 
     @classmethod
     def from_records(cls, records: Iterable[Mapping[str, Any]], *, strict: bool = False) -> Dataset:
-        """Cases from plain data. Raises ValueError with every problem."""
-        return cls(_cases((Record(value, index) for index, value in enumerate(records)), "records", strict))
+        """Cases from plain data.
+
+        Raises pydantic's ValidationError: of the record that is wrong, or, with its number before each place, of all
+        that are. With `strict` ValueError for ids.
+        """
+        cases: list[EvalCase] = []
+        wrong: list[tuple[int, ValidationError]] = []
+        for number, record in enumerate(records):
+            try:
+                cases.append(EvalCase.model_validate(record))
+            except ValidationError as error:
+                error.add_note(f"in record {number}")
+                wrong.append((number, error))
+        if wrong:
+            raise wrong[0][1] if len(wrong) == 1 else _together(wrong)
+        _check_ids(cases, "records", strict)
+        return cls(cases)
 
     @classmethod
     def _read(cls, path: Path, lines: bool, strict: bool) -> Dataset:
         path.stat()
         return cls(_cases(records_of(path, lines=lines), str(path), strict), path)
 
-    def __iter__(self) -> Iterator[EvalCase]:
+    def __iter__(self) -> Iterator[EvalCase]:  # type: ignore[override]
         return iter(self.cases)
 
     def __len__(self) -> int:
@@ -74,13 +99,33 @@ def _cases(records: Iterable[Record], file: str, strict: bool) -> list[EvalCase]
         problems += error.problems
     if problems:
         raise ValueError("\n".join(map(str, problems)))
-    odd = _odd_ids(cases)
-    if odd:
+    _check_ids(cases, file, strict)
+    return cases
+
+
+def _together(wrong: Iterable[tuple[int, ValidationError]]) -> ValidationError:
+    """One error with the mistakes of several records."""
+    lines: list[Any] = [
+        {**line, "type": _kind(line), "loc": (number, *line["loc"])}
+        for number, error in wrong
+        for line in error.errors(include_url=False)
+    ]
+    return ValidationError.from_exception_data("EvalCase", lines)
+
+
+def _kind(line: Any) -> Any:
+    """pydantic knows the texts of its own errors; that of another is kept as it is."""
+    if line["type"] == "value_error":
+        return PydanticCustomError("value_error", "{text}", {"text": line["msg"]})
+    return line["type"]
+
+
+def _check_ids(cases: Iterable[EvalCase], file: str, strict: bool) -> None:
+    if odd := _odd_ids(cases):
         message = f"{file}: ids that are empty or come more than once: {listed(odd)}"
         if strict:
             raise ValueError(message)
         warnings.warn(message, stacklevel=4)
-    return cases
 
 
 def _odd_ids(cases: Iterable[EvalCase]) -> list[str]:

@@ -37,21 +37,28 @@ __all__ = [
 class Grader:
     """A grader made of the evaluator registered as `type`, with its configuration."""
 
+    requires_feedback: bool = False
+
     def __init__(self, name: str, type: str, config: Mapping[str, Any] | None = None) -> None:
         self.name = name
         try:
             self.evaluator: EvaluatorProtocol = build_evaluator(type, config or {}).evaluator
         except InputError as error:
             raise ValueError(f"{name}: {error}") from error
-        self.requires_feedback: bool = calls_models(type, config or {})
+        if calls_models(type, config or {}):
+            self.requires_feedback = True
 
     def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
-        """Grade one run; what cannot be judged is a failed grade whose `metadata.error_type` says why."""
+        """Grade the run that is given; what cannot be judged is a failed grade with `metadata.error_type`."""
         try:
-            said = self.evaluate(*canonical(case, run))
-            return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
+            return self.graded(case, run)
         except Exception as error:
-            return failed_grade(self.name, error)
+            return failed_grade(self, error)
+
+    def graded(self, case: EvalCase, run: EvalRun) -> GradeResult:
+        """The grade of a run. Raises whatever keeps it from being judged."""
+        said = self.evaluate(*canonical(case, run))
+        return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         """What the evaluator says of a canonical case."""

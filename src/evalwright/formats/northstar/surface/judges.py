@@ -12,8 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.conversation import ConversationJudge, Question
 from evalwright.evaluators.judges.scales import Scoring, scale_problem
-from evalwright.formats.northstar.plans import DEFAULT_JUDGE_MODEL as DEFAULT_RUBRIC_JUDGE_MODEL
+from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.northstar.surface.graders import Grader
+from evalwright.formats.northstar.surface.judge_keys import check_key
+from evalwright.formats.northstar.surface.results import GradeResult, failed_grade
+from evalwright.formats.northstar.surface.runs import EvalRun
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
@@ -33,8 +36,11 @@ __all__ = [
     "numeric_judge_output_model",
 ]
 
+DEFAULT_RUBRIC_JUDGE_MODEL = "openrouter/deepseek/deepseek-v4-flash"
+"""The original's, for programs written for it; on the command line it is that of `formats.northstar.plans`."""
 CompletionFn = Callable[..., Any]
-"""Called with model, messages, temperature and response_format; gives `choices[0].message.content`."""
+"""Called with model, messages, temperature and response_format (the model of a reply); gives
+`choices[0].message.content`."""
 
 
 class JudgeScoringConfig(BaseModel):
@@ -89,6 +95,8 @@ def numeric_judge_output_model(min_score: float | JudgeScoringConfig = 0.0, max_
 
 
 class _Judge(Grader):
+    requires_feedback = True
+
     def __init__(
         self,
         name: str,
@@ -105,9 +113,28 @@ class _Judge(Grader):
         super().__init__(name, type, settings)
         self.model: Any = config["model"]
         self.temperature: Any = config["temperature"]
-        self.threshold: Any = config["threshold"]
         self.completion_fn: CompletionFn | None = completion_fn
-        self.scoring: JudgeScoringConfig | Mapping[str, Any] | None = scoring
+        self.scoring: JudgeScoringConfig = _scale(scoring, config["threshold"])
+        span = self.scoring.max_score - self.scoring.min_score
+        self.threshold: float = ((self.scoring.passing_score or 0.0) - self.scoring.min_score) / span
+
+    def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
+        """Grade the run that is given.
+
+        Raises JudgeAuthenticationError without the key of the model, and whatever `completion_fn` raises.
+        """
+        try:
+            return self.graded(case, run)
+        except EvaluatorError as error:
+            return self.failed(error)
+
+    def failed(self, error: Exception) -> GradeResult:
+        """The grade where there was no verdict; a reply that could not be read is in `metadata.raw_response`."""
+        grade = failed_grade(self, error)
+        if isinstance(error, EvaluatorError) and error.type == "bad_reply":
+            grade.reason = "LLM judge returned invalid JSON."
+            grade.feedback = "The judge response did not include valid pass/fail feedback."
+        return grade
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         assert isinstance(self.evaluator, ConversationJudge)
@@ -116,29 +143,33 @@ class _Judge(Grader):
 
     async def _ask(self, judge: ConversationJudge, asked: Question) -> Evaluation:
         if self.completion_fn is not None:
-            reply = await _called(self.completion_fn, asked.request)
+            reply = await _called(self.completion_fn, asked.request, self._reply_model())
         else:
-            _need_key(asked.request)
+            if route_of(asked.request).key is None:
+                check_key(asked.request.model)
             reply = await session().models.chat(asked.request, "judge")
         return judge.verdict(asked, reply, as_original=True)
 
-
-def _need_key(request: ChatRequest) -> None:
-    """Raises EvaluatorError when the variable with the key of a known provider is not set."""
-    route = route_of(request)
-    known = request.model.startswith(("gpt-", "claude")) or "/" in request.model
-    if known and route.key is None:
-        raise EvaluatorError(f"{route.key_variable} is not set: {request.model} needs a key", "authentication")
+    def _reply_model(self) -> type[BaseModel]:
+        if self.scoring.mode == "binary":
+            return BinaryJudgeOutput
+        return numeric_judge_output_model(self.scoring.min_score, self.scoring.max_score)
 
 
-async def _called(function: CompletionFn, request: ChatRequest) -> ChatReply:
+def _scale(scoring: JudgeScoringConfig | Mapping[str, Any] | None, threshold: float) -> JudgeScoringConfig:
+    if scoring is None:
+        return JudgeScoringConfig(mode="numeric", passing_score=threshold)
+    return JudgeScoringConfig.model_validate(scoring)
+
+
+async def _called(function: CompletionFn, request: ChatRequest, reply_model: type[BaseModel]) -> ChatReply:
     messages = [{"role": "system", "content": request.system}] if request.system else []
     messages += [{"role": message.role, "content": message.content} for message in request.messages]
     given = {
         "model": request.model,
         "messages": messages,
         "temperature": request.temperature,
-        "response_format": {"type": "json_object"},
+        "response_format": reply_model,
     }
     reply = await asyncio.to_thread(function, **given)
     if inspect.isawaitable(reply):

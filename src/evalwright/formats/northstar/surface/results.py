@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from evalwright.errors import EvaluatorError
+from evalwright.formats.northstar.surface.judge_keys import JudgeAuthenticationError, failure_message
 from evalwright.model.result import Evaluation, status_of
 
 __all__ = ["CaseResult", "CaseStatus", "EvalResult", "GradeResult", "GradeStatus", "failed_grade", "grade_of"]
@@ -30,12 +31,16 @@ class CaseStatus(StrEnum):
     ERRORED = "errored"
 
 
-class GradeResult(BaseModel):
+class _Record(BaseModel):
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+
+class GradeResult(_Record):
     """One grader's result for one case."""
 
     name: str
     status: GradeStatus
-    reason: str = ""
+    reason: str
     feedback: str | None = None
     score: float | None = None
     threshold: float | None = None
@@ -49,17 +54,17 @@ class GradeResult(BaseModel):
         return self.status == GradeStatus.PASSED
 
 
-class CaseResult(BaseModel):
+class CaseResult(_Record):
     """One case with its grades, in the order of the graders."""
 
     case_id: str
     status: CaseStatus
-    grades: list[GradeResult] = Field(default_factory=list)
+    grades: list[GradeResult]
     error: str | None = None
     """Why the case could not be judged."""
 
 
-class EvalResult(BaseModel):
+class EvalResult(_Record):
     """A whole dataset: `pass_rate` is passed cases by evaluated ones, 0 when there is none."""
 
     metadata: dict[str, Any] = Field(default_factory=dict)
@@ -84,23 +89,55 @@ def grade_of(name: str, said: Evaluation) -> GradeResult:
     own = {key: said.detail[key] for key in _OWN if said.detail.get(key) is not None}
     if status is not GradeStatus.SKIPPED:
         own = {"threshold": 1.0, "label": "pass" if said.passed else "fail", **own}
-    metadata = {key: value for key, value in said.detail.items() if key not in _OWN}
-    return GradeResult(name=name, status=status, reason=said.reason, score=said.score, metadata=metadata, **own)
+    metadata = {key: value for key, value in said.detail.items() if key not in (*_OWN, "metadata")}
+    given = said.detail.get("metadata")  # what code gave is the grade's own
+    return GradeResult(
+        name=name,
+        status=status,
+        reason=said.reason or f"{name}: {status}.",
+        score=said.score,
+        metadata={**metadata, **(given if isinstance(given, dict) else {})},
+        **own,
+    )
 
 
-def failed_grade(name: str, error: Exception) -> GradeResult:
+def failed_grade(grader: Any, error: Exception) -> GradeResult:
     """What a grader raised, as its failed grade; `error_type` distinguishes it from a bad answer."""
-    known = isinstance(error, EvaluatorError)
-    kind = error.type if isinstance(error, EvaluatorError) else type(error).__name__
+    name = str(getattr(grader, "name", type(grader).__name__))
+    model = getattr(grader, "model", None)
+    judges = bool(getattr(grader, "requires_feedback", False))
+    kind, message = _class_of(error), str(error)
+    feedback = "The grader erred before it came to a verdict." if judges else None
+    if judges and isinstance(model, str):
+        reason, feedback = failure_message(error, model)
+        if isinstance(error, (EvaluatorError, JudgeAuthenticationError)):
+            reason = f"{reason} {message}"
+    else:
+        reason = message if isinstance(error, EvaluatorError) else f"The grader raised {kind}: {message}"
     detail = error.detail if isinstance(error, EvaluatorError) else {}
-    reason = f"{kind}: {error}" if not known else str(error)
     return GradeResult(
         name=name,
         status=GradeStatus.FAILED,
         reason=reason,
-        feedback=f"The grader could not judge: {reason}",
+        feedback=feedback,
         score=0.0,
         threshold=1.0,
         label="fail",
-        metadata={**detail, "error_type": kind, "error_message": str(error)},
+        metadata={
+            **detail,
+            **({"judge_model": model} if isinstance(model, str) else {}),
+            **({"error_type": kind} if kind else {}),
+            "error_message": message,
+        },
     )
+
+
+_CLASSES = {
+    "authentication": "AuthenticationError", "rate_limited": "RateLimitError", "timeout": "Timeout",
+    "exception": "RuntimeError",
+}  # fmt: skip
+"""Of errors that we raise, the class that the original's had."""
+
+
+def _class_of(error: Exception) -> str:
+    return _CLASSES.get(error.type, error.type) if isinstance(error, EvaluatorError) else type(error).__name__

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from datetime import UTC, datetime
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from evalwright.evaluators.conversation.messages import conversation_of, normalized
+from evalwright.evaluators.conversation.messages import RECORDING, conversation_of, normalized
 from evalwright.evaluators.steps.steps import steps_of_trace
-from evalwright.formats.northstar.cases import case_of, trace_of_case
+from evalwright.formats.northstar.cases import VARIANT, expectations_of
 from evalwright.formats.northstar.records import EvalCase, EvalMetrics
-from evalwright.formats.northstar.surface.traces import EvalTraceDag, dag_of
-from evalwright.model.conversation import Conversation
+from evalwright.formats.northstar.surface.traces import EvalTraceDag, dag_of, steps_of
+from evalwright.model.conversation import Conversation, ToolUse
+from evalwright.model.conversation import ToolOutput as RecordedOutput
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Output, Trace
 
 __all__ = ["EvalRun", "ToolCall", "ToolInteraction", "ToolOutput", "canonical", "normalize_messages", "run_of"]
 
@@ -23,7 +25,11 @@ __all__ = ["EvalRun", "ToolCall", "ToolInteraction", "ToolOutput", "canonical", 
 M = TypeVar("M", bound=BaseModel)
 
 
-class ToolCall(BaseModel):
+class _Record(BaseModel):
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+
+class ToolCall(_Record):
     """One call; the arguments as they were recorded."""
 
     id: str | None = None
@@ -31,7 +37,7 @@ class ToolCall(BaseModel):
     arguments: Any = None
 
 
-class ToolOutput(BaseModel):
+class ToolOutput(_Record):
     """One message of a tool; the content as it was recorded."""
 
     tool_call_id: str | None = None
@@ -39,17 +45,17 @@ class ToolOutput(BaseModel):
     content: Any = None
 
 
-class ToolInteraction(BaseModel):
+class ToolInteraction(_Record):
     """A call and the last output with its id."""
 
     call: ToolCall
     output: ToolOutput | None = None
 
 
-class EvalRun(BaseModel):
+class EvalRun(_Record):
     """A conversation taken apart by role, with its trace and what was measured."""
 
-    messages: list[dict[str, Any]] = Field(default_factory=list)
+    messages: list[dict[str, Any]]
     system_prompts: list[str] = Field(default_factory=list)
     user_messages: list[str] = Field(default_factory=list)
     assistant_messages: list[str] = Field(default_factory=list)
@@ -57,8 +63,7 @@ class EvalRun(BaseModel):
     tool_calls: list[ToolCall] = Field(default_factory=list)
     tool_outputs: list[ToolOutput] = Field(default_factory=list)
     tool_interactions: list[ToolInteraction] = Field(default_factory=list)
-    trace: Any = None
-    """An `EvalTraceDag`, or null."""
+    trace: EvalTraceDag | None = None
     metrics: EvalMetrics = Field(default_factory=EvalMetrics)
     metadata: dict[str, Any] = Field(default_factory=dict)
 
@@ -114,9 +119,26 @@ def _model(kind: type[M], record: msgspec.Struct) -> M:
 
 
 def canonical(case: EvalCase, run: EvalRun) -> tuple[Case, Trace]:
-    """What evaluators judge for a case whose run may be another than the one it recorded."""
-    made = case_of(case.model_copy(update={"messages": run.messages, "metrics": run.metrics}))
-    return made, trace_of_case(made)
+    """What evaluators judge: what the case expects and measured, and the run as it is, whatever its messages say."""
+    conversation = Conversation(
+        run.messages,
+        run.system_prompts,
+        run.user_messages,
+        run.assistant_messages,
+        run.final_response,
+        [ToolUse(call.id, call.name, call.arguments) for call in run.tool_calls],
+        [RecordedOutput(output.tool_call_id, output.name, output.content) for output in run.tool_outputs],
+    )
+    recording = {
+        "messages": case.messages,
+        "metrics": {"latency_ms": case.metrics.latency_ms},
+        "conversation": conversation,
+        "steps": None if run.trace is None else steps_of(run.trace),
+    }
+    now = datetime.now(UTC)
+    trace = Trace(case.id, VARIANT, now, now, None, None, Output(run.final_response), extra={RECORDING: recording})
+    trace.metrics.cost_usd = case.metrics.cost_usd
+    return expectations_of(case), trace
 
 
 def _dag(trace: Trace) -> EvalTraceDag | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Literal
 
 import msgspec
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from evalwright.formats.northstar.traces import steps_in
-from evalwright.model.steps import Steps
+from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
 
 __all__ = [
     "EvalTrace",
@@ -20,57 +20,64 @@ __all__ = [
     "EvalTraceSpan",
     "dag_of",
     "normalize_trace_payload",
+    "steps_of",
 ]
 
 
-class EvalTrace(BaseModel):
-    """The run of a trace."""
+class _Record(BaseModel):
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+
+class EvalTrace(_Record):
+    """The run of a trace; times are ISO 8601 texts, here and below."""
 
     run_id: str
-    name: str
-    status: str = "running"
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
+    name: str | None = None
+    status: str | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
     error: Any = None
     metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class EvalTraceSpan(BaseModel):
+class EvalTraceSpan(_Record):
     """One step."""
 
     id: str
+    run_id: str
+    parent_span_id: str | None = None
     kind: str
     name: str
-    parent_span_id: str | None = None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-    status: str = "running"
+    started_at: str | None = None
+    ended_at: str | None = None
+    status: str | None = None
     error: Any = None
     iteration: int | None = None
     attributes: dict[str, Any] = Field(default_factory=dict)
 
 
-class EvalTraceEvent(BaseModel):
+class EvalTraceEvent(_Record):
     """Something that happened; `order` is its position among all events."""
 
     id: str
-    type: str
+    run_id: str
     span_id: str | None = None
-    created_at: datetime | None = None
+    type: str
+    created_at: str | None = None
     content: Any = None
     attributes: dict[str, Any] = Field(default_factory=dict)
-    order: int = 0
+    order: int
 
 
-class EvalTraceEdge(BaseModel):
-    """`parent_child`, `span_event` or `next_event`."""
+class EvalTraceEdge(_Record):
+    """From one record to another, by their ids."""
 
-    kind: str
     source_id: str
     target_id: str
+    kind: Literal["parent_child", "span_event", "next_event"]
 
 
-class EvalTraceDag(BaseModel):
+class EvalTraceDag(_Record):
     """Spans and events in order, and how they hang together."""
 
     run: EvalTrace
@@ -86,11 +93,41 @@ def normalize_trace_payload(payload: Mapping[str, Any], run_id: Any) -> EvalTrac
 
 def dag_of(steps: Steps) -> EvalTraceDag:
     """The graph of the steps of a run."""
-    parts = msgspec.to_builtins(steps, builtin_types=(datetime,))
-    run = parts["run"] or {"run_id": "", "name": ""}
+    run = steps.run or RunFacts("", "")
     return EvalTraceDag(
-        run=EvalTrace(**run),
-        spans=[EvalTraceSpan(**span) for span in parts["spans"]],
-        events=[EvalTraceEvent(**event) for event in parts["events"]],
+        run=EvalTrace(**_plain(run)),
+        spans=[EvalTraceSpan(run_id=run.run_id, **_plain(span)) for span in steps.spans],
+        events=[EvalTraceEvent(run_id=run.run_id, **_plain(event)) for event in steps.events],
         edges=[EvalTraceEdge(**msgspec.to_builtins(edge)) for edge in steps.edges()],
     )
+
+
+def steps_of(dag: EvalTraceDag) -> Steps:
+    """The steps in a graph, in its order; a time that cannot be read is none."""
+    return Steps(
+        RunFacts(**_timed(dag.run, "started_at", "ended_at", status="running", name="")),
+        [Step(**_timed(span, "started_at", "ended_at", status="running")) for span in dag.spans],
+        [StepEvent(**_timed(event, "created_at")) for event in dag.events],
+    )
+
+
+def _plain(record: msgspec.Struct) -> dict[str, Any]:
+    """The fields, times as texts; whatever was recorded stays the object that it is."""
+    fields = {name: getattr(record, name) for name in record.__struct_fields__}
+    return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in fields.items()}
+
+
+def _timed(record: _Record, *times: str, **defaults: Any) -> dict[str, Any]:
+    fields = {name: getattr(record, name) for name in type(record).model_fields}
+    if not isinstance(record, EvalTrace):
+        del fields["run_id"]
+    absent = {key: value for key, value in defaults.items() if fields[key] is None}
+    return {**fields, **absent, **{key: _moment(fields[key]) for key in times}}
+
+
+def _moment(text: str | None) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

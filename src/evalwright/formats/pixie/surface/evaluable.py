@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -24,6 +25,33 @@ class NamedData(BaseModel):
 
     name: str
     value: JsonValue
+
+
+class _Values(list[NamedData]):
+    """Named values. Release 0.4 had the bare value here, and programs that compare with one would never find it."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        if other is not None and not isinstance(other, list):
+            _warn_of_scalar(other)
+        return list.__eq__(self, other) is True
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __contains__(self, one: object) -> bool:
+        if not _is_named(one):
+            _warn_of_scalar(one)
+        return list.__contains__(self, one)
+
+
+def _warn_of_scalar(other: object) -> None:
+    warnings.warn(
+        f"a list of named values was compared with {type(other).__name__} {str(other)[:60]!r}, which is never equal: "
+        "compare collapse_named_data(...) of it, or [0].value",
+        stacklevel=3,
+    )
 
 
 class TestCase(BaseModel):
@@ -51,6 +79,11 @@ class TestCase(BaseModel):
                 given[f"eval_{key}"] = _named(given[f"eval_{key}"], key)
         return given
 
+    @field_validator("eval_input", "eval_output", check_fields=False)
+    @classmethod
+    def _told_of_scalars(cls, given: list[NamedData] | None) -> list[NamedData] | None:
+        return None if given is None else _Values(given)
+
     @field_validator("expectation", mode="before")
     @classmethod
     def _unset_as_text(cls, given: Any) -> Any:
@@ -63,11 +96,23 @@ class TestCase(BaseModel):
 
 
 class Evaluable(TestCase):
-    """A test case with what the application gave; `eval_output` is None while it has not run."""
+    """A test case with what the application gave; `eval_output` is None while it has not run.
+
+    As release 0.4 allows, one without an input and without named outputs has the input None.
+    """
 
     __test__ = False
 
     eval_output: list[NamedData] | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_no_input(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or "eval_input" in given:
+            return given
+        output = given.get("eval_output")
+        named = isinstance(output, list) and output and all(_is_named(one) for one in output)
+        return given if named else {**given, "eval_input": None}
 
 
 def _named(given: Any, name: str) -> Any:

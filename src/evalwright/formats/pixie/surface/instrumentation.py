@@ -38,30 +38,50 @@ from evalwright.capture.wrap import (
     wrap,
 )
 from evalwright.formats.pixie.surface.config import get_config
+from evalwright.formats.pixie.surface.observation_store import StorageHandler
+from evalwright.formats.pixie.surface.trace_records import (
+    ENTRY_KWARGS_KEY,
+    EntryInputLog,
+    LLMSpanLog,
+    WrapNameCollisionError,
+    WrappedData,
+    filter_by_purpose,
+)
 from evalwright.formats.pixie.surface.trace_store import enable_storage
 
+MessageContent = TextContent | ImageContent
+"""A part of a message."""
+
 __all__ = [
+    "ENTRY_KWARGS_KEY",
     "AssistantMessage",
+    "EntryInputLog",
     "ImageContent",
     "InstrumentationHandler",
     "LLMSpan",
+    "LLMSpanLog",
     "Message",
+    "MessageContent",
     "Observation",
     "ObservationNode",
     "ObserveSpan",
+    "StorageHandler",
     "SystemMessage",
     "TextContent",
     "ToolCall",
     "ToolDefinition",
     "ToolResultMessage",
     "UserMessage",
+    "WrapNameCollisionError",
     "WrapRegistryMissError",
     "WrapTypeMismatchError",
+    "WrappedData",
     "add_handler",
     "clear_eval_input",
     "clear_eval_output",
     "enable_llm_tracing",
     "enable_storage",
+    "filter_by_purpose",
     "flush",
     "get_eval_input",
     "get_eval_output",

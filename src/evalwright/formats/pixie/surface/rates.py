@@ -7,9 +7,16 @@ import threading
 import time
 from collections import deque
 
-from evalwright.formats.pixie.surface.config import RateLimitConfig, get_config
+from evalwright.formats.pixie.surface.config import PixieConfig, RateLimitConfig, get_config
 
-__all__ = ["RateLimiter", "configure_rate_limits", "paced"]
+__all__ = [
+    "EvalRateLimiter",
+    "RateLimiter",
+    "configure_rate_limits",
+    "configure_rate_limits_from_config",
+    "get_rate_limiter",
+    "paced",
+]
 
 _TOKEN = 3
 """Characters of a token, as an estimate."""
@@ -79,6 +86,19 @@ _configured = _Configured()
 def configure_rate_limits(config: RateLimitConfig | None) -> None:
     """Keep to these limits from now on instead of those of the environment; None for no limits."""
     _configured.say(config)
+
+
+def configure_rate_limits_from_config(config: PixieConfig) -> None:
+    """Keep to the limits of a configuration."""
+    configure_rate_limits(config.rate_limits)
+
+
+def get_rate_limiter() -> RateLimiter | None:
+    """What models are asked through; None where there are no limits."""
+    return _configured.limiter()
+
+
+EvalRateLimiter = RateLimiter
 
 
 async def paced(text: str) -> None:

@@ -6,7 +6,7 @@ import inspect
 import typing
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Runnable", "arguments_model", "is_runnable"]
+__all__ = ["Runnable", "arguments_model", "get_runnable_args_type", "is_runnable", "is_runnable_class"]
 
 T = TypeVar("T")
 
@@ -47,3 +47,14 @@ def arguments_model(kind: Any) -> Any:
     if not (inspect.isclass(model) and issubclass(model, BaseModel)):
         raise ValueError(f"{kind.__name__}.run needs a parameter args annotated with a pydantic model, found {model!r}")
     return model
+
+
+def get_runnable_args_type(kind: Any) -> Any:
+    """`arguments_model` under the original's name, and with its exception: raises TypeError."""
+    try:
+        return arguments_model(kind)
+    except ValueError as error:
+        raise TypeError(str(error)) from error
+
+
+is_runnable_class = is_runnable

@@ -1,0 +1,140 @@
+"""What a gate claims of a run as a whole, each with its error rate: not worse or better than a baseline, or a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.decisions.engine import side_rate
+from evalwright.decisions.pairing import Counting, scale_of
+from evalwright.decisions.runs import TwoRuns
+from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.terms import Guard, Terms
+from evalwright.model.decision import Answer, Decision, SideRate
+from evalwright.model.summary import GateOutcome, GatePart
+
+__all__ = ["all_of", "decided_against", "decided_rates", "terms_of", "without_baseline"]
+
+_WORDS = {"not_worse_than": "not worse than", "better_than": "better than"}
+
+
+def terms_of(claim: Mapping[str, Any], family: int = 1) -> Terms:
+    """How the two sides of a checked claim are decided. What is better needs no margin: worse is worse."""
+    better = claim["claim"] == "better_than"
+    margin = claim.get("margin")
+    return Terms(
+        metric=claim["metric"],
+        margin=0.0 if better and margin is None else margin,
+        alpha=claim["alpha"],
+        better=better,
+        slices=tuple(claim.get("slices", ())),
+        slice_margin=claim.get("slice_margin"),
+        guards=tuple(Guard(name, limit) for name, limit in claim.get("guards", {}).items()),
+        errors=claim.get("errors", "exclude"),
+        group=claim["group"],
+        family=family,
+    )
+
+
+def decided_against(claim: Mapping[str, Any], runs: TwoRuns, pairs: Sequence[tuple[str, str]]) -> GateOutcome:
+    """The claim about each pair of variants, decided together: every one must hold."""
+    parts, decisions, reasons = [], [], []
+    for before, after in pairs:
+        found = runs.decision(before, after)
+        name = f"{claim['metric']} of {after} {_WORDS[claim['claim']]} {claim['against']}"
+        limit = 0.0 if claim["claim"] == "better_than" else -found.margin
+        undecided = found.verdict == "undecided"
+        parts.append(
+            GatePart(name, found.verdict == "ship", found.difference, "gt", limit, found.n, found.ci, undecided)
+        )
+        decisions.append(found)
+        reasons += [_reason(found)] if found.verdict != "ship" else []
+    outcome = _outcome([found.verdict for found in decisions], parts, reasons, claim)
+    outcome.decision = decisions[0] if len(decisions) == 1 else None
+    outcome.decisions = decisions if len(decisions) > 1 else []
+    return outcome
+
+
+def _reason(decision: Decision) -> str:
+    """Why a claim does not hold, in a few words."""
+    if decision.n == 0:
+        return "no case was judged in both runs"
+    broken = [guard.name for guard in decision.guards if guard.state == "broken"]
+    if decision.verdict == "dont":
+        worse = f"worse: {', '.join(decision.reasons)}" if decision.reasons else "worse"
+        return f"guard {', '.join(broken)} is broken" if broken else worse
+    words = {"data": "too few data", "errors": "errors could turn it", "guard": "a guard is open"}
+    return ", ".join(words.get(reason, reason) for reason in decision.reasons)
+
+
+def without_baseline(claim: Mapping[str, Any], why: str) -> GateOutcome:
+    """The claim where there is nothing to hold it against."""
+    part = GatePart(f"{claim['metric']} {_WORDS[claim['claim']]} {claim['against']}", False, undecided=True)
+    return _outcome(["undecided"], [part], [f"baseline: {why}"], claim)
+
+
+def decided_rates(claim: Mapping[str, Any], runs: TwoRuns) -> GateOutcome:
+    """Whether the rate, or the mean score, of every variant of B is shown to be as high as claimed."""
+    least, metric, verdicts, parts, reasons = claim["at_least"], claim["metric"], [], [], []
+    for side in runs.b.values():
+        scale = scale_of(side, side, metric)
+        worst, best = Counting(scale.low, scale.low), Counting(scale.high, scale.high)
+        groups = side.groups if claim["group"] is None else runs.known.groups
+        found = _rate(claim, side, groups, Counting())
+        verdict = _at_least(found, least, claim["rule"])
+        others = {_at_least(_rate(claim, side, groups, one), least, claim["rule"]) for one in (worst, best)}
+        if verdict != "undecided" and others != {verdict}:
+            verdict = "undecided"
+            reasons.append("errors could turn it")
+        elif verdict == "undecided":
+            reasons.append("too few data" if found.n else "nothing was measured")
+        name, undecided = f"{metric} of {side.variant}", verdict == "undecided"
+        parts.append(GatePart(name, verdict == "ship", found.rate, "gte", least, found.n, found.ci, undecided))
+        verdicts.append(verdict)
+    if not parts:
+        return _outcome(["undecided"], [GatePart(metric, False, undecided=True)], ["nothing was measured"], claim)
+    return _outcome(verdicts, parts, reasons, claim)
+
+
+def _rate(claim: Mapping[str, Any], side: SideCounts, groups: Mapping[str, str], counting: Counting) -> SideRate:
+    """The rate with what has no verdict counted as one, or not at all."""
+    outcomes = {
+        case: CaseTotal(*counting.of(outcome))
+        for case, outcome in side.outcomes(claim["metric"]).items()
+        if counting.of(outcome)[1]
+    }
+    metric = claim["metric"]
+    return side_rate(outcomes, groups, metric, claim["alpha"], scale_of(side, side, metric))
+
+
+def _at_least(found: SideRate, least: float, rule: str) -> Answer:
+    if found.rate is None or found.ci is None:
+        return "undecided"
+    low, high = (found.rate, found.rate) if rule == "point" else found.ci
+    return "ship" if low >= least else "dont" if high < least else "undecided"
+
+
+def _outcome(
+    verdicts: Sequence[Answer], parts: list[GatePart], reasons: Sequence[str], claim: Mapping[str, Any]
+) -> GateOutcome:
+    undecided = "dont" not in verdicts and "undecided" in verdicts
+    tolerated = undecided and claim["on_undecided"] == "pass"
+    passed = set(verdicts) == {"ship"} or tolerated
+    return GateOutcome(passed, parts, "; ".join(dict.fromkeys(reasons)), undecided=undecided, tolerated=tolerated)
+
+
+def all_of(outcomes: Sequence[GateOutcome]) -> GateOutcome:
+    """Gates that must all pass: one that failed settles it, then one that is undecided."""
+    if len(outcomes) == 1:
+        return outcomes[0]
+    failed = any(not one.passed and not one.undecided for one in outcomes)
+    undecided = not failed and any(one.undecided for one in outcomes)
+    return GateOutcome(
+        all(one.passed for one in outcomes),
+        [part for one in outcomes for part in one.parts],
+        "; ".join(filter(None, (one.reason for one in outcomes))),
+        [run for one in outcomes for run in one.runs],
+        undecided,
+        undecided and all(one.tolerated or not one.undecided for one in outcomes),
+        decisions=[found for one in outcomes for found in ([one.decision] if one.decision else one.decisions)],
+    )

@@ -1,0 +1,91 @@
+"""Ways in which a judge errs that have nothing to do with quality: length of the answer, place in a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import log2
+
+from evalwright.model.calibration import Confidence, LengthBias, PositionBias, Strength
+from evalwright.scoring.facts import CellKey
+from evalwright.scoring.re_judged import Judgement
+from evalwright.statistics.confidence import calibration
+from evalwright.statistics.pairwise import bradley_terry, pairwise_swap
+from evalwright.statistics.slopes import slope
+
+__all__ = ["confidence_of", "length_bias", "position_biases", "strengths_of"]
+
+_REFERENCE = "reference"
+_LETTERS = {"answer": "A", _REFERENCE: "B"}
+
+
+def confidence_of(pairs: Sequence[tuple[bool, float | None]]) -> Confidence | None:
+    """The judge's scores as chances that a person passes the answer; None unless all are from 0 to 1, some within."""
+    scored = [(score, human) for human, score in pairs if score is not None]
+    scores = [score for score, _ in scored]
+    if not scores or min(scores) < 0 or max(scores) > 1 or set(scores) <= {0.0, 1.0}:
+        return None
+    found = calibration(scores, [float(human) for _, human in scored])
+    if found.brier is None or found.ece_equal_width is None:
+        return None
+    return Confidence(len(scores), found.brier, found.ece_equal_width)
+
+
+def length_bias(errors: Sequence[tuple[str, int | None, float]]) -> LengthBias | None:
+    """The slope of the judge's error on the binary logarithm of the answer's length, by case; None without texts."""
+    known = [(case, length, error) for case, length, error in errors if length]
+    if not known:
+        return None
+    found = slope(
+        [log2(length) for _, length, _ in known], [error for *_, error in known], [case for case, *_ in known]
+    )
+    return LengthBias(found.slope if found.ci else None, found.ci, len(known))
+
+
+def position_biases(judgements: Mapping[CellKey, Judgement]) -> list[PositionBias]:
+    """By variant, where answers were compared with a reference in both orders."""
+    return [_position(variant, orders) for variant, orders in _orders(judgements).items()]
+
+
+def _position(variant: str, orders: Sequence[tuple[str, str]]) -> PositionBias:
+    first, second = zip(*[[_LETTERS.get(winner, "tie") for winner in pair] for pair in orders], strict=True)
+    found = pairwise_swap(first, second)
+    return PositionBias(
+        variant,
+        found.n,
+        found.consistency_rate,
+        found.wins_a,
+        found.wins_b,
+        found.ties,
+        found.first_position_win_share,
+        found.p_position_bias,
+    )
+
+
+def strengths_of(judgements: Mapping[CellKey, Judgement]) -> list[Strength]:
+    """Two or more variants that met the same reference, strongest first; empty where one never won or never lost."""
+    orders = _orders(judgements)
+    if len(orders) < 2:
+        return []
+    names = [*orders, _REFERENCE]
+    wins = [[0.0] * len(names) for _ in names]
+    for place, pairs in enumerate(orders.values()):
+        for winner in (winner for pair in pairs for winner in pair):
+            won = 1.0 if winner == "answer" else 0.0 if winner == _REFERENCE else 0.5
+            wins[place][-1] += won
+            wins[-1][place] += 1 - won
+    elo = bradley_terry(names, wins).elo_scale_centred
+    if elo is None:
+        return []
+    found = [Strength(name, value - elo[-1]) for name, value in zip(names, elo, strict=True)]
+    return sorted(found, key=lambda one: -one.elo)
+
+
+def _orders(judgements: Mapping[CellKey, Judgement]) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for key, judgement in _compared(judgements):
+        found.setdefault(key[1], []).extend(judgement.orders)
+    return found
+
+
+def _compared(judgements: Mapping[CellKey, Judgement]) -> Iterator[tuple[CellKey, Judgement]]:
+    return ((key, judgement) for key, judgement in judgements.items() if judgement.orders)

@@ -1,0 +1,181 @@
+"""A decision as people would have made it: a judge's verdicts on both sides, corrected by labels of some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import fsum
+from typing import NamedTuple
+
+from evalwright.decisions.pairing import Ground, Pairs, ValueRange
+from evalwright.decisions.sides import PASS_RATE
+from evalwright.model.calibration import Label
+from evalwright.model.decision import Answer, JudgePart
+from evalwright.scoring.re_judged import JudgedAnswers
+from evalwright.statistics.judges import LabelledUnits, corrected_difference, powered_rate
+from evalwright.statistics.rates import rate_with_design_effect
+
+__all__ = ["JudgedCell", "JudgedPair", "judge_parts", "judged_cells"]
+
+_OWN = 10
+"""Labels of either kind that each side needs to be corrected by its own."""
+
+
+class JudgedCell(NamedTuple):
+    """One trial: what the judge said, and a person, if one did."""
+
+    judge: bool
+    human: bool | None = None
+
+
+Cells = Mapping[str, Sequence[JudgedCell]]
+"""Judged trials by case."""
+
+
+class JudgedPair(NamedTuple):
+    """The verdicts of one judge on both sides."""
+
+    evaluator: str
+    a: Cells
+    b: Cells
+
+    def of(self, cases: Collection[str]) -> JudgedPair:
+        """The same with only some cases."""
+        return JudgedPair(self.evaluator, *({c: s[c] for c in s if c in cases} for s in (self.a, self.b)))
+
+    def labels(self) -> int:
+        """How many of them people gave theirs on, too."""
+        return sum(cell.human is not None for side in (self.a, self.b) for cells in side.values() for cell in cells)
+
+
+def judged_cells(
+    evaluator: str, found: JudgedAnswers, labels: Iterable[Label], threshold: float | None
+) -> dict[str, dict[str, list[JudgedCell]]]:
+    """The verdicts of an evaluator by variant and case, with the labels of the answers as they are now."""
+    people: dict[tuple[str, str, int], bool] = {}
+    for label in labels:
+        key = label.case_id, label.variant_name, label.trial
+        judgement = found.judgements[evaluator].get(key)
+        if label.evaluator != evaluator or judgement is None or found.attempts.get(key) != label.attempt:
+            continue
+        lowest = threshold if judgement.threshold is None else judgement.threshold
+        if label.passed is not None:
+            people[key] = label.passed
+        elif label.score is not None and lowest is not None:
+            people[key] = label.score >= lowest
+    cells: dict[str, dict[str, list[JudgedCell]]] = {}
+    for key, judgement in found.judgements[evaluator].items():
+        if judgement.passed is not None:
+            cell = JudgedCell(judgement.passed, people.get(key))
+            cells.setdefault(key[1], {}).setdefault(key[0], []).append(cell)
+    return cells
+
+
+class _Differences(NamedTuple):
+    """B - A by case: where people judged both sides, where they did not, and as the judge sees all of them."""
+
+    labelled: list[str]
+    human: list[float]
+    judge: list[float]
+    others: list[str]
+    rest: list[float]
+    single: bool
+
+    @property
+    def cases(self) -> list[str]:
+        return [*self.labelled, *self.others]
+
+
+def judge_parts(ground: Ground, judged: Sequence[JudgedPair], verdict: Answer) -> JudgePart | None:
+    """Of the judges with labels the one that turns the verdict, else the one with most labels.
+
+    Labels are verdicts, so that they correct nothing but pass rates.
+    """
+    pairs = [pair for pair in judged if pair.labels()]
+    if ground.terms.metric != PASS_RATE or not pairs:
+        return None
+    return max((_part(ground, pair, verdict) for pair in pairs), key=lambda part: (part.turns, part.labels))
+
+
+def _part(ground: Ground, pair: JudgedPair, verdict: Answer) -> JudgePart:
+    """The powered difference of both sides, or where it is refused the corrected one.
+
+    It turns the verdict where it leads to another one than the judge's alone, and than that of the metric.
+    """
+    found = _differences(ground, pair)
+    part = JudgePart(pair.evaluator, pair.labels(), "")
+    _power(part, ground, found)
+    if part.ci is None:
+        _correct(part, ground, pair, found)
+    alone = [*_judge_of(pair, found.labelled), *found.rest]
+    raw = ground.decided(Pairs(found.cases, alone, ground.units(found.cases), found.single, ValueRange()))
+    if part.ci is not None:
+        part.verdict = ground.verdict(part.ci)
+        part.turns = part.verdict not in (raw.verdict, verdict)
+    return part
+
+
+def _differences(ground: Ground, pair: JudgedPair) -> _Differences:
+    found = _Differences([], [], [], [], [], all(len(c) == 1 for side in (pair.a, pair.b) for c in side.values()))
+    for case, before in pair.a.items():
+        after = pair.b.get(case)
+        if after is None or case in ground.left_out:
+            continue
+        ours = [[cell for cell in cells if cell.human is not None] for cells in (before, after)]
+        if all(ours):
+            one, other = ours
+            found.labelled.append(case)
+            found.human.append(_mean(bool(c.human) for c in other) - _mean(bool(c.human) for c in one))
+            found.judge.append(_mean(c.judge for c in other) - _mean(c.judge for c in one))
+        else:
+            found.others.append(case)
+            found.rest.append(_mean(c.judge for c in after) - _mean(c.judge for c in before))
+    return found
+
+
+def _judge_of(pair: JudgedPair, cases: Sequence[str]) -> list[float]:
+    return [_mean(c.judge for c in pair.b[case]) - _mean(c.judge for c in pair.a[case]) for case in cases]
+
+
+def _mean(values: Iterable[bool]) -> float:
+    known = [float(value) for value in values]
+    return fsum(known) / len(known)
+
+
+def _power(part: JudgePart, ground: Ground, found: _Differences) -> None:
+    labelled, others = ground.units(found.labelled), ground.units(found.others)
+    units = None if labelled is None or others is None else LabelledUnits(labelled, others)
+    powered = powered_rate(found.human, found.judge, found.rest, 1 - ground.alpha, -1.0, 1.0, units)
+    part.refused = powered.refused
+    if powered.ci is not None:
+        part.method, part.difference, part.ci = "powered", powered.estimate, powered.ci
+
+
+def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> None:
+    """Each side by its own labels where both have enough of them, else both by all labels."""
+    tables = [_table(side, ground.left_out) for side in (pair.a, pair.b)]
+    if any(min(t["tp"] + t["fn"], t["tn"] + t["fp"]) < _OWN for t in tables):
+        tables = [{name: tables[0][name] + tables[1][name] for name in tables[0]}] * 2
+        part.note = "assumes the judge errs alike on both"
+    sides = [_rate(side, found.cases, ground) | table for side, table in zip((pair.a, pair.b), tables, strict=True)]
+    corrected = corrected_difference(sides[0], sides[1], 1 - ground.alpha)
+    if corrected.ci is None:
+        part.note = "too few labels to correct it, or a judge no better than chance on them"
+        return
+    part.method, part.difference, part.ci = "corrected", corrected.difference, corrected.ci
+
+
+def _table(side: Cells, left_out: Collection[str]) -> dict[str, float]:
+    cells = [cell for case, of in side.items() if case not in left_out for cell in of if cell.human is not None]
+    return {
+        "tp": sum(bool(c.human) and c.judge for c in cells),
+        "fn": sum(bool(c.human) and not c.judge for c in cells),
+        "tn": sum(not c.human and not c.judge for c in cells),
+        "fp": sum(not c.human and c.judge for c in cells),
+    }
+
+
+def _rate(side: Cells, cases: Sequence[str], ground: Ground) -> dict[str, float]:
+    """The judge's rate over the cases of both sides, of as many answers as they are worth."""
+    shares = [_mean(cell.judge for cell in side[case]) for case in cases]
+    found = rate_with_design_effect(shares, ground.units(cases), 1 - ground.alpha)
+    return {"judge_pass": (found.rate or 0.0) * found.effective_n, "n": found.effective_n}

@@ -1,0 +1,160 @@
+"""A run that is decided while it works: each unit is bet on once, in an order that was fixed before."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from evalwright.decisions.engine import EXIT_CODES, decision_of
+from evalwright.decisions.identity import Identity
+from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.terms import Terms
+from evalwright.model.decision import Answer, Decision
+from evalwright.model.plan import UntilDecided
+from evalwright.model.result import Status
+from evalwright.statistics.sequences import Wager
+
+__all__ = ["Bet", "Looking"]
+
+
+class Bet(msgspec.Struct, frozen=True):
+    """One unit: the least and greatest difference that it can have, its size, and the capitals after it."""
+
+    cases: list[str]
+    least: float
+    greatest: float
+    weight: float
+    log_capital_above: float
+    log_capital_below: float
+
+
+class Looking:
+    """Units in their order, the cells that each still waits for, and the bets so far.
+
+    An error counts as the worst value for what is bet on: as failed of B where B is to be shown as good, as passed
+    where it is to be shown as worse, and of A the other way round. A case without any trial on a side is in no bet.
+    """
+
+    def __init__(
+        self,
+        terms: UntilDecided,
+        units: Sequence[Sequence[str]],
+        cells: int,
+        before: Mapping[str, CaseTotal] | None,
+        largest: int,
+        earlier: Sequence[Bet] = (),
+    ) -> None:
+        self.terms, self.units, self.largest, self.earlier = terms, units, largest, earlier
+        self._unit_of = {case: place for place, cases in enumerate(units) for case in cases}
+        self._left = [len(cases) * cells for cases in units]
+        self._after: dict[str, CaseTotal] = {}
+        self._before: dict[str, CaseTotal] = dict(before or {})
+        # of a stored run, A is known: cells of this one are B's even where both have the same name
+        self._sides = {terms.variant_b: self._after}
+        if before is None:
+            self._sides[terms.variant_a] = self._before
+        self._wager, self._better = Wager(terms.margin, terms.alpha), Wager(0.0, terms.alpha)
+        self.bets: list[Bet] = []
+        self.looked: int = 0
+        """Units that were looked at in this run, in their order; of one without any trial there is no bet."""
+        for bet in earlier:
+            self._bet(bet.least, bet.greatest, bet.weight)
+
+    @property
+    def verdict(self) -> str | None:
+        """`ship` or `dont` once it is decided."""
+        return self._wager.verdict
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to look at, or to be decided."""
+        return self.verdict is not None or self.looked == len(self.units)
+
+    def count(self, case: str, variant: str, status: Status) -> None:
+        """One more cell has its verdict; units that are complete now are bet on in their order, until it is decided."""
+        place = self._unit_of.get(case)
+        if place is None or variant not in self._sides:
+            return
+        outcome = self._sides[variant].setdefault(case, CaseTotal())
+        if status == "error":
+            outcome.target_errors += 1
+        elif status != "skip":
+            outcome.judged += 1
+            outcome.total += status == "pass"
+        self._left[place] -= 1
+        while not self.over and self._left[self.looked] <= 0:
+            self._look(self.units[self.looked])
+
+    def _look(self, cases: Sequence[str]) -> None:
+        self.looked += 1
+        both = [(self._before.get(case), self._after.get(case)) for case in cases]
+        pairs = [
+            (_worst(after) - _best(before), _best(after) - _worst(before))
+            for before, after in both
+            if before is not None and after is not None and _trials(before) and _trials(after)
+        ]
+        if not pairs:
+            return
+        least, greatest = (sum(ends) / len(pairs) for ends in zip(*pairs, strict=True))
+        weight = len(cases) / self.largest
+        self._bet(least, greatest, weight)
+        self.bets.append(Bet(list(cases), least, greatest, weight, self._wager.above, self._wager.below))
+
+    def _bet(self, least: float, greatest: float, weight: float) -> None:
+        self._wager.add(least, greatest, weight)
+        self._better.add(least, greatest, weight)
+
+    def decision(self, groups: Mapping[str, str]) -> Decision:
+        """What the bets so far come to; the interval holds whenever one looks, and no other is shown."""
+        terms = self.terms
+        cases = {case for bet in self.bets for case in bet.cases}
+        sides = [SideCounts(name, passes=_only(found, cases)) for name, found in self._named()]
+        asked = Terms(margin=terms.margin, alpha=terms.alpha)
+        known = Labelled({case: group for case, group in groups.items() if case in cases})
+        found = decision_of(sides[0], sides[1], asked, Identity(shared=len(cases)), known)
+        if self.earlier:
+            bets = [*self.earlier, *self.bets]
+            middles = sum(bet.weight * (bet.least + bet.greatest) / 2 for bet in bets)
+            found.difference = middles / sum(bet.weight for bet in bets)
+        found.verdict = _answer(self.verdict)
+        found.reasons = [] if self.verdict else ["data"]
+        found.exit_code = EXIT_CODES[found.verdict]
+        found.method, found.ci = "betting", self._wager.interval() if self.bets or self.earlier else None
+        found.p_margin, found.p_better = self._wager.p_value, self._better.p_value
+        found.a.ci = found.b.ci = None
+        found.errors.all_failed = found.errors.all_passed = found.next = None
+        found.errors.same_verdict = True
+        found.warnings.append(f"valid at any time: {self._progress()}")
+        if any((found.errors.a.target, found.errors.b.target)):
+            found.warnings.append("errors count as the worst that they could have been")
+        return found
+
+    def _named(self) -> list[tuple[str, Mapping[str, CaseTotal]]]:
+        return [(self.terms.variant_a, self._before), (self.terms.variant_b, self._after)]
+
+    def _progress(self) -> str:
+        """How much of the suite was looked at."""
+        earlier = f", and {len(self.earlier):,} of {self.terms.continues}" if self.earlier else ""
+        return f"looked at {self.looked:,} of {len(self.units):,} units{earlier}"
+
+
+def _answer(verdict: str | None) -> Answer:
+    return "ship" if verdict == "ship" else "dont" if verdict == "dont" else "undecided"
+
+
+def _only(outcomes: Mapping[str, CaseTotal], cases: Collection[str]) -> dict[str, CaseTotal]:
+    return {case: outcome for case, outcome in outcomes.items() if case in cases}
+
+
+def _trials(outcome: CaseTotal) -> int:
+    return outcome.judged + outcome.target_errors + outcome.evaluator_errors
+
+
+def _worst(outcome: CaseTotal) -> float:
+    return outcome.total / _trials(outcome)
+
+
+def _best(outcome: CaseTotal) -> float:
+    return (outcome.total + outcome.target_errors + outcome.evaluator_errors) / _trials(outcome)

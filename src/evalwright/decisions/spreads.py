@@ -1,0 +1,83 @@
+"""How far cases and trials vary: what runs show of it, or what is assumed without any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.statistics.means import mean_of, variance_of
+from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.trials import within_variance
+
+__all__ = ["Spread", "guessed_spreads", "judged_side", "spreads_of"]
+
+_SHARES = (0.05, 0.1, 0.2, 0.3)
+"""Of pairs that change, where no run says how many do."""
+
+
+class Spread(NamedTuple):
+    """How far the change of a case varies: between cases, and from trial to trial."""
+
+    label: str
+    omega2: float
+    """Variance over cases of the change of their expected score."""
+    sigma2: float
+    """Mean variance within a case."""
+    changed: float | None = None
+    """Share of pairs that change with one trial a side, where that is known."""
+    design_effect: float = 1.0
+    """How many cases of groups are worth one that is independent."""
+    cell_usd: float | None = None
+    cell_ms: float | None = None
+    rate: float | None = None
+    """The pass rate now, where that is known."""
+
+
+def guessed_spreads() -> list[Spread]:
+    """Without a run: some shares of pairs that change."""
+    return [Spread(f"{share:.0%} of pairs change", 0.0, share / 2, share) for share in _SHARES]
+
+
+def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
+    """What one run, or two of the same cases, show of the spread; costs and times of a cell too."""
+    sigma = _within(a.passes)
+    cost, _ = a.mean("cost")
+    latency, _ = a.mean("latency")
+    effect = _design_effect(a)
+    if b is None:
+        return [
+            Spread(label, omega, sigma, None, effect, cost, latency, _rate(a.passes))
+            for label, omega in (("the same system", 0.0), ("cases change as much as trials do", sigma))
+        ]
+    other = _within(b.passes)
+    shared = [case for case, one in a.passes.items() if one.judged and case in b.passes and b.passes[case].judged]
+    pairs = [(a.passes[case], b.passes[case]) for case in shared]
+    noise = [sigma / one.judged + other / two.judged for one, two in pairs]
+    spread = variance_of([two.value - one.value for one, two in pairs]) or 0.0
+    single = bool(pairs) and all(one.judged == two.judged == 1 for one, two in pairs)
+    changed = sum(one.value != two.value for one, two in pairs) / len(pairs) if single else None
+    omega = max(0.0, spread - sum(noise) / len(noise)) if noise else 0.0
+    return [Spread("these two runs", omega, (sigma + other) / 2, changed, effect, cost, latency, _rate(a.passes))]
+
+
+def judged_side(sides: Mapping[str, SideCounts]) -> SideCounts | None:
+    """The first variant of a run that has a cell with a verdict."""
+    return next((side for side in sides.values() if any(one.judged for one in side.passes.values())), None)
+
+
+def _rate(outcomes: Mapping[str, CaseTotal]) -> float | None:
+    return mean_of([one.value for one in outcomes.values() if one.judged])
+
+
+def _within(outcomes: Mapping[str, CaseTotal]) -> float:
+    return within_variance((one.total, one.judged) for one in outcomes.values())
+
+
+def _design_effect(side: SideCounts) -> float:
+    if not side.groups:
+        return 1.0
+    judged = {case: one.value for case, one in side.passes.items() if one.judged}
+    values, units = list(judged.values()), [side.groups.get(case, (case,)) for case in judged]
+    alone, together = rate_with_design_effect(values), rate_with_design_effect(values, units)
+    return max(1.0, alone.effective_n / together.effective_n) if together.effective_n else 1.0

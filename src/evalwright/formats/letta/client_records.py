@@ -1,0 +1,91 @@
+"""Messages and agents as `letta_client`'s own models read them, which require more than graders look at.
+
+What a system did not say is filled in: a message's id is its place in the conversation, its date that of the cell.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["agent_record", "trajectory_records", "usage_records"]
+
+_REQUIRED: dict[str, dict[str, Any]] = {
+    "approval_request_message": {"tool_call": {}},
+    "approval_response_message": {},
+    "assistant_message": {"content": ""},
+    "event_message": {"event_data": {}, "event_type": "compaction"},
+    "hidden_reasoning_message": {"state": "omitted"},
+    "reasoning_message": {"reasoning": ""},
+    "summary_message": {"summary": ""},
+    "system_message": {"content": ""},
+    "tool_call_message": {"tool_call": {}},
+    "tool_return_message": {"status": "success", "tool_call_id": "", "tool_return": ""},
+    "user_message": {"content": ""},
+}
+"""What the models require besides `id` and `date`, by `message_type`; they know no other types."""
+_TEXTS = ("reasoning", "summary", "tool_call_id", "tool_return")
+
+
+def trajectory_records(turns: Iterable[Iterable[Mapping[str, Any]]], date: str) -> list[list[dict[str, Any]]]:
+    """The turns with messages of known types only, each complete. `date` is in ISO 8601."""
+    return [
+        [
+            _message(message, f"message-{turn}-{place}", date)
+            for place, message in enumerate(messages)
+            if message.get("message_type") in _REQUIRED
+        ]
+        for turn, messages in enumerate(turns)
+    ]
+
+
+def _message(said: Mapping[str, Any], name: str, date: str) -> dict[str, Any]:
+    given = {key: value for key, value in said.items() if value is not None}
+    found = {"id": name, "date": date, **_REQUIRED[said["message_type"]], **given}
+    for key in _TEXTS:
+        if key in found and not isinstance(found[key], str):
+            found[key] = json.dumps(found[key], ensure_ascii=False)
+    if "tool_call" in found:
+        calls = found.get("tool_calls")
+        call = found["tool_call"] or (calls[0] if isinstance(calls, list) and calls else {})
+        found["tool_call"] = _call(call)
+        if isinstance(calls, list):
+            found["tool_calls"] = [_call(one) for one in calls]
+    if isinstance(found.get("content"), list):
+        found["content"] = [{"type": "text", **part} if isinstance(part, dict) else part for part in found["content"]]
+    return found
+
+
+def _call(said: Any) -> dict[str, Any]:
+    call: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
+    arguments = call.get("arguments", "")
+    return {
+        **call,
+        "name": str(call.get("name") or ""),
+        "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
+        "tool_call_id": str(call.get("tool_call_id") or ""),
+    }
+
+
+def agent_record(agent_id: str | None, model: str | None, blocks: Mapping[str, str]) -> dict[str, Any]:
+    """An agent with these memory blocks; whatever else the model requires is empty."""
+    memory = [{"label": label, "value": value} for label, value in blocks.items()]
+    return {
+        "id": agent_id or "",
+        "name": agent_id or "",
+        "agent_type": "letta_v1_agent",
+        "system": "",
+        "llm_config": {"model": model or "", "model_endpoint_type": "openai", "context_window": 0},
+        "memory": {"blocks": memory},
+        "blocks": memory,
+        "sources": [],
+        "tags": [],
+        "tools": [],
+    }
+
+
+def usage_records(usage: Any) -> list[dict[str, Any]] | None:
+    """What the agent used, as a list: recordings have one entry for each message, a backend gives one for all."""
+    given = usage if isinstance(usage, list) else [usage]
+    return [one for one in given if isinstance(one, dict)] or None

@@ -1,0 +1,165 @@
+"""The parts of a suite as models, for programs that put suites together or annotate their functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from evalwright.formats.letta.surface.models import Open
+from evalwright.formats.letta.surface.types import (
+    Aggregation,
+    GateKind,
+    GraderKind,
+    LLMProvider,
+    LogicalOp,
+    MetricOp,
+    RewardKind,
+    TargetKind,
+)
+
+__all__ = [
+    "BaseGraderSpec",
+    "BaseTargetSpec",
+    "CustomRewardSpec",
+    "GateSpec",
+    "GraderSpec",
+    "LettaAgentTargetSpec",
+    "LettaCodeTargetSpec",
+    "LettaJudgeGraderSpec",
+    "LogicalGateSpec",
+    "MetricRewardSpec",
+    "ModelJudgeGraderSpec",
+    "RewardSpec",
+    "SimpleCondition",
+    "SimpleGateSpec",
+    "TargetSpec",
+    "ToolGraderSpec",
+    "WeightedAverageGateSpec",
+    "normalize_weights",
+]
+
+
+class TargetSpec(Open):
+    """What is common to all targets; there a union of the two below."""
+
+    kind: TargetKind
+    base_url: str | None = "http://localhost:8283"
+    api_key: str | None = None
+    timeout: float = 300.0
+    project_id: str | None = None
+    max_retries: int = 0
+    model_configs: list[str] | None = None
+    model_handles: list[str] | None = None
+
+
+BaseTargetSpec = TargetSpec
+
+
+class LettaAgentTargetSpec(TargetSpec):
+    kind: TargetKind = TargetKind.LETTA_AGENT
+    agent_id: str | None = None
+    agent_file: str | None = None
+    agent_script: str | None = None
+
+
+class LettaCodeTargetSpec(TargetSpec):
+    kind: TargetKind = TargetKind.LETTA_CODE
+    working_dir: str | None = None
+    skills_dir: str | None = None
+    agent_script: str | None = None
+
+
+class GraderSpec(Open):
+    """What is common to all graders; there a union of those below."""
+
+    kind: GraderKind
+    display_name: str | None = None
+    extractor: str = "last_assistant"
+    extractor_config: dict[str, Any] | None = None
+
+
+BaseGraderSpec = GraderSpec
+
+
+class ToolGraderSpec(GraderSpec):
+    kind: GraderKind = GraderKind.TOOL
+    function: str
+
+
+class ModelJudgeGraderSpec(GraderSpec):
+    kind: GraderKind = GraderKind.MODEL_JUDGE
+    prompt: str | None = None
+    prompt_path: str | None = None
+    model: str = "gpt-4o-mini"
+    temperature: float = 0.0
+    provider: LLMProvider = LLMProvider.OPENAI
+    max_retries: int = 5
+    timeout: float = 120.0
+    rubric_vars: list[str] | None = None
+    system_prompt: str | None = None
+
+
+class LettaJudgeGraderSpec(GraderSpec):
+    kind: GraderKind = GraderKind.LETTA_JUDGE
+    prompt: str | None = None
+    prompt_path: str | None = None
+    agent_file: str | None = None
+    judge_tool_name: str = "submit_grade"
+    rubric_vars: list[str] | None = None
+
+
+class SimpleCondition(Open):
+    metric_key: str
+    aggregation: Aggregation
+    op: MetricOp
+    value: float
+    pass_threshold: float | None = None
+
+
+class GateSpec(Open):
+    """What is common to all gates; there a union of those below."""
+
+    kind: GateKind
+
+
+class SimpleGateSpec(GateSpec):
+    metric_key: str
+    aggregation: Aggregation = Aggregation.AVG_SCORE
+    op: MetricOp
+    value: float
+    pass_threshold: float | None = None
+
+
+class WeightedAverageGateSpec(GateSpec):
+    aggregation: Aggregation
+    weights: dict[str, float] = Field(min_length=1)
+    op: MetricOp
+    value: float
+
+
+class LogicalGateSpec(GateSpec):
+    operator: LogicalOp
+    conditions: list[SimpleCondition | LogicalGateSpec] = Field(min_length=1)
+
+
+class RewardSpec(Open):
+    """What is common to both rewards; there a union of those below."""
+
+    kind: RewardKind
+
+
+class MetricRewardSpec(RewardSpec):
+    metric_key: str
+
+
+class CustomRewardSpec(RewardSpec):
+    function: str
+
+
+def normalize_weights(weights: dict[str, float]) -> dict[str, float]:
+    """The weights as shares of their sum. Raises ValueError if that is 0."""
+    total = sum(weights.values())
+    if total == 0:
+        raise ValueError("weights: expected a sum other than 0")
+    return {key: weight / total for key, weight in weights.items()}

@@ -1,0 +1,88 @@
+"""What is most likely not meant in a recorded conversation, though NorthStar reads it: nothing else would tell."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from evalwright.files.key_paths import Place
+from evalwright.model.conversation import ConversationExpected
+
+__all__ = ["Doubt", "doubts_in"]
+
+Doubt = tuple[Place, str]
+"""Where in a record, and what is doubtful there."""
+
+_ROLES = ("system", "user", "assistant", "tool")
+_FOR_JUDGES = {
+    "goal": "--plan quality does",
+    "rubric": "--plan quality does",
+    "context": "--plan quality and --plan agentic do",
+    "trace": "--plan trace does",
+}
+"""What only graders of other plans read, and how to have it judged."""
+_decode = msgspec.json.Decoder().decode
+
+
+def doubts_in(
+    messages: Sequence[dict[str, Any]], expected: ConversationExpected, *, must_expect: bool
+) -> Iterator[Doubt]:
+    """All of them; with `must_expect` the graders judge by what a case expects, and by nothing else."""
+    for i, message in enumerate(messages):
+        for place, what in _of_message(message):
+            yield ("messages", i, *place), what
+    if must_expect:
+        yield from _of_expected(expected)
+
+
+def _of_expected(expected: ConversationExpected) -> Iterator[Doubt]:
+    given = {key: value for key in expected.__struct_fields__ if (value := getattr(expected, key)) is not None}
+    for key, value in given.items():
+        if key in _FOR_JUDGES:
+            yield ("expected", key), f"no grader of the plan 'deterministic' reads this key: {_FOR_JUDGES[key]}"
+        elif value in ("", []) or (isinstance(value, list) and "" in value):
+            yield ("expected", key), "every answer satisfies what is empty: leave it out, or say what is expected"
+    if given.keys() <= _FOR_JUDGES.keys():
+        yield ("expected",), 'nothing is expected that a grader judges: {"contains": "..."} asks for text'
+
+
+def _of_message(message: dict[str, Any]) -> Iterator[Doubt]:
+    role = message.get("role")
+    if role not in _ROLES:
+        found = "no role" if role is None else f"the role {str(role)[:40]!r}"
+        yield ("role",), f"nothing reads a message with {found}: expected system, user, assistant or tool"
+        return
+    calls = message.get("tool_calls") or ([] if message.get("function_call") is None else [None])
+    if message.get("content") in (None, "", []) and not (role == "assistant" and calls):
+        yield ("content",), f"it is missing or empty: this message of the {role} says nothing"
+    if role == "assistant" and isinstance(calls, list):
+        for i, call in enumerate(calls):
+            for place, what in _of_call(call if isinstance(call, dict) else None):
+                yield ("tool_calls", i, *place), what
+
+
+def _of_call(call: dict[str, Any] | None) -> Iterator[Doubt]:
+    if call is None:
+        return
+    function = call.get("function")
+    inside, above = (function, ("function",)) if isinstance(function, dict) else (call, ())
+    if not (inside.get("name") or call.get("name")):
+        yield (*above, "name"), "it is missing: the call counts as one of 'unknown_tool'"
+    given = inside.get("arguments", call.get("arguments"))
+    if isinstance(given, str) and not _is_json(given):
+        shown = given if len(given) <= 40 else f"{given[:40]}…"
+        yield (*above, "arguments"), f"expected JSON, found the text {shown!r}: no arguments can be read from it"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        _decode(text)
+    except (ValueError, RecursionError):
+        try:
+            json.loads(text)  # NaN and infinities, which Python's own dialect of JSON has
+        except (ValueError, RecursionError):
+            return False
+    return True

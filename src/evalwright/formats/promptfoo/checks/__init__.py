@@ -1,1 +1,0 @@
-"""The rules of assertions, a function for each type: `(question) -> Evaluation`, or something to be awaited."""

@@ -1,0 +1,212 @@
+"""Gates with an error rate as suites write them: what a run must show against a baseline, or of its own rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evalwright.decisions.terms import guard_of, margin_of
+from evalwright.errors import InputError, did_you_mean
+from evalwright.files.key_paths import Place
+from evalwright.formats.shared.gates import checked_gate, unread_gate_keys, written_gate
+
+__all__ = ["checked_gates", "written_gates"]
+
+Tell = Callable[[Place, str], None]
+
+CLAIMS = ("not_worse_than", "better_than", "at_least")
+_SHARED = ("metric", "alpha", "on_undecided", "group")
+_OF_PAIRS = (*_SHARED, "margin", "slices", "guards", "errors", "allow_changed")
+_KEYS = {"not_worse_than": _OF_PAIRS, "better_than": _OF_PAIRS, "at_least": (*_SHARED, "rule")}
+_PASS_RATE = "pass_rate"
+
+
+def checked_gates(
+    raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",), *, rewards: bool = False
+) -> dict[str, Any] | None:
+    """A gate of either form, or a list of both of which all must pass, with the defaults filled in.
+
+    None when something is wrong; each mistake is reported with its place. Claims are kept apart from the tree of
+    conditions: `{kind: claims, claims: [...], conditions: tree or None}`.
+    """
+    if not isinstance(raw, list) and not _is_claim(raw):
+        return _tree(raw, metrics, tell, place, rewards=rewards)
+    gates = raw if isinstance(raw, list) else [raw]
+    if not gates:
+        tell(place, "expected at least one gate, found an empty list")
+    claims, trees = [], []
+    for i, gate in enumerate(gates):
+        here = (*place, i) if isinstance(raw, list) else place
+        if _is_claim(gate):
+            claims.append(_Reading(gate, metrics, tell, here).checked())
+        else:
+            trees.append(_tree(gate, metrics, tell, here, rewards=False))
+    conditions = {"kind": "logical", "operator": "and", "conditions": trees} if len(trees) > 1 else None
+    if None in claims or None in trees or not gates:
+        return None
+    conditions = conditions or (trees[0] if trees else None)
+    return {"kind": "claims", "claims": claims, "conditions": conditions} if claims else conditions
+
+
+def _is_claim(raw: Any) -> bool:
+    """Whether a gate is one with an error rate, which no condition of the tree looks like."""
+    return isinstance(raw, Mapping) and "kind" not in raw and any(claim in raw for claim in CLAIMS)
+
+
+def _tree(raw: Any, metrics: Sequence[str], tell: Tell, place: Place, *, rewards: bool) -> dict[str, Any] | None:
+    for where, message in unread_gate_keys(raw, place, rewards=rewards):
+        tell(where, message)
+    return checked_gate(raw, metrics, tell, place, rewards=rewards)
+
+
+class _Reading:
+    def __init__(self, raw: Mapping[str, Any], metrics: Sequence[str], tell: Tell, place: Place) -> None:
+        self._raw, self._metrics, self._report, self._place = raw, metrics, tell, place
+        self._sound = True
+
+    def checked(self) -> dict[str, Any] | None:
+        claim = self._claim()
+        return claim if self._sound else None
+
+    def _tell(self, message: str, *keys: str) -> None:
+        self._sound = False
+        self._report((*self._place, *keys), message)
+
+    def _claim(self) -> dict[str, Any]:
+        named = [claim for claim in CLAIMS if claim in self._raw]
+        if len(named) > 1:
+            self._tell(f"expected one of {', '.join(CLAIMS)}, found {' and '.join(named)}: a list of gates takes each")
+        kind = named[0]
+        for key in self._raw:
+            if key not in (*CLAIMS, *_KEYS[kind]):
+                self._tell(f"nothing reads this key of {kind}{did_you_mean(str(key), _KEYS[kind])}", str(key))
+        shared = {
+            "claim": kind,
+            "metric": self._one_of("metric", [_PASS_RATE, *self._metrics], _PASS_RATE),
+            "alpha": self._number("alpha", 0.05, 0, 1),
+            "on_undecided": self._one_of("on_undecided", ["fail", "pass"], "fail"),
+            "group": self._text("group"),
+        }
+        if kind == "at_least":
+            # a share of passed trials lies between its ends; the scores of an evaluator may have any range
+            most = 1.0 if shared["metric"] == _PASS_RATE else None
+            least = self._number("at_least", None, 0, most, closed=True)
+            return shared | {"at_least": least, "rule": self._one_of("rule", ["interval", "point"], "interval")}
+        slices, loss = self._slices()
+        return shared | {
+            "against": self._text(kind) or "",
+            "margin": self._margin("margin", self._raw.get("margin")),
+            "errors": self._one_of("errors", ["exclude", "fail", "strict"], "exclude"),
+            "allow_changed": self._flag("allow_changed"),
+            "slices": slices,
+            "slice_margin": loss,
+            "guards": dict(self._guards()),
+        }
+
+    def _text(self, key: str) -> str | None:
+        given = self._raw.get(key)
+        if key in self._raw and (not isinstance(given, str) or not given.strip()):
+            self._tell(f"{key}: expected a text, found {given!r}", key)
+            return None
+        return given
+
+    def _flag(self, key: str) -> bool:
+        given = self._raw.get(key, False)
+        if not isinstance(given, bool):
+            self._tell(f"{key}: expected true or false, found {given!r}", key)
+        return given is True
+
+    def _one_of(self, key: str, known: Sequence[str], default: str) -> str:
+        given = self._raw.get(key, default)
+        if given not in known:
+            near = did_you_mean(str(given), known)
+            self._tell(f"{key}: expected one of {', '.join(known)}, found {given!r}{near}", key)
+        return str(given)
+
+    def _number(
+        self, key: str, default: float | None, least: float, most: float | None, *, closed: bool = False
+    ) -> float:
+        given = self._raw.get(key, default)
+        sound = isinstance(given, (int, float)) and not isinstance(given, bool) and given == given
+        if sound:
+            inside = least <= given if closed else least < given
+            sound = inside and (most is None or (given <= most if closed else given < most))
+        if not sound:
+            ends = f"from {least:g}" if most is None else f"between {least:g} and {most:g}"
+            self._tell(f"{key}: expected a number {ends}, found {given!r}", key)
+            return default or 0.0
+        return float(given)
+
+    def _margin(self, key: str, given: Any, *inside: str) -> float | None:
+        if given is None:
+            return None
+        if isinstance(given, bool) or not isinstance(given, (int, float, str)):
+            self._tell(f"{key}: expected points or a fraction below 1, like 2pp or 0.02, found {given!r}", *inside, key)
+            return None
+        try:
+            return margin_of(str(given), key)
+        except InputError as error:
+            self._tell(error.headline, *inside, key)
+            return None
+
+    def _slices(self) -> tuple[list[str], float | None]:
+        """The keys by which cases are sliced, and the loss that no slice may show; without `by` every key."""
+        given = self._raw.get("slices")
+        if given is None:
+            return [], None
+        if not isinstance(given, Mapping):
+            return self._slice_keys(given, "slices"), None
+        for key in given:
+            if key not in ("by", "not_worse_than"):
+                near = did_you_mean(str(key), ["by", "not_worse_than"])
+                self._tell(f"nothing reads this key{near} (by, not_worse_than)", "slices", str(key))
+        loss = self._margin("not_worse_than", given.get("not_worse_than"), "slices")
+        return self._slice_keys(given.get("by", "*"), "slices", "by"), loss
+
+    def _slice_keys(self, given: Any, *place: str) -> list[str]:
+        keys = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
+        if not isinstance(keys, list) or not keys or not all(isinstance(key, str) and key for key in keys):
+            self._tell(f"expected keys like tag,metadata.lang, found {given!r}", *place)
+            return []
+        return keys
+
+    def _guards(self) -> Iterator[tuple[str, float]]:
+        given = self._raw.get("guards")
+        if given is None:
+            return
+        if not isinstance(given, Mapping):
+            self._tell(f"guards: expected a mapping like {{cost: +10%}}, found {type(given).__name__}", "guards")
+            return
+        for name, limit in given.items():
+            found = guard_of(str(name), str(limit), self._metrics)
+            if isinstance(found, str):
+                self._tell(found, "guards", str(name))
+            else:
+                yield found.name, found.limit
+
+
+def written_gates(gate: Mapping[str, Any]) -> Any:
+    """A checked gate as its author would write it."""
+    if gate["kind"] != "claims":
+        return written_gate(gate)
+    written = [_written(claim) for claim in gate["claims"]]
+    written += [] if gate["conditions"] is None else [written_gate(gate["conditions"])]
+    return written if len(written) > 1 else written[0]
+
+
+def _written(claim: Mapping[str, Any]) -> dict[str, Any]:
+    kind = claim["claim"]
+    kept = {"on_undecided": "fail", "errors": "exclude", "allow_changed": False, "group": None, "rule": "interval"}
+    written: dict[str, Any] = {kind: claim["at_least"] if kind == "at_least" else claim["against"]}
+    written |= {key: claim[key] for key in ("metric", "alpha", "margin") if claim.get(key) is not None}
+    written |= {key: claim[key] for key, usual in kept.items() if key in claim and claim[key] != usual}
+    if claim.get("slices"):
+        loss = claim["slice_margin"]
+        written["slices"] = claim["slices"] if loss is None else {"by": claim["slices"], "not_worse_than": loss}
+    if claim.get("guards"):
+        written["guards"] = {name: _limit(name, limit) for name, limit in claim["guards"].items()}
+    return written
+
+
+def _limit(name: str, limit: float) -> str:
+    return f"{100 * limit:+.10g}pp" if name.startswith("evaluator:") else f"{100 * (limit - 1):+.10g}%"

@@ -1,0 +1,114 @@
+"""Conversations in the form of Anthropic's Messages API, and responses of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import assistant_blocks, texts_of, tokens_of, user_blocks
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.placed_records import ImportRecord, placed_records
+from evalwright.importers.recordings import described
+from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.transcript import Transcript
+
+__all__ = ["AnthropicMessages"]
+
+
+class AnthropicMessages:
+    """The import format `anthropic-messages`."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_traces(sources, out, mapping, read)
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The conversations in the files."""
+    for file in files:
+        for place in placed_records(file, reading.mistakes, items_are_one=_is_message):
+            record = _Record(file, place, reading)
+            talk = record.read()
+            if talk.empty:
+                record.complain("", "expected a conversation or a response, found no message")
+                continue
+            origin = {"imported_from": {"file": file.name, "format": "anthropic-messages", **place.origin()}}
+            yield Imported(
+                file,
+                record.id,
+                {"user_message": talk.user_message or ""},
+                talk.trace("recorded", origin),
+                record=place.value,
+                line=place.line,
+            )
+
+
+def _is_message(value: Any) -> bool:
+    """Whether it is a message of a conversation, so that a list of such is one record."""
+    return isinstance(value, dict) and "role" in value and value.get("type") != "message"
+
+
+class _Record:
+    """One conversation: `{system, messages, response, usage}`, a response alone, or a list of messages."""
+
+    def __init__(self, file: Path, place: ImportRecord, reading: ImportFindings) -> None:
+        self.id: str | None = None
+        self._file, self._place, self._reading = file, place, reading
+        self._talk = Transcript()
+
+    def complain(self, key: str, message: str) -> None:
+        self._reading.mistakes.add(self._file, message, self._place.line, self._place.below(key))
+
+    def read(self) -> Transcript:
+        value = self._place.value
+        if isinstance(value, list):
+            self._messages(value, "")
+        elif not isinstance(value, dict):
+            self.complain("", f"expected a conversation, found {described(value)}")
+        elif value.get("type") == "message":
+            self._named(value)
+            self._response(value)
+        else:
+            self._named(value)
+            if value.get("system"):
+                self._talk.system(texts_of(value["system"], self._reading.notes))
+            self._messages(value.get("messages"), "messages")
+            if isinstance(value.get("response"), dict):
+                self._response(value["response"])
+            if value.get("usage") is not None:
+                self._talk.tokens = tokens_of(value["usage"])
+        return self._talk
+
+    def _named(self, value: dict[str, Any]) -> None:
+        id = value.get("id")
+        self.id = id if isinstance(id, str) and id else None
+
+    def _response(self, response: dict[str, Any]) -> None:
+        model = response.get("model")
+        turn = self._talk.turn(None, None, model if isinstance(model, str) else None)
+        assistant_blocks(self._talk, turn, response.get("content"), self._reading.notes)
+        self._talk.tokens = tokens_of(response.get("usage"))
+        if response.get("stop_reason") not in (None, "end_turn", "tool_use", "stop_sequence"):
+            self._talk.extra["stopped"] = response["stop_reason"]
+
+    def _messages(self, messages: Any, key: str) -> None:
+        if not isinstance(messages, list):
+            self.complain(key, f"expected a list of messages, found {described(messages)}")
+            return
+        for number, message in enumerate(messages):
+            at = f"{key}[{number}]"
+            if not isinstance(message, dict):
+                self.complain(at, f"expected a message, found {described(message)}")
+                continue
+            content = message.get("content")
+            match message.get("role"):
+                case "assistant":
+                    assistant_blocks(self._talk, self._talk.turn(), content, self._reading.notes)
+                case "user":
+                    user_blocks(self._talk, content, self._reading.notes, partial(self.complain, f"{at}.content"))
+                case "system":
+                    self._talk.system(texts_of(content, self._reading.notes))
+                case role:
+                    self.complain(f"{at}.role", f"expected user or assistant, found {described(role)}")

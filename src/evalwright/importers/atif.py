@@ -1,0 +1,271 @@
+"""Trajectories of Harbor's Agent Trajectory Interchange Format, ATIF-v1.0 to v1.8, and trial folders of Harbor."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.recordings import described
+from evalwright.importers.sources import ImportNotes, Mistakes, parsed, stem
+from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.model.trace import TraceError
+
+__all__ = ["Atif"]
+
+_VERSION = re.compile(r"ATIF-v1\.(\d+)")
+_NEWEST = 8
+_OF_AGENTS = ("tool_calls", "observation", "metrics", "reasoning_content")
+"""What only a step of the agent has; a step of the system may have an observation."""
+
+
+class Atif:
+    """The import format `atif`."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_traces(sources, out, mapping, read)
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The trajectories in the files, one a file; those that another one continues with are part of it."""
+    documents = {file: _document(file, reading.mistakes) for file in files if not _belongs_to_a_trial(file)}
+    continued = {_next(file, found) for file, found in documents.items()}
+    tasks: Counter[str] = Counter()
+    for file, found in documents.items():
+        if found is None or file in continued:
+            continue
+        trajectory = _Trajectory(file, reading)
+        following: Path | None = file
+        while following is not None and documents.get(following) is not None:
+            trajectory.read(documents[following] or {})
+            following = trajectory.goes_on(documents)
+        if len(reading.mistakes):
+            continue
+        record = trajectory.record(found)
+        if (trial := _trial_of(file, reading.mistakes)) is not None:
+            _apply(record, trial, tasks)
+        yield record
+
+
+def _belongs_to_a_trial(file: Path) -> bool:
+    return file.name in ("result.json", "config.json") and (file.parent / "agent" / "trajectory.json").exists()
+
+
+def _document(file: Path, mistakes: Mistakes) -> dict[str, Any] | None:
+    found = parsed(file)
+    if not isinstance(found, dict):
+        mistakes.add(file, f"expected a trajectory, found {described(found)}")
+        return None
+    return found
+
+
+def _next(file: Path, document: dict[str, Any] | None) -> Path | None:
+    named = (document or {}).get("continued_trajectory_ref")
+    return file.parent / named if isinstance(named, str) else None
+
+
+class _Trajectory:
+    """One trajectory, with those that it continues with."""
+
+    def __init__(self, file: Path, reading: ImportFindings) -> None:
+        self._file, self._mistakes, self._notes = file, reading.mistakes, reading.notes
+        self._talk = Transcript()
+        self._steps = Tokens()
+        self._at = file
+        self._following: Path | None = None
+
+    def read(self, document: dict[str, Any]) -> None:
+        _check_version(self._at, document, self._mistakes, self._notes)
+        self._steps += _read_steps(self._talk, self._at, document, "", self._mistakes, self._notes)
+        agents: set[Any] = set()
+        for number, other in enumerate(dictionaries(document.get("subagent_trajectories"))):
+            key = f"subagent_trajectories[{number}]"
+            id = other.get("trajectory_id")
+            if id in agents:
+                self._mistakes.add(self._at, f"another subagent has the id {id!r}", key=f"{key}.trajectory_id")
+            agents.add(id)
+            below = Transcript()
+            tokens = _read_steps(below, self._at, other, f"{key}.", self._mistakes, self._notes)
+            below.tokens = _final(other) or tokens
+            self._talk.subagent(str(id or _agent(other).get("name") or f"subagent {number + 1}"), below)
+        self._steps += self._talk.tokens
+        self._talk.tokens = Tokens()
+        self._following = _next(self._at, document)
+
+    def goes_on(self, documents: dict[Path, Any]) -> Path | None:
+        following = self._following
+        if following is None:
+            return None
+        if following not in documents:
+            said = f"goes on in {following.name}, which was not given"
+            self._talk.extra.setdefault("warnings", []).append(said)
+            self._notes.say(f"{self._at.name} {said}")
+            return None
+        self._at = following
+        return following
+
+    def record(self, document: dict[str, Any]) -> Imported:
+        self._talk.tokens = _final(document) or self._steps
+        agent = _agent(document)
+        extra = {
+            "imported_from": {"file": self._file.name, "format": "atif"},
+            "agent": {key: agent[key] for key in ("name", "version", "model_name") if agent.get(key) is not None},
+        }
+        id = document.get("trajectory_id") or document.get("session_id") or stem(self._file)
+        asked = {"user_message": self._talk.user_message or ""}
+        return Imported(self._file, str(id), asked, self._talk.trace("recorded", extra))
+
+
+def _check_version(file: Path, document: dict[str, Any], mistakes: Mistakes, notes: ImportNotes) -> None:
+    version = document.get("schema_version")
+    read = _VERSION.fullmatch(version) if isinstance(version, str) else None
+    if read is None:
+        mistakes.add(file, f"expected ATIF-v1.0 to ATIF-v1.{_NEWEST}, found {version!r}", key="schema_version")
+    elif int(read[1]) > _NEWEST:
+        notes.say(f"{file.name} is of {version}, newer than ATIF-v1.{_NEWEST}: what is new in it is left out")
+
+
+def _agent(document: dict[str, Any]) -> dict[str, Any]:
+    agent = document.get("agent")
+    return agent if isinstance(agent, dict) else {}
+
+
+def _read_steps(
+    talk: Transcript, file: Path, document: dict[str, Any], below: str, mistakes: Mistakes, notes: ImportNotes
+) -> Tokens:
+    """Add the steps to a conversation; what their metrics add up to."""
+    steps = document.get("steps")
+    total = Tokens()
+    if not isinstance(steps, list) or not steps:
+        mistakes.add(file, "expected at least one step", key=f"{below}steps")
+        return total
+    for number, step in enumerate(steps):
+        key = f"{below}steps[{number}]"
+        if not isinstance(step, dict):
+            mistakes.add(file, f"expected a step, found {described(step)}", key=key)
+            continue
+        if step.get("step_id") != number + 1:
+            mistakes.add(file, f"expected {number + 1}, found {step.get('step_id')!r}", key=f"{key}.step_id")
+        at = moment(step.get("timestamp"))
+        talk.at(at)
+        text = texts_of(step.get("message"), notes)
+        source = step.get("source")
+        foreign = [name for name in _OF_AGENTS if step.get(name) and source != "agent"]
+        if foreign and not (source == "system" and foreign == ["observation"]):
+            mistakes.add(file, f"only a step of the agent has {' and '.join(foreign)}", key=key)
+            continue
+        if source == "agent":
+            _agent_step(talk, step, text, at, file, key, mistakes, notes)
+            if not step.get("is_copied_context"):  # counted where it was copied from
+                total += _tokens(step.get("metrics"), "")
+        elif source == "user":
+            talk.user(text)
+        elif source == "system":
+            talk.system(text)
+            _results(talk, step, [], at, file, key, mistakes, notes)
+        else:
+            mistakes.add(file, f"expected system, user or agent, found {described(source)}", key=f"{key}.source")
+    return total
+
+
+def _agent_step(
+    talk: Transcript,
+    step: dict[str, Any],
+    text: str,
+    at: Any,
+    file: Path,
+    key: str,
+    mistakes: Mistakes,
+    notes: ImportNotes,
+) -> None:
+    turn = talk.turn(None, at, step.get("model_name") if isinstance(step.get("model_name"), str) else None)
+    if text:
+        turn.texts.append(text)
+    if step.get("reasoning_content"):
+        turn.thinking.append(texts_of(step["reasoning_content"], notes))
+    ids = []
+    for call in dictionaries(step.get("tool_calls")):
+        id = call.get("tool_call_id")
+        ids.append(id)
+        talk.calls_in(turn, str(call.get("function_name", "tool")), id, arguments_of(call.get("arguments")), at)
+    _results(talk, step, ids, at, file, key, mistakes, notes)
+
+
+def _results(
+    talk: Transcript, step: dict[str, Any], ids: list[Any], at: Any, file: Path, key: str, mistakes: Mistakes,
+    notes: ImportNotes,
+) -> None:  # fmt: skip
+    observation = step.get("observation")
+    for number, result in enumerate(
+        dictionaries(observation.get("results") if isinstance(observation, dict) else None)
+    ):
+        call = result.get("source_call_id")
+        if call is not None and call not in ids:
+            place = f"{key}.observation.results[{number}].source_call_id"
+            mistakes.add(file, f"{call!r} is no call of this step", key=place)
+            continue
+        content = result.get("content")
+        shown = content if isinstance(content, dict) else texts_of(content, notes)
+        if call is None and len(ids) == 1:
+            call = ids[0]
+        talk.result(call, shown, name="observation" if call is None else None, at=at)
+
+
+def _final(document: dict[str, Any]) -> Tokens | None:
+    """What the trajectory says that all of it used."""
+    metrics = document.get("final_metrics")
+    found = _tokens(metrics, "total_")
+    return found if found != Tokens() else None
+
+
+def _tokens(metrics: Any, prefix: str) -> Tokens:
+    if not isinstance(metrics, dict):
+        return Tokens()
+
+    def number(key: str) -> Any:
+        value = metrics.get(f"{prefix}{key}")
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+    return Tokens(
+        number("prompt_tokens"),
+        number("completion_tokens"),
+        cache_read=number("cached_tokens"),
+        cost=number("cost_usd"),
+    )
+
+
+def _trial_of(file: Path, mistakes: Mistakes) -> dict[str, Any] | None:
+    """The outcome of the trial folder that a trajectory is in."""
+    result = file.parent.parent / "result.json"
+    if file.name != "trajectory.json" or file.parent.name != "agent" or not result.exists():
+        return None
+    found = parsed(result)
+    if not isinstance(found, dict):
+        mistakes.add(result, f"expected the result of a trial, found {described(found)}")
+        return None
+    return found
+
+
+def _apply(record: Imported, trial: dict[str, Any], tasks: Counter[str]) -> None:
+    task = trial.get("task_name")
+    if isinstance(task, str) and task:
+        record.case_id, record.trial = task, tasks[task]
+        tasks[task] += 1
+    trace = record.trace
+    if trace is None:
+        return
+    verifier = trial.get("verifier_result")
+    rewards = verifier.get("rewards") if isinstance(verifier, dict) else None
+    for name, value in (rewards if isinstance(rewards, dict) else {}).items():
+        if isinstance(value, int | float):
+            trace.metrics.custom[name] = float(value)
+    error = trial.get("exception_info")
+    if isinstance(error, dict):
+        kind = str(error.get("exception_type") or "trial_error")
+        trace.error = TraceError(kind, str(error.get("exception_message") or error.get("message") or kind))

@@ -1,0 +1,114 @@
+"""What `copilot --output-format json` prints, in either of its two shapes.
+
+Flat lines are `message`, `tool_use`, `tool_result` and `usage`; lines of events are `assistant.message`,
+`user.message`, `tool.execution_start` and `tool.execution_complete`, with `data`. Both end with `result`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.sources import ImportNotes, records, stem
+from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.model.trace import TraceError
+
+__all__ = ["Copilot"]
+
+
+class Copilot:
+    """The import format `copilot`."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_traces(sources, out, mapping, read)
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The sessions in the files, one a file."""
+    for file in files:
+        talk, named = Transcript(), None
+        for number, value in records(file, reading.mistakes, may_be_cut=True):
+            if value is None:
+                said = "the last line breaks off and was left out"
+                talk.extra.setdefault("warnings", []).append(said)
+                reading.notes.say(f"{file.name}:{number}: {said}")
+                continue
+            named = value.get("session_id") or value.get("sessionId") or named
+            _line(talk, value, reading.notes)
+        if len(reading.mistakes):
+            continue
+        if talk.empty and talk.error is None:
+            reading.mistakes.add(file, "has no messages of a session of Copilot CLI")
+            continue
+        origin = {"imported_from": {"file": file.name, "format": "copilot"}}
+        yield Imported(
+            file, named or stem(file), {"user_message": talk.user_message or ""}, talk.trace("recorded", origin)
+        )
+
+
+def _line(talk: Transcript, value: dict[str, Any], notes: ImportNotes) -> None:
+    at = moment(value.get("timestamp"))
+    talk.at(at)
+    data = value.get("data")
+    data = data if isinstance(data, dict) else value
+    kind = value.get("type")
+    id = data.get("toolCallId") or data.get("tool_call_id") or data.get("id")
+    match kind:
+        case "message" | "assistant.message" | "user.message":
+            role = data.get("role") or str(kind).partition(".")[0]
+            _message(talk, role, data, notes, at)
+        case "tool_use" | "tool.execution_start":
+            name = data.get("toolName") or data.get("tool_name") or data.get("name") or "tool"
+            if id is None or not talk.knows(id):
+                talk.call(str(name), id, arguments_of(data.get("arguments") or data.get("input")), at)
+        case "tool_result" | "tool.execution_complete":
+            result = data.get("result", data.get("output", data.get("content")))
+            if isinstance(result, dict) and isinstance(result.get("content"), str | list):
+                result = result["content"]
+            shown = result if isinstance(result, dict) else texts_of(result, notes)
+            talk.result(id, shown, at=at, failed=data.get("success") is False or bool(data.get("is_error")))
+        case "usage" | "assistant.usage":
+            talk.tokens += _tokens(data)
+        case "result":
+            _result(talk, value)
+        case "session.error" | "error":
+            talk.error = TraceError("agent_error", str(data.get("message") or "error"))
+        case _:
+            notes.lose(f"lines of type {kind!r}")
+
+
+def _message(talk: Transcript, role: Any, data: dict[str, Any], notes: ImportNotes, at: Any) -> None:
+    text = texts_of(data.get("content"), notes)
+    if role == "user":
+        talk.user(text)
+    elif role == "system":
+        talk.system(text)
+    else:
+        if text:
+            talk.say(text, at)
+        for request in dictionaries(data.get("toolRequests")):
+            id = request.get("toolCallId")
+            talk.call(str(request.get("name", "tool")), id, arguments_of(request.get("arguments")), at)
+
+
+def _result(talk: Transcript, value: dict[str, Any]) -> None:
+    usage = value.get("usage")
+    if isinstance(usage, dict) and (tokens := _tokens(usage)) != Tokens():
+        talk.tokens = tokens
+    code = value.get("exitCode", value.get("exit_code"))
+    if value.get("status") == "error" or (isinstance(code, int) and code != 0):
+        said = value.get("error") or value.get("message") or f"the agent ended with code {code}"
+        talk.error = TraceError("agent_error", str(said))
+
+
+def _tokens(usage: dict[str, Any]) -> Tokens:
+    def number(*keys: str) -> int | None:
+        found = (usage.get(key) for key in keys)
+        return next((one for one in found if isinstance(one, int) and not isinstance(one, bool)), None)
+
+    return Tokens(number("input_tokens", "inputTokens"), number("output_tokens", "outputTokens"))

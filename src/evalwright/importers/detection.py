@@ -1,0 +1,224 @@
+"""Which format a file of recorded work has, by what is in it: its name says nothing.
+
+Formats are asked in a fixed order, the most particular first, as the marks of some occur in others: a stream of Gemini
+has a `session_id`, a response has messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.importers.blocks import dictionaries
+from evalwright.importers.sources import document, lines
+
+__all__ = ["Head", "check", "detected", "head_of"]
+
+_LINES = 20
+_BYTES = 64 * 1024
+_ZIP = b"PK\x03\x04"
+
+
+@dataclass(slots=True)
+class Head:
+    """The beginning of a file."""
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    """The objects on its first lines, in its list, or the one that it is."""
+    whole: Any = None
+    """The document, where it is one."""
+    zip: bool = False
+
+    def any(self, test: Callable[[dict[str, Any]], bool]) -> bool:
+        return any(map(test, self.records))
+
+    @property
+    def mapping(self) -> dict[str, Any]:
+        if isinstance(self.whole, dict):
+            return self.whole
+        return self.records[0] if len(self.records) == 1 else {}
+
+
+def head_of(file: Path) -> Head:
+    """What is at the beginning of a file. Raises InputError if it cannot be read."""
+    records: list[dict[str, Any]] = []
+    size = 0
+    for number, text in lines(file):
+        if number == 1 and text.startswith(_ZIP):
+            return Head(zip=True)
+        size += len(text)
+        value = _decoded(text)
+        if isinstance(value, list) or (value is None and not records):
+            break
+        if isinstance(value, dict):
+            records.append(value)
+        if len(records) >= _LINES or size > _BYTES:
+            break
+    if len(records) > 1:
+        return Head(records)
+    whole = _decoded(document(file)) or _yaml(file)
+    if whole is None:
+        return Head(records)
+    return Head(list(dictionaries(whole))[:_LINES] if isinstance(whole, list) else [whole], whole)
+
+
+def _decoded(text: bytes) -> Any:
+    try:
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _yaml(file: Path) -> Any:
+    if file.suffix.lower() not in (".yaml", ".yml"):
+        return None
+    from evalwright.files.yaml import top_level
+
+    return top_level(file)
+
+
+def _is_inspect(head: Head) -> bool:
+    return head.zip or {"version", "status", "eval", "plan"} <= head.mapping.keys()
+
+
+def _is_atif(head: Head) -> bool:
+    return head.any(lambda one: str(one.get("schema_version", "")).startswith("ATIF-"))
+
+
+def _is_promptfoo_results(head: Head) -> bool:
+    found = head.mapping
+    if "evalId" in found and "results" in found:
+        return True
+    results = found.get("results")
+    rows = results.get("results") if isinstance(results, dict) else None
+    first = next(dictionaries(rows), {})
+    return not first.keys().isdisjoint(("gradingResult", "promptIdx", "testIdx"))
+
+
+def _is_swe_agent(head: Head) -> bool:
+    info = head.mapping.get("info")
+    return "trajectory" in head.mapping and isinstance(info, dict) and "model_stats" in info
+
+
+def _is_otlp(head: Head) -> bool:
+    return head.any(lambda one: "resourceSpans" in one or "resourceLogs" in one)
+
+
+_CODEX = ("session_meta", "response_item", "event_msg", "turn_context")
+
+
+def _is_codex(head: Head) -> bool:
+    return head.any(
+        lambda one: (
+            one.get("type") in ("thread.started", "turn.started")
+            or ("timestamp" in one and one.get("type") in _CODEX and "payload" in one)
+        )
+    )
+
+
+def _is_gemini(head: Head) -> bool:
+    document = isinstance(head.whole, dict) and {"response", "stats"} <= head.whole.keys()
+    return document or head.any(lambda one: one.get("type") == "init" and "session_id" in one)
+
+
+_COPILOT = ("assistant.message", "user.message", "tool.execution_start", "tool.execution_complete")
+
+
+def _is_copilot(head: Head) -> bool:
+    return head.any(lambda one: one.get("type") in _COPILOT)
+
+
+_CLAUDE = ("user", "assistant", "system", "result", "summary", "queue-operation", "file-history-snapshot")
+
+
+def _is_claude_code(head: Head) -> bool:
+    return head.any(lambda one: ("sessionId" in one or "session_id" in one) and one.get("type") in _CLAUDE)
+
+
+def _is_lm_eval(head: Head) -> bool:
+    return head.any(lambda one: "doc_id" in one and "resps" in one)
+
+
+_ITEMS = ("function_call", "function_call_output")
+
+
+def _is_openai_responses(head: Head) -> bool:
+    def has_items(one: dict[str, Any]) -> bool:
+        return any(item.get("type") in _ITEMS for item in dictionaries(one.get("input")))
+
+    return head.any(lambda one: one.get("object") == "response" or one.get("type") in _ITEMS or has_items(one))
+
+
+def _is_pydantic_evals(head: Head) -> bool:
+    return any("inputs" in case for case in dictionaries(head.mapping.get("cases")))
+
+
+def _is_anthropic(head: Head) -> bool:
+    def has_blocks(one: dict[str, Any]) -> bool:
+        messages = [one, *dictionaries(one.get("messages"))]
+        blocks = (block for message in messages for block in dictionaries(message.get("content")))
+        return any(block.get("type") in ("tool_use", "tool_result") for block in blocks)
+
+    def is_response(one: dict[str, Any]) -> bool:
+        return one.get("type") == "message" and isinstance(one.get("content"), list)
+
+    return head.any(lambda one: has_blocks(one) or is_response(one))
+
+
+def _is_openai_messages(head: Head) -> bool:
+    return head.any(lambda one: any(isinstance(one.get(key), list) for key in ("messages", "traj", "conversation")))
+
+
+_GOLDEN = ("actual_output", "expected_output", "expectedOutput", "retrieval_context")
+
+
+def _is_deepeval(head: Head) -> bool:
+    return head.any(lambda one: ("input" in one and not one.keys().isdisjoint(_GOLDEN)) or "scenario" in one)
+
+
+FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
+    ("inspect", _is_inspect, "a zip file, or version, status, eval and plan"),
+    ("atif", _is_atif, "a schema_version that begins with ATIF-"),
+    ("promptfoo-results", _is_promptfoo_results, "evalId, or results.results with promptIdx"),
+    ("swe-agent", _is_swe_agent, "trajectory and info.model_stats"),
+    ("otlp-json", _is_otlp, "resourceSpans"),
+    ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
+    ("gemini", _is_gemini, "a line of type init with a session_id"),
+    ("copilot", _is_copilot, "lines of type assistant.message"),
+    ("claude-code", _is_claude_code, "lines of type user or assistant with a sessionId"),
+    ("lm-eval", _is_lm_eval, "doc_id and resps"),
+    ("openai-responses", _is_openai_responses, "object: response, or items of type function_call"),
+    ("pydantic-evals", _is_pydantic_evals, "cases with inputs"),
+    ("anthropic-messages", _is_anthropic, "messages with blocks tool_use or tool_result"),
+    ("openai-messages", _is_openai_messages, "messages, traj or conversation"),
+    ("deepeval", _is_deepeval, "input with actual_output or expected_output, or a scenario"),
+)
+"""Each format that can be told by its content, what tells it, and that in words."""
+
+
+def detected(head: Head) -> str | None:
+    """The first format that a file can be of, None if it is of none."""
+    return next((name for name, test, _ in FORMATS if test(head)), None)
+
+
+def unknown(file: Path) -> InputError:
+    """That no format fits, and what each was told by."""
+    looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMATS)
+    problem = Problem(str(file), "no known format was recognised; pass --format NAME. Looked for:")
+    return InputError(f"{problem}\n{looked}")
+
+
+def check(file: Path, format: str, head: Head) -> None:
+    """Raises InputError if a file is plainly of another format than the one that was given."""
+    tests = {name: test for name, test, _ in FORMATS}
+    if format not in tests or tests[format](head):
+        return
+    other = detected(head)
+    if other is not None:
+        raise InputError(Problem(str(file), f"looks like {other}, not {format}"))

@@ -1,0 +1,148 @@
+"""What `gemini --output-format stream-json` and `--output-format json` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import texts_of
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.sources import ImportNotes, parsed, records, stem
+from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.model.trace import TraceError
+
+__all__ = ["Gemini"]
+
+_TYPES = {"init", "message", "tool_use", "tool_result", "error", "result"}
+
+
+class Gemini:
+    """The import format `gemini`."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_traces(sources, out, mapping, read)
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The sessions in the files, one a file."""
+    for file in files:
+        session = _Session(file, reading.notes)
+        if _is_document(file):
+            session.answer(parsed(file))
+        else:
+            for number, value in records(file, reading.mistakes, may_be_cut=True):
+                session.read(number, value)
+        if len(reading.mistakes):
+            continue
+        talk = session.finished()
+        if talk.empty and talk.error is None and talk.answer is None:
+            reading.mistakes.add(file, "has no messages of a session of Gemini CLI")
+            continue
+        origin = {"imported_from": {"file": file.name, "format": "gemini"}}
+        yield Imported(
+            file, session.id or stem(file), {"user_message": talk.user_message or ""}, talk.trace("recorded", origin)
+        )
+
+
+def _is_document(file: Path) -> bool:
+    """Whether it is the one object of `--output-format json`, which has no type."""
+    from evalwright.importers.sources import lines
+
+    first = next((text for _, text in lines(file)), b"")
+    return b'"type"' not in first and first.lstrip().startswith(b"{") and b'"session_id"' not in first
+
+
+class _Session:
+    def __init__(self, file: Path, notes: ImportNotes) -> None:
+        self.id: str | None = None
+        self._file, self._notes = file, notes
+        self._talk = Transcript()
+        self._delta: tuple[str, list[str], Any] | None = None
+        """The role, the pieces so far and the time of a message that comes in pieces."""
+
+    def answer(self, document: Any) -> None:
+        """An answer without its messages."""
+        if not isinstance(document, dict):
+            return
+        if isinstance(document.get("response"), str):
+            self._talk.say(document["response"])
+        self._result({"stats": document.get("stats"), "error": document.get("error")})
+
+    def read(self, number: int, value: dict[str, Any] | None) -> None:
+        if value is None:
+            said = "the last line breaks off and was left out"
+            self._talk.extra.setdefault("warnings", []).append(said)
+            self._notes.say(f"{self._file.name}:{number}: {said}")
+            return
+        kind = value.get("type")
+        at = moment(value.get("timestamp"))
+        self._talk.at(at)
+        if kind == "message":
+            self._message(value, at)
+            return
+        self._flush()
+        if kind == "init":
+            self.id = value.get("session_id") or self.id
+            self._talk.extra["model"] = value.get("model")
+        elif kind == "tool_use":
+            id = value.get("tool_id")
+            self._talk.call(str(value.get("tool_name", "tool")), id, arguments_of(value.get("parameters")), at)
+        elif kind == "tool_result":
+            self._tool_result(value, at)
+        elif kind == "error":
+            self._talk.extra.setdefault("warnings", []).append(str(value.get("message")))
+        elif kind == "result":
+            self._result(value)
+        elif kind not in _TYPES:
+            self._notes.lose(f"lines of type {kind!r}")
+
+    def _message(self, value: dict[str, Any], at: Any) -> None:
+        role, text = str(value.get("role")), texts_of(value.get("content"), self._notes)
+        if self._delta is not None and self._delta[0] == role and value.get("delta"):
+            self._delta[1].append(text)
+            return
+        self._flush()
+        self._delta = (role, [text], at)
+        if not value.get("delta"):
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._delta is None:
+            return
+        role, pieces, at = self._delta
+        self._delta = None
+        if role == "user":
+            self._talk.user("".join(pieces))
+        elif role == "system":
+            self._talk.system("".join(pieces))
+        else:
+            self._talk.say("".join(pieces), at)
+
+    def _tool_result(self, value: dict[str, Any], at: Any) -> None:
+        error = value.get("error")
+        failed = value.get("status") == "error"
+        said = error.get("message") if isinstance(error, dict) else error
+        output = value.get("output")
+        content = said if failed and output in (None, "") else output
+        shown = content if isinstance(content, dict) else texts_of(content, self._notes)
+        self._talk.result(value.get("tool_id"), shown, at=at, failed=failed)
+
+    def _result(self, value: dict[str, Any]) -> None:
+        stats = value.get("stats")
+        stats = stats if isinstance(stats, dict) else {}
+        self._talk.tokens = Tokens(
+            stats.get("input_tokens"), stats.get("output_tokens"), cache_read=stats.get("cached")
+        )  # fmt: skip
+        if isinstance(stats.get("duration_ms"), int | float):
+            self._talk.latency_ms = round(stats["duration_ms"])
+        error = value.get("error")
+        if value.get("status") == "error" or error:
+            said = error.get("message") if isinstance(error, dict) else error
+            self._talk.error = TraceError("agent_error", str(said or "the agent ended with an error"))
+
+    def finished(self) -> Transcript:
+        self._flush()
+        return self._talk

@@ -1,0 +1,139 @@
+"""Logs of Inspect, `.eval` and `.json`: read through inspect_ai, because the files are no frozen format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.importers.blocks import texts_of
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.sources import ImportNotes
+from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.model.trace import TraceError
+
+__all__ = ["InspectLogs"]
+
+_VALUES = {"C": 1, "P": 0.5, "I": 0, "N": 0}
+"""Inspect's words for correct, partially correct, incorrect and no answer."""
+
+
+class InspectLogs:
+    """The import format `inspect`; it needs the extra `inspect`."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_traces(sources, out, mapping, read)
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The samples of the logs."""
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError:
+        install = "logs of Inspect are read with inspect_ai: pip install 'evalwright[inspect]'"
+        raise InputError(Problem(str(files[0]), install)) from None
+    for file in files:
+        try:
+            log = read_eval_log(str(file.absolute()), resolve_attachments=True)
+        except Exception as error:  # of whatever kind: the file is not ours, nor is the library
+            reading.mistakes.add(file, f"is no log of Inspect: {error}".splitlines()[0])
+            continue
+        reading.name = log.eval.task
+        if log.status != "success":
+            reading.notes.say(f"{file.name}: the run's status is {log.status!r}; its finished samples are imported")
+        if not log.samples:
+            reading.mistakes.add(file, "has no samples")
+        for sample in log.samples or []:
+            yield _record(file, log.eval.model, sample, reading.notes)
+
+
+def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported:
+    talk = Transcript()
+    for message in sample.messages:
+        _message(talk, message, notes)
+    _measured(talk, sample)
+    scores = _scores(talk, sample)
+    extra: dict[str, Any] = {"imported_from": {"file": file.name, "format": "inspect"}}
+    if scores:
+        extra["recorded_scores"] = scores
+    asked = sample.input if isinstance(sample.input, str) else talk.user_message
+    target = sample.target if isinstance(sample.target, str) else list(sample.target)
+    return Imported(
+        file,
+        str(sample.id),
+        {"user_message": asked or ""},
+        talk.trace(model, extra),
+        trial=sample.epoch - 1,
+        expected={"facts": {"target": target}},
+        metadata=dict(sample.metadata or {}),
+    )
+
+
+def _message(talk: Transcript, message: Any, notes: ImportNotes) -> None:
+    content = message.content
+    blocks = content if isinstance(content, str) else [part.model_dump() for part in content]
+    if message.role == "assistant":
+        turn = talk.turn()
+        for block in [{"type": "text", "text": blocks}] if isinstance(blocks, str) else blocks:
+            if block.get("type") == "reasoning":
+                turn.thinking.append(str(block.get("reasoning", "")))
+            elif text := texts_of([block], notes):
+                turn.texts.append(text)
+        for call in message.tool_calls or []:
+            talk.calls_in(turn, call.function, call.id, arguments_of(call.arguments))
+    elif message.role == "tool":
+        failed = message.error is not None
+        shown = message.error.message if failed and not blocks else texts_of(blocks, notes)
+        talk.result(message.tool_call_id, shown, name=message.function, failed=failed)
+    elif message.role == "user":
+        talk.user(texts_of(blocks, notes))
+    else:
+        talk.system(texts_of(blocks, notes))
+
+
+def _measured(talk: Transcript, sample: Any) -> None:
+    """Tokens of all models, times, the error and the limit that ended the sample."""
+    for usage in (sample.model_usage or {}).values():
+        read = [usage.input_tokens, usage.input_tokens_cache_read, usage.input_tokens_cache_write]
+        talk.tokens += Tokens(
+            sum(part for part in read if part is not None) if any(part is not None for part in read) else None,
+            usage.output_tokens,
+            usage.reasoning_tokens,
+            usage.input_tokens_cache_read,
+            usage.input_tokens_cache_write,
+        )
+    for name in ("started_at", "completed_at"):
+        talk.at(moment(getattr(sample, name, None)))
+    if sample.total_time is not None:
+        talk.latency_ms = round(sample.total_time * 1000)
+    if sample.error is not None:
+        talk.error = TraceError("sample_error", sample.error.message)
+    if sample.limit is not None:
+        talk.extra["stopped"] = sample.limit.type
+
+
+def _scores(talk: Transcript, sample: Any) -> list[dict[str, Any]]:
+    """Recorded scores as numbers by the name of their scorer; that of an only one is the reward."""
+    listed = []
+    found: dict[str, float] = {}
+    for scorer, score in (sample.scores or {}).items():
+        values = score.value if isinstance(score.value, dict) else {None: score.value}
+        for key, value in values.items():
+            name = scorer if key is None else f"{scorer}.{key}"
+            number = _number(value)
+            if number is not None:
+                found[name] = number
+            listed.append({"name": name, "passed": None, "score": number, "reason": score.explanation})
+    if len(sample.scores or {}) == 1 and len(found) == 1:
+        found["reward"] = next(iter(found.values()))
+    talk.custom = dict(found)
+    return listed
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        return _VALUES.get(value)
+    return float(value) if isinstance(value, int | float) else None

@@ -1,0 +1,149 @@
+"""OpenAI's Responses API: response objects, lists of items, and what the Agents SDK's `to_input_list()` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.placed_records import placed_records
+from evalwright.importers.recordings import described
+from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.model.trace import TraceError
+
+__all__ = ["OpenAIResponses"]
+
+
+class OpenAIResponses:
+    """The import format `openai-responses`."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_traces(sources, out, mapping, read)
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The responses and lists of items in the files."""
+    for file in files:
+        for place in placed_records(file, reading.mistakes, items_are_one=_is_item):
+            record = place.value
+
+            def complain(key: str, message: str, place: Any = place, file: Path = file) -> None:
+                reading.mistakes.add(file, message, place.line, place.below(key))
+
+            talk = Transcript()
+            response: dict[str, Any] = {}
+            if isinstance(record, dict):
+                response = record
+                if isinstance(record.get("instructions"), str):
+                    talk.system(record["instructions"])
+                asked = record.get("input")
+                if isinstance(asked, str):
+                    talk.user(asked)
+                elif asked is not None:
+                    _items(talk, asked, "input", reading, complain)
+                _items(talk, record.get("output") or [], "output", reading, complain)
+            else:
+                _items(talk, record, "", reading, complain)
+            _outcome(talk, response)
+            if talk.empty and talk.error is None:
+                complain("", "expected a response or items with messages, found none")
+                continue
+            origin = {"imported_from": {"file": file.name, "format": "openai-responses", **place.origin()}}
+            id = response.get("id")
+            yield Imported(
+                file,
+                id if isinstance(id, str) and id else None,
+                {"user_message": talk.user_message or ""},
+                talk.trace("recorded", origin),
+                record=record,
+                line=place.line,
+            )
+
+
+def _is_item(value: Any) -> bool:
+    """Whether it is one item of a conversation, so that a list of such is one record."""
+    return isinstance(value, dict) and value.get("object") != "response" and ("role" in value or "type" in value)
+
+
+def _items(talk: Transcript, items: Any, key: str, reading: ImportFindings, complain: Any) -> None:
+    if not isinstance(items, list):
+        complain(key, f"expected a list of items, found {described(items)}")
+        return
+    for number, item in enumerate(items):
+        if isinstance(item, dict):
+            _item(talk, item, f"{key}[{number}]", reading, complain)
+        else:
+            complain(f"{key}[{number}]", f"expected an item, found {described(item)}")
+
+
+def _item(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, complain: Any) -> None:
+    kind = item.get("type", "message" if "role" in item else None)
+    call_id = item.get("call_id") or item.get("id")
+    if kind == "message":
+        _message(talk, item, key, reading, complain)
+    elif kind == "function_call" or kind == "custom_tool_call":
+        talk.call(str(item.get("name", "tool")), call_id, arguments_of(item.get("arguments", item.get("input"))))
+    elif isinstance(kind, str) and kind.endswith("_call_output"):
+        if not talk.knows(call_id):
+            complain(f"{key}.call_id", f"the output of a call that is not there: {call_id!r}")
+            return
+        output = item.get("output")
+        talk.result(call_id, output if isinstance(output, dict) else texts_of(output, reading.notes))
+    elif kind == "reasoning":
+        for part in dictionaries(item.get("summary")):
+            talk.think(str(part.get("text", "")))
+    elif isinstance(kind, str) and kind.endswith("_call"):
+        known = ("type", "id", "status", "call_id")
+        talk.call(kind.removesuffix("_call"), call_id, {name: item[name] for name in item if name not in known})
+    else:
+        reading.notes.lose(f"items of type {kind!r}")
+
+
+def _message(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindings, complain: Any) -> None:
+    content = item.get("content")
+    if isinstance(content, list):
+        content = [
+            {"text": part["refusal"]} if isinstance(part, dict) and isinstance(part.get("refusal"), str) else part
+            for part in content
+        ]
+    text = texts_of(content, reading.notes)
+    match item.get("role"):
+        case "assistant":
+            talk.say(text)
+        case "user":
+            talk.user(text)
+        case "system" | "developer":
+            talk.system(text)
+        case role:
+            complain(f"{key}.role", f"expected system, developer, user or assistant, found {described(role)}")
+
+
+def _outcome(talk: Transcript, response: dict[str, Any]) -> None:
+    """Tokens, error and why the model stopped."""
+    usage = response.get("usage")
+    if isinstance(usage, dict):
+        talk.tokens = Tokens(
+            usage.get("input_tokens"),
+            usage.get("output_tokens"),
+            _detail(usage, "output_tokens_details", "reasoning_tokens"),
+            _detail(usage, "input_tokens_details", "cached_tokens"),
+        )
+    if response.get("model") is not None:
+        talk.extra["model"] = response["model"]
+    talk.at(moment(response.get("created_at")))
+    error = response.get("error")
+    if response.get("status") == "failed" or isinstance(error, dict):
+        found = error if isinstance(error, dict) else {}
+        talk.error = TraceError(str(found.get("code") or "response_failed"), str(found.get("message") or "failed"))
+    if response.get("status") == "incomplete":
+        details = response.get("incomplete_details")
+        talk.extra["stopped"] = details.get("reason") if isinstance(details, dict) else "incomplete"
+
+
+def _detail(usage: dict[str, Any], details: str, key: str) -> int | None:
+    found = usage.get(details)
+    return found.get(key) if isinstance(found, dict) else None

@@ -1,0 +1,67 @@
+"""Records that may be the lines of a file, the items of a list, or one document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.sources import Mistakes, lines, parsed
+
+__all__ = ["ImportRecord", "placed_records"]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRecord:
+    """One record and its place."""
+
+    value: Any
+    line: int | None = None
+    key: str = ""
+
+    def below(self, key: str) -> str:
+        return f"{self.key}.{key}".strip(".") if not key.startswith("[") else f"{self.key}{key}"
+
+    def origin(self) -> dict[str, Any]:
+        return {"line": self.line} if self.line is not None else {"record": self.key} if self.key else {}
+
+
+def placed_records(
+    file: Path, mistakes: Mistakes, *, items_are_one: Callable[[Any], bool] = lambda value: False
+) -> Iterator[ImportRecord]:
+    """The records of a file: its lines, where the first one is a whole value and another follows; else one document,
+    whose list are records unless `items_are_one` says of its first item that the list is one."""
+    if _has_lines(file):
+        yield from _of_lines(file, mistakes)
+        return
+    whole = parsed(file)
+    if isinstance(whole, list) and whole and not items_are_one(whole[0]):
+        for number, value in enumerate(whole):
+            yield ImportRecord(value, None, f"[{number}]")
+    else:
+        yield ImportRecord(whole)
+
+
+def _has_lines(file: Path) -> bool:
+    first = next(iter(lines(file)), None)
+    if first is None:
+        return False
+    try:
+        msgspec.json.decode(first[1])
+    except (ValueError, RecursionError):
+        return file.name.endswith((".jsonl", ".ndjson"))
+    return any(True for number, _ in lines(file) if number > first[0]) or file.suffix in (".jsonl", ".ndjson")
+
+
+def _of_lines(file: Path, mistakes: Mistakes) -> Iterator[ImportRecord]:
+    decode = msgspec.json.Decoder().decode
+    for number, text in lines(file):
+        try:
+            yield ImportRecord(decode(text), number)
+        except RecursionError:
+            mistakes.add(file, "is nested too deeply", number)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            mistakes.add(file, f"is not valid JSON: {error}", number)

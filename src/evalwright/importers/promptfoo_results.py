@@ -1,0 +1,224 @@
+"""Results of promptfoo, as `promptfoo eval -o out.json` writes them.
+
+`promptIdx` counts prompts × providers, and each repetition has a `testIdx` of its own: neither names a case. Rows with
+the same test are one case for each prompt; those with one `promptIdx` are its trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.recordings import described
+from evalwright.importers.sources import parsed
+from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.transcript import Tokens, Transcript
+from evalwright.model.trace import TraceError
+
+__all__ = ["PromptfooResults"]
+
+_PROVIDER_FAILED = 2
+"""The `failureReason` of a row without an answer: `error` holds the reason of a failed assertion, too."""
+
+
+class PromptfooResults:
+    """The import format `promptfoo-results`."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_traces(sources, out, mapping, read)
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The rows of the files."""
+    for file in files:
+        document = parsed(file)
+        results = document.get("results") if isinstance(document, dict) else None
+        rows = results.get("results") if isinstance(results, dict) else results
+        if not isinstance(rows, list):
+            reading.mistakes.add(file, f"expected results.results, found {described(rows)}", key="results")
+            continue
+        config = document.get("config")
+        if isinstance(config, dict) and isinstance(config.get("description"), str):
+            reading.name = config["description"]
+        yield from _Rows(file, list(dictionaries(rows)), _prompts(results), reading).records()
+
+
+def _prompts(results: Any) -> list[dict[str, Any]]:
+    return list(dictionaries(results.get("prompts"))) if isinstance(results, dict) else []
+
+
+class _Rows:
+    """The rows of one file, and what they say together of tests, prompts and providers."""
+
+    def __init__(
+        self, file: Path, rows: list[dict[str, Any]], columns: list[dict[str, Any]], reading: ImportFindings
+    ) -> None:
+        self._file, self._rows, self._reading = file, rows, reading
+        self._tests = _numbered(sorted(rows, key=_test_index), _test_of)
+        self._prompts = _numbered(columns or rows, _label_of)
+
+    def records(self) -> Iterator[Imported]:
+        if not self._one_provider_a_name():
+            return
+        for row in self._rows:
+            test = f"test-{self._tests[_test_of(row)]}"
+            prompt = self._prompts.get(_label_of(row), len(self._prompts) + 1)
+            yield Imported(
+                self._file,
+                f"{test}/prompt-{prompt}" if len(self._prompts) > 1 else test,
+                _input(row),
+                _transcript(row, self._reading).trace(_variant(row), self._extra(row)),
+                trial=_test_index(row),
+                metadata=_metadata(row),
+                record=row,
+            )
+
+    def _one_provider_a_name(self) -> bool:
+        """Whether no two providers have one name, whose results would be taken for trials."""
+        columns: dict[tuple[str, str, Any], set[Any]] = {}
+        for row in self._rows:
+            at = (_variant(row), _label_of(row), _test_index(row))
+            columns.setdefault(at, set()).add(row.get("promptIdx"))
+        several = sorted({name for (name, _, _), found in columns.items() if len(found) > 1})
+        for name in several:
+            self._reading.mistakes.add(self._file, f"two providers are called {name!r}: give each a label of its own")
+        return not several
+
+    def _extra(self, row: dict[str, Any]) -> dict[str, Any]:
+        origin = {"file": self._file.name, "format": "promptfoo-results", "id": row.get("id")}
+        graded = row.get("gradingResult")
+        parts = dictionaries(graded.get("componentResults") if isinstance(graded, dict) else None)
+        scores = [_score(part) for part in parts]
+        response = row.get("response")
+        cached = {"cached": True} if isinstance(response, dict) and response.get("cached") else {}
+        return {"imported_from": origin, **cached, **({"recorded_scores": scores} if scores else {})}
+
+
+def _numbered(rows: Sequence[dict[str, Any]], key: Any) -> dict[str, int]:
+    """Each different key, numbered from 1 by its first row."""
+    numbers: dict[str, int] = {}
+    for row in rows:
+        numbers.setdefault(key(row), len(numbers) + 1)
+    return numbers
+
+
+def _test_index(row: dict[str, Any]) -> int:
+    index = row.get("testIdx")
+    return index if isinstance(index, int) else 0
+
+
+def _test_of(row: dict[str, Any]) -> str:
+    test = row.get("testCase")
+    test = test if isinstance(test, dict) else {}
+    same = [test.get("description"), test.get("vars", row.get("vars")), test.get("assert")]
+    return msgspec.json.encode(same, order="deterministic").decode()
+
+
+def _label_of(row: dict[str, Any]) -> str:
+    """The label of a row's prompt, or that of a column."""
+    prompt = row.get("prompt")
+    prompt = prompt if isinstance(prompt, dict) else row
+    return str(prompt.get("label") or prompt.get("raw") or "")
+
+
+def _variant(row: dict[str, Any]) -> str:
+    provider = row.get("provider")
+    if isinstance(provider, dict):
+        return str(provider.get("label") or provider.get("id") or "recorded")
+    return str(provider or "recorded")
+
+
+def _input(row: dict[str, Any]) -> dict[str, Any]:
+    given = row.get("vars")
+    return dict(given) if isinstance(given, dict) else {}
+
+
+def _metadata(row: dict[str, Any]) -> dict[str, Any]:
+    test = row.get("testCase")
+    found = test.get("metadata") if isinstance(test, dict) else None
+    return {key: value for key, value in (found or {}).items() if not key.startswith("_promptfoo")}
+
+
+def _transcript(row: dict[str, Any], reading: ImportFindings) -> Transcript:
+    talk = Transcript()
+    prompt = row.get("prompt")
+    _ask(talk, str(prompt.get("raw") or "") if isinstance(prompt, dict) else "", reading)
+    response = row.get("response")
+    response = response if isinstance(response, dict) else {}
+    output = response.get("output")
+    if isinstance(output, dict):
+        talk.structured = output
+    if output is not None:
+        talk.turn().texts.append(output if isinstance(output, str) else msgspec.json.encode(output).decode())
+    if isinstance(row.get("latencyMs"), int | float):
+        talk.latency_ms = round(row["latencyMs"])
+    talk.tokens = _tokens(row, response)
+    failure, error = row.get("failureReason"), row.get("error")
+    if failure == _PROVIDER_FAILED or (failure is None and error and not row.get("gradingResult")):
+        talk.error = TraceError("provider_error", str(error or "the provider failed"))
+    else:
+        talk.custom = _scores(row)
+    return talk
+
+
+def _ask(talk: Transcript, raw: str, reading: ImportFindings) -> None:
+    """The prompt: text, or the messages of a chat as JSON."""
+    messages = None
+    if raw.lstrip().startswith("["):
+        try:
+            messages = msgspec.json.decode(raw)
+        except (ValueError, RecursionError):
+            messages = None
+    if isinstance(messages, list) and messages and all(isinstance(one, dict) and "role" in one for one in messages):
+        for one in messages:
+            text = texts_of(one.get("content"), reading.notes)
+            match one["role"]:
+                case "system" | "developer":
+                    talk.system(text)
+                case "assistant":
+                    talk.turn().texts.append(text)
+                case _:
+                    talk.user(text)
+    else:
+        talk.user(raw)
+
+
+def _scores(row: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if isinstance(row.get("success"), bool):
+        found["reward"] = float(row["success"])
+    if isinstance(row.get("score"), int | float):
+        found["score"] = row["score"]
+    named = row.get("namedScores")
+    numbers = (named if isinstance(named, dict) else {}).items()
+    return {**found, **{name: value for name, value in numbers if isinstance(value, int | float)}}
+
+
+def _score(part: dict[str, Any]) -> dict[str, Any]:
+    assertion = part.get("assertion")
+    assertion = assertion if isinstance(assertion, dict) else {}
+    return {
+        "name": assertion.get("metric") or assertion.get("type") or "assertion",
+        "passed": part.get("pass"),
+        "score": part.get("score"),
+        "reason": part.get("reason"),
+    }
+
+
+def _tokens(row: dict[str, Any], response: dict[str, Any]) -> Tokens:
+    """Tokens and cost; zeros where nothing was counted are no measurement."""
+    usage = response.get("tokenUsage")
+    usage = usage if isinstance(usage, dict) else {}
+    counted = bool(usage.get("total") or usage.get("prompt") or usage.get("completion"))
+    cost = row.get("cost")
+    return Tokens(
+        usage.get("prompt") if counted else None,
+        usage.get("completion") if counted else None,
+        cost=cost if isinstance(cost, int | float) and (cost or counted) else None,
+    )

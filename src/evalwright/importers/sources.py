@@ -1,0 +1,194 @@
+"""The files of an import: folders searched, packed files opened, records with their places and all their mistakes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, counted
+
+__all__ = ["ImportNotes", "Mistakes", "document", "expanded", "lines", "records", "stem"]
+
+SEARCHED = (".jsonl", ".ndjson", ".json", ".eval")
+"""Files that are looked for in a folder."""
+PACKED = (".gz", ".zst")
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_BOM = b"\xef\xbb\xbf"
+_MOST = 100
+"""Mistakes that are told at once: more would hide the first ones, and a wrong `--format` makes every line one."""
+
+
+class Mistakes:
+    """What cannot be used of the files, with its place. As long as there is one, nothing is written."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+        self._more = 0
+
+    def add(self, file: Path, message: str, line: int | None = None, key: str = "") -> None:
+        if len(self._found) < _MOST:
+            self._found.append(Problem(str(file), message, line, key))
+        else:
+            self._more += 1
+
+    def __len__(self) -> int:
+        return len(self._found) + self._more
+
+    def check(self) -> None:
+        """Raises InputError with all of them, if there are any."""
+        if self._found:
+            more = f"and {counted(self._more, 'more problem')}" if self._more else ""
+            raise InputError([*self._found, *([Problem(self._found[-1].file, more)] if more else [])])
+
+
+class ImportNotes:
+    """What an import leaves out, by kind, and what its user should know besides."""
+
+    def __init__(self) -> None:
+        self._lost: Counter[str] = Counter()
+        self._said: list[str] = []
+
+    def lose(self, kind: str, number: int = 1) -> None:
+        """`kind` is what is lost, in the plural: `images`, `lines of type 'x'`."""
+        self._lost[kind] += number
+
+    def say(self, note: str) -> None:
+        if note not in self._said:
+            self._said.append(note)
+
+    def lines(self) -> list[str]:
+        return [*self._said, *(f"lost: {kind}: {number}" for kind, number in sorted(self._lost.items()))]
+
+
+def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
+    """The files to read, those of folders in sorted order, and whether a folder was among the paths.
+
+    Raises InputError for each path that is not there, and for folders without such files.
+    """
+    found: list[Path] = []
+    problems: list[Problem] = []
+    folders = False
+    for path in paths:
+        if path.is_dir():
+            folders = True
+            inside = sorted(file for file in path.rglob("*") if _searched(file) and file.is_file())
+            if not inside:
+                problems.append(Problem(str(path), f"has no files to import ({', '.join(SEARCHED)})"))
+            found += inside
+        elif path.exists():
+            found.append(path)
+        else:
+            problems.append(Problem(str(path), "does not exist"))
+    if problems:
+        raise InputError(problems)
+    return found, folders
+
+
+def _searched(file: Path) -> bool:
+    return Path(stem(file, with_suffix=True)).suffix.lower() in SEARCHED
+
+
+def stem(file: Path, *, with_suffix: bool = False) -> str:
+    """The name of a file without the ending of its packing, and, unless asked for, without its own."""
+    name = file.stem if file.suffix.lower() in PACKED else file.name
+    return name if with_suffix else Path(name).stem
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    """A file, unpacked while it is read. Raises OSError, InputError without what unpacks it."""
+    with file.open("rb") as raw:
+        magic = raw.read(len(_ZSTD))
+        raw.seek(0)
+        if magic.startswith(_GZIP):
+            yield io.BufferedReader(gzip.GzipFile(fileobj=raw))
+        elif magic == _ZSTD:
+            try:
+                import zstandard
+            except ImportError:
+                install = "is packed with zstd, which the package zstandard reads: pip install zstandard"
+                raise InputError(Problem(str(file), install)) from None
+            yield io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw))
+        else:
+            yield raw
+
+
+def lines(file: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, with their 1-based numbers. Raises InputError if it cannot be read."""
+    try:
+        with _opened(file) as opened:
+            for number, line in enumerate(opened, start=1):
+                text = line.removeprefix(_BOM) if number == 1 else line
+                if text.strip():
+                    yield number, text
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(Problem(str(file), f"cannot be read: {_reason(error)}")) from None
+
+
+def document(file: Path) -> bytes:
+    """All of a file. Raises InputError if it cannot be read."""
+    try:
+        with _opened(file) as opened:
+            return opened.read().removeprefix(_BOM)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(Problem(str(file), f"cannot be read: {_reason(error)}")) from None
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def records(file: Path, mistakes: Mistakes, *, may_be_cut: bool = False) -> Iterator[tuple[int, dict[str, Any] | None]]:
+    """The objects on the lines of a JSON Lines file, with the numbers of the lines.
+
+    Lines that are none are mistakes. With `may_be_cut`, a last line that breaks off, because what wrote it was killed,
+    comes as None.
+    """
+    decode = msgspec.json.Decoder().decode
+    for number, text in lines(file):
+        try:
+            value = decode(text)
+        except RecursionError:
+            mistakes.add(file, "is nested too deeply", number)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if may_be_cut and not text.endswith(b"\n") and _is_text(text):
+                yield number, None
+            else:
+                mistakes.add(file, _told(error, text), number)
+        else:
+            if isinstance(value, dict):
+                yield number, value
+            else:
+                mistakes.add(file, "expected a JSON object", number)
+
+
+def _told(error: Exception, text: bytes) -> str:
+    return f"is not valid JSON: {error}" if _is_text(text) else "is not UTF-8 text"
+
+
+def _is_text(text: bytes) -> bool:
+    """Whether bytes are UTF-8; those of one last character may be missing."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+    return True
+
+
+def parsed(file: Path) -> Any:
+    """The JSON document in a file. Raises InputError if it is none."""
+    data = document(file)
+    try:
+        return msgspec.json.decode(data)
+    except RecursionError:
+        raise InputError(Problem(str(file), "is nested too deeply")) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(Problem(str(file), _told(error, data))) from None

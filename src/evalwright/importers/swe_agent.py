@@ -1,0 +1,80 @@
+"""Trajectories of SWE-agent: `.traj` files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.recordings import described
+from evalwright.importers.sources import ImportNotes, parsed, stem
+from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of
+
+__all__ = ["SweAgent"]
+
+
+class SweAgent:
+    """The import format `swe-agent`."""
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_traces(sources, out, mapping, read)
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The trajectories in the files, one a file."""
+    for file in files:
+        document = parsed(file)
+        history = document.get("history") if isinstance(document, dict) else None
+        if not isinstance(history, list):
+            reading.mistakes.add(
+                file, f"expected the messages of a trajectory, found {described(history)}", key="history"
+            )
+            continue
+        talk = Transcript()
+        for message in dictionaries(history):
+            if message.get("is_demo"):
+                reading.notes.lose("messages of demonstrations")
+            else:
+                _message(talk, message, reading.notes)
+        info = document.get("info")
+        _outcome(talk, info if isinstance(info, dict) else {})
+        origin = {"imported_from": {"file": file.name, "format": "swe-agent"}}
+        asked = {"user_message": talk.user_message or ""}
+        yield Imported(file, stem(file), asked, talk.trace("recorded", origin))
+
+
+def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> None:
+    text = texts_of(message.get("content"), notes)
+    match message.get("role"):
+        case "assistant":
+            turn = talk.turn()
+            if text:
+                turn.texts.append(text)
+            for call in dictionaries(message.get("tool_calls")):
+                function = call.get("function")
+                function = function if isinstance(function, dict) else {}
+                name, given = str(function.get("name", "tool")), arguments_of(function.get("arguments"))
+                talk.calls_in(turn, name, call.get("id"), given)
+        case "tool":
+            ids = message.get("tool_call_ids")
+            called = ids[0] if isinstance(ids, list) and ids else message.get("tool_call_id")
+            talk.result(called, text)
+        case "system":
+            talk.system(text)
+        case _:
+            talk.user(text)
+
+
+def _outcome(talk: Transcript, info: dict[str, Any]) -> None:
+    stats = info.get("model_stats")
+    stats = stats if isinstance(stats, dict) else {}
+    talk.tokens = Tokens(stats.get("tokens_sent"), stats.get("tokens_received"), cost=stats.get("instance_cost"))
+    if isinstance(info.get("submission"), str):
+        talk.answer = info["submission"]
+    status = info.get("exit_status")
+    if isinstance(status, str) and status.startswith("exit_"):
+        talk.extra["stopped"] = status

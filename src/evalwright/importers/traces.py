@@ -1,0 +1,254 @@
+"""Records of any format as a suite that replays them: what all formats of recorded work share.
+
+A format reads files and yields `Imported` records. Records of one case are its trials; records of several systems
+become several systems, each of which replays its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
+from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
+from evalwright.importers.recordings import described
+from evalwright.importers.sources import ImportNotes, Mistakes
+from evalwright.importers.spool import RecordSpool
+from evalwright.importers.transcript import moment
+from evalwright.model.trace import Trace
+
+__all__ = ["ImportFindings", "Imported", "import_traces"]
+
+REWARD: dict[str, Any] = {
+    "name": "reward",
+    "type": "field_check",
+    "config": {"field": "metrics.custom.reward", "equals": 1},
+}
+_FEW = 5
+
+
+@dataclass(slots=True)
+class Imported:
+    """One record: a recording of a case, or a case alone where `trace` is None."""
+
+    file: Path
+    case_id: str | None
+    """None for a format without ids: the file's name."""
+    input: dict[str, Any]
+    trace: Trace | None = None
+    trial: int | None = None
+    """Orders the recordings of a case, where the record says which one it is."""
+    expected: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    group: str | None = None
+    record: Any = None
+    """What a mapping of the user's is applied to, in formats of records."""
+    line: int | None = None
+
+
+class _Row(msgspec.Struct):
+    """An `Imported` as it is set aside."""
+
+    id: str
+    input: Any
+    expected: dict[str, Any]
+    metadata: dict[str, Any]
+    group: str | None
+    trial: int | None
+    trace: Trace | None
+
+
+@dataclass(slots=True)
+class ImportFindings:
+    """What a format is given while it reads, and what it says of the suite."""
+
+    mistakes: Mistakes = field(default_factory=Mistakes)
+    notes: ImportNotes = field(default_factory=ImportNotes)
+    name: str | None = None
+    """Of the suite, where the format has one."""
+    evaluators: list[dict[str, Any]] = field(default_factory=list)
+    """Of the suite, where the format has some that ours can stand for."""
+
+
+Read = Callable[[Sequence[Path], ImportFindings], Iterator[Imported]]
+
+
+def import_traces(
+    files: Sequence[Path], out: Path, mapping: Mapping[str, str] | Path | None, read: Read
+) -> ImportResult:
+    """Write the suite of the records in `files` into folder `out`.
+
+    Raises InputError with all mistakes, and then nothing is written; StorageError if writing fails.
+    """
+    check_free(out)
+    mapped = _Mapped(compile_mapping(mapping)) if mapping else None
+    reading = ImportFindings()
+    with closing(RecordSpool()) as spool:
+        gathered = _Gathered(spool)
+        for record in read(files, reading):
+            if mapped:
+                mapped.apply(record, reading.mistakes)
+            gathered.add(record)
+        if not spool.keys and not len(reading.mistakes):
+            for file in files:
+                reading.mistakes.add(file, "has no messages to import")
+        reading.mistakes.check()
+        write_cases(out, gathered.lines())
+    description = f"{gathered.traces} recordings of {spool.keys} cases, replayed and judged"
+    written = write_suite(
+        out,
+        reading.name or files[0].stem,
+        description,
+        gathered.evaluators(reading),
+        gathered.trials,
+        gathered.systems(),
+    )
+    return ImportResult(
+        spool.keys, gathered.trials, gathered.traces, written, [*gathered.notes(), *reading.notes.lines()]
+    )
+
+
+class _Mapped:
+    """A mapping of the user's over what a format found by itself."""
+
+    def __init__(self, mapping: RecordMapping) -> None:
+        self._mapping = mapping
+
+    def apply(self, record: Imported, mistakes: Mistakes) -> None:
+        for part in self._mapping.stated:
+            value, path = self._mapping.find(record.record, part)
+            if record.record is None:
+                mistakes.add(record.file, f"--map {part}: this format has no records to find it in", record.line)
+            elif value is MISSING or value is None:
+                mistakes.add(record.file, f"expected the {part} of the record, found nothing", record.line, path)
+            elif not _set(record, part, value):
+                mistakes.add(record.file, f"cannot be the {part}: found {described(value)}", record.line, path)
+
+
+def _set(record: Imported, part: str, value: Any) -> bool:
+    """Whether the value could be that part of the record, which it is then."""
+    prefix, _, name = part.partition(".")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    trace = record.trace
+    if part == "id" and ((isinstance(value, str) and value) or (number and isinstance(value, int))):
+        record.case_id = str(value)
+    elif part == "trial" and number and isinstance(value, int) and value >= 0:
+        record.trial = value
+    elif part == "reward" and trace and (number or isinstance(value, bool)):
+        trace.metrics.custom["reward"] = float(value)
+    elif part in ("started_at", "finished_at") and trace and (time := moment(value)):
+        setattr(trace, part, time)
+    elif prefix == "metadata" and name:
+        record.metadata[name] = value
+    elif prefix == "extra" and name and trace:
+        trace.extra[name] = value
+    else:
+        return False
+    return True
+
+
+class _Gathered:
+    """All records by case, set aside on disk; what the suite needs to know of them is counted."""
+
+    def __init__(self, spool: RecordSpool) -> None:
+        self.traces = 0
+        self._spool = spool
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(_Row).decode
+        self._unnamed: Counter[Path] = Counter()
+        self._recorded: Counter[tuple[str, str]] = Counter()
+        self._variants: dict[str, None] = {}
+        self._rewards = 0
+        self._counts: Counter[str] = Counter()
+
+    def add(self, record: Imported) -> None:
+        case_id = record.case_id or self._numbered(record.file)
+        trace = record.trace
+        if trace is None:
+            self._counts["without a recording"] += 1
+        else:
+            self.traces += 1
+            self._recorded[case_id, trace.variant_name] += 1
+            self._variants[trace.variant_name] = None
+            self._rewards += "reward" in trace.metrics.custom
+            self._counts["errors of the recorded run: they have no verdict"] += trace.error is not None
+            self._counts["with warnings, see extra.warnings"] += "warnings" in trace.extra
+        row = _Row(
+            case_id, record.input, record.expected, record.metadata, record.group, record.trial, trace
+        )  # fmt: skip
+        self._spool.add(case_id, self._encode(row))
+
+    def _numbered(self, file: Path) -> str:
+        from evalwright.importers.sources import stem
+
+        self._unnamed[file] += 1
+        number = self._unnamed[file]
+        return stem(file) if number == 1 else f"{stem(file)}-{number}"
+
+    @property
+    def trials(self) -> int:
+        return max(self._recorded.values(), default=1)
+
+    def lines(self) -> Iterator[bytes]:
+        encoder = msgspec.json.Encoder()
+        for case_id, encoded in self._spool:
+            rows = [self._decode(one) for one in encoded]
+            rows.sort(key=lambda row: row.trial or 0)
+            yield encoder.encode(self._case(case_id, rows)) + b"\n"
+
+    def _case(self, case_id: str, rows: list[_Row]) -> dict[str, Any]:
+        first = rows[0]
+        traces = []
+        numbers: Counter[str] = Counter()
+        for row in rows:
+            if row.trace is not None:
+                row.trace.case_id, row.trace.input = case_id, row.input
+                row.trace.trial = numbers[row.trace.variant_name]
+                numbers[row.trace.variant_name] += 1
+                traces.append(row.trace)
+        case: dict[str, Any] = {
+            "schema_version": "1.0",
+            "id": case_id,
+            "input": first.input,
+            "expected": {"facts": {}, **first.expected},
+            "metadata": first.metadata,
+        }
+        if first.group is not None:
+            case["group"] = first.group
+        if traces:
+            case["embedded_trace"] = traces if len(traces) > 1 else traces[0]
+        return case
+
+    def systems(self) -> list[dict[str, Any]]:
+        """One for each system that was recorded; answers may be missing, as in what is recorded of one alone."""
+        names = [*self._variants] or ["recorded"]
+        several = len(names) > 1
+        return [
+            {
+                "name": name,
+                "adapter": "replay",
+                "allow_missing": ["final_answer"],
+                **({"variant": name} if several else {}),
+            }
+            for name in names
+        ]
+
+    def evaluators(self, reading: ImportFindings) -> list[dict[str, Any]]:
+        return [*([REWARD] if self._rewards else []), *reading.evaluators] or [ANSWERED]
+
+    def notes(self) -> list[str]:
+        notes = [f"{number} of {self._spool.keys} {what}" for what, number in self._counts.items() if number]
+        most = self.trials
+        short = [f"{case}" for (case, _), number in self._recorded.items() if number < most]
+        if short:
+            named = ", ".join(short[:_FEW]) + (", ..." if len(short) > _FEW else "")
+            notes.append(f"{len(short)} have fewer than {most} trials; missing ones are errors: {named}")
+        if 0 < self._rewards < self.traces:
+            notes.append(f"{self.traces - self._rewards} of {self.traces} recordings have no reward")
+        return notes

@@ -1,0 +1,304 @@
+"""A conversation with an agent, put together from the records of any tool, as a trace.
+
+A turn of the assistant is one message: its texts joined by line ends, its thinking beside them, its first tool call
+with it; each further call is a message of its own. A turn may go on after results of its first calls: it stays where it
+began. Turns and calls that have a time become spans, calls below their turn; a subagent becomes one span that holds its
+own messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.recording import UNKNOWN_TIME
+from evalwright.importers.recordings import too_deep
+from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceError, TraceMessage
+
+__all__ = ["AgentTurn", "Tokens", "Transcript", "arguments_of", "moment", "object_or_text"]
+
+
+@dataclass(slots=True)
+class Tokens:
+    """What model calls used; None is what nobody said."""
+
+    input: int | None = None
+    """Everything that was read, cached or not."""
+    output: int | None = None
+    thinking: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    cost: float | None = None
+
+    def __add__(self, other: Tokens) -> Tokens:
+        return Tokens(
+            _sum(self.input, other.input),
+            _sum(self.output, other.output),
+            _sum(self.thinking, other.thinking),
+            _sum(self.cache_read, other.cache_read),
+            _sum(self.cache_write, other.cache_write),
+            _sum(self.cost, other.cost),
+        )
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """None only where no call says it."""
+    return other if one is None else one if other is None else one + other
+
+
+@dataclass(slots=True)
+class AgentTurn:
+    """One turn of the assistant."""
+
+    id: str | None = None
+    model: str | None = None
+    texts: list[str] = field(default_factory=list)
+    thinking: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def text(self) -> str | None:
+        return "\n".join(self.texts) if self.texts else None
+
+    @property
+    def thought(self) -> str | None:
+        return "\n".join(self.thinking) if self.thinking else None
+
+    def messages(self) -> list[TraceMessage]:
+        if not (self.texts or self.calls or self.thinking):
+            return []
+        first = self.calls[0] if self.calls else None
+        said = TraceMessage("assistant", self.text, thinking=self.thought, tool_call=first)
+        return [said, *(TraceMessage("assistant", None, tool_call=call) for call in self.calls[1:])]
+
+
+class Transcript:
+    """One conversation while it is read."""
+
+    def __init__(self) -> None:
+        self.tokens = Tokens()
+        self.user_message: str | None = None
+        """The first text of the user that is a request."""
+        self.answer: str | None = None
+        """The result that the record names, where it does; else the last text of the assistant that is not blank."""
+        self.latency_ms: int | None = None
+        """As the record says it, where it does."""
+        self.error: TraceError | None = None
+        self.extra: dict[str, Any] = {}
+        self.custom: dict[str, Any] = {}
+        self.structured: dict[str, Any] | None = None
+        self.results: list[ToolResult] = []
+        self.spans: list[Span] = []
+        self._entries: list[AgentTurn | TraceMessage] = []
+        self._names: dict[str, str] = {}
+        self._ended: dict[str, tuple[datetime | None, bool, Any]] = {}
+        self._pending: list[str] = []
+        self._first: datetime | None = None
+        self._last: datetime | None = None
+
+    def at(self, time: datetime | None) -> None:
+        """Something was recorded at this time."""
+        if time is not None:
+            self._first = time if self._first is None else min(self._first, time)
+            self._last = time if self._last is None else max(self._last, time)
+
+    @property
+    def empty(self) -> bool:
+        return not any(isinstance(entry, TraceMessage) or entry.messages() for entry in self._entries)
+
+    def system(self, text: str) -> None:
+        self._entries.append(TraceMessage("system", text))
+
+    def user(self, text: str, *, asks: bool = True) -> None:
+        """A message of the user; with `asks` false, one that a tool wrote in the user's name."""
+        if asks and self.user_message is None:
+            self.user_message = text
+        self._entries.append(TraceMessage("user", text))
+
+    def turn(self, id: str | None = None, at: datetime | None = None, model: str | None = None) -> AgentTurn:
+        """A new turn of the assistant."""
+        turn = AgentTurn(id, model, started_at=at, finished_at=at)
+        self._entries.append(turn)
+        return turn
+
+    def open_turn(self, at: datetime | None = None, *, for_text: bool) -> AgentTurn:
+        """The turn that a further part belongs to, where the record has parts one by one.
+
+        Thinking, then text, then a call make one turn; what follows a call begins a new one, as does what follows a
+        result or a message of the user.
+        """
+        last = self._entries[-1] if self._entries else None
+        if isinstance(last, AgentTurn) and not last.calls and not (for_text and last.texts):
+            last.finished_at = at or last.finished_at
+            return last
+        return self.turn(at=at)
+
+    def think(self, text: str) -> None:
+        """Thinking that belongs to the next turn."""
+        self._pending.append(text)
+
+    def say(self, text: str, at: datetime | None = None) -> None:
+        """A text of the assistant as an item of its own."""
+        turn = self.open_turn(at, for_text=True)
+        turn.thinking += self._taken()
+        turn.texts.append(text)
+
+    def call(self, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None) -> None:
+        """A tool call as an item of its own."""
+        turn = self.open_turn(at, for_text=False)
+        turn.thinking += self._taken()
+        self.calls_in(turn, name, id, arguments, at)
+
+    def calls_in(
+        self, turn: AgentTurn, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None
+    ) -> None:
+        if id is not None:
+            self._names[id] = name
+        turn.calls.append(ToolCall(name, id, arguments, at))
+
+    def _taken(self) -> list[str]:
+        taken, self._pending = self._pending, []
+        return taken
+
+    def knows(self, call_id: str | None) -> bool:
+        return call_id in self._names
+
+    def result(
+        self, call_id: str | None, content: Any, *, name: str | None = None, at: datetime | None = None,
+        failed: bool = False,
+    ) -> None:  # fmt: skip
+        """What a tool gave back; its name is that of its call where none is given."""
+        named = name or self._names.get(call_id or "", "tool")
+        read = object_or_text(content) if isinstance(content, str) else content
+        self.results.append(ToolResult(named, read, call_id))
+        self._entries.append(TraceMessage("tool", read, name=named))
+        if call_id is not None:
+            self._ended[call_id] = (at, failed, read)
+
+    def subagent(self, name: str, other: Transcript) -> None:
+        """A conversation below this one: a span that holds its messages; its tokens count."""
+        self.tokens += other.tokens
+        self.spans.append(
+            Span(
+                f"agent-{len(self.spans) + 1}",
+                name,
+                kind="agent",
+                started_at=other._first,
+                finished_at=other._last,
+                output={"messages": msgspec.to_builtins(other.messages())},
+            )
+        )
+
+    def turns(self) -> list[AgentTurn]:
+        return [entry for entry in self._entries if isinstance(entry, AgentTurn)]
+
+    def messages(self) -> list[TraceMessage]:
+        found: list[TraceMessage] = []
+        for entry in self._entries:
+            found += entry.messages() if isinstance(entry, AgentTurn) else [entry]
+        return found
+
+    def trace(self, variant: str, extra: Mapping[str, Any]) -> Trace:
+        """The conversation as a recording of a case that is named later."""
+        spoken = [turn for turn in self.turns() if (turn.text or "").strip()]
+        last = spoken[-1] if spoken else AgentTurn()
+        tokens = self.tokens
+        cached = {"cache_read_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write}
+        custom = {**self.custom, **{name: number for name, number in cached.items() if number is not None}}
+        return Trace(
+            case_id="",
+            variant_name=variant,
+            started_at=self._first or UNKNOWN_TIME,
+            finished_at=self._last or UNKNOWN_TIME,
+            latency_ms=self.latency_ms if self.latency_ms is not None else self._elapsed(),
+            input={},
+            output=Output(self.answer or last.text, last.thought, self.structured),
+            messages=self.messages(),
+            tool_calls=[call for turn in self.turns() for call in turn.calls],
+            tool_results=self.results,
+            metrics=Metrics(
+                token_input=tokens.input,
+                token_output=tokens.output,
+                token_thinking=tokens.thinking,
+                cost_usd=tokens.cost,
+                custom=custom,
+            ),
+            error=self.error,
+            extra={"source": "import", **self.extra, **extra},
+            spans=[*self._own_spans(), *self.spans],
+        )
+
+    def _elapsed(self) -> int | None:
+        if self._first is None or self._last is None or self._first == self._last:
+            return None
+        return round((self._last - self._first).total_seconds() * 1000)
+
+    def _own_spans(self) -> list[Span]:
+        found: list[Span] = []
+        for number, turn in enumerate(self.turns(), start=1):
+            if turn.started_at is None or not turn.messages():
+                continue
+            turn_id = turn.id or f"turn-{number}"
+            found.append(
+                Span(
+                    turn_id, turn.model or "assistant", None, "llm", turn.started_at, turn.finished_at, output=turn.text
+                )
+            )
+            for position, call in enumerate(turn.calls, start=1):
+                ended, failed, content = self._ended.get(call.id or "", (None, False, None))
+                found.append(
+                    Span(
+                        call.id or f"{turn_id}-call-{position}",
+                        call.name,
+                        turn_id,
+                        "tool",
+                        call.started_at or turn.started_at,
+                        ended,
+                        "error" if failed else "unset" if ended is None else "ok",
+                        input=call.arguments,
+                        output=content,
+                    )
+                )
+        return found
+
+
+def moment(value: Any) -> datetime | None:
+    """A time from ISO 8601 text (UTC if it has no zone) or seconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, str) and value:
+            read = datetime.fromisoformat(value)
+            return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
+def object_or_text(text: str) -> dict[str, Any] | str:
+    """The JSON object in a text, or the text itself if it is not one."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        value = msgspec.json.decode(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, dict) and not too_deep(value) else text
+
+
+def arguments_of(value: Any) -> dict[str, Any]:
+    """Arguments as an object; other text is kept under `_raw`."""
+    if isinstance(value, dict):
+        return value
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return {}
+    if not isinstance(value, str):
+        return {"_raw": msgspec.json.encode(value).decode()}
+    read = object_or_text(value)
+    return read if isinstance(read, dict) else {"_raw": value}

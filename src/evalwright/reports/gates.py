@@ -1,0 +1,18 @@
+"""The decisions behind a gate, for every report: as `decide` prints them."""
+
+from __future__ import annotations
+
+from evalwright.model.summary import GateOutcome
+from evalwright.reports.text import Paint
+
+__all__ = ["gate_decisions"]
+
+
+def gate_decisions(gate: GateOutcome, paint: Paint) -> list[str]:
+    """The lines of each decision; none for a gate that is held against no baseline, which needs none of this."""
+    decisions = [gate.decision] if gate.decision is not None else gate.decisions
+    if not decisions:
+        return []
+    from evalwright.reports.decision import decision_lines
+
+    return [line for one in decisions for line in decision_lines(one, paint, titled=len(decisions) > 1)]

@@ -1,0 +1,19 @@
+"""A plan as a picture."""
+
+from __future__ import annotations
+
+from evalwright.decisions.planning import SuitePlan
+from evalwright.errors import counted
+from evalwright.reports.decision import amount
+from evalwright.reports.html.elements import Html
+from evalwright.reports.html.plots import power_svg
+
+__all__ = ["plan_svg"]
+
+
+def plan_svg(plan: SuitePlan) -> Html:
+    """The power of each assumption against the number of cases."""
+    several = len({row.assumed for row in plan.rows}) > 1
+    curves = [(row.assumed if several else counted(row.trials, "trial"), row.curve) for row in plan.rows if row.curve]
+    difference = amount(plan.detect or 0.0, "pass_rate")
+    return power_svg(f"Power to see {difference} in {plan.suite}", curves, plan.power)

@@ -1,0 +1,119 @@
+"""Intervals below each other as text, for terminals and Markdown; `html/plots.py` draws the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from evalwright.model.summary import VariantDelta
+from evalwright.reports.numbers import signed
+from evalwright.reports.text import one_line, width
+
+__all__ = [
+    "ForestRow",
+    "Ruler",
+    "forest_lines",
+    "forest_of_deltas",
+    "interval_line",
+    "numbers_of",
+    "range_of",
+    "shown",
+    "spark",
+]
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+class ForestRow(NamedTuple):
+    """One interval with its name; `strong` for what decides."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+    strong: bool = False
+
+    @property
+    def side(self) -> str:
+        """Where the whole interval lies: colour is never the only carrier, as numbers stand beside it."""
+        return "pass" if self.low > 0 else "fail" if self.high < 0 else "open"
+
+
+class Ruler(NamedTuple):
+    """Values to places."""
+
+    low: float
+    high: float
+    start: float
+    length: float
+
+    def at(self, value: float) -> float:
+        """The place of a value."""
+        return self.start + (value - self.low) / (self.high - self.low) * self.length
+
+
+def range_of(rows: Sequence[ForestRow], margin: float) -> tuple[float, float]:
+    """All intervals, 0 and the margin, with a little room."""
+    low, high = min(0.0, -margin, *(row.low for row in rows)), max(0.0, *(row.high for row in rows))
+    room = (high - low or 1.0) * 0.05
+    return low - room, high + room
+
+
+def shown(value: float, factor: float) -> str:
+    """A number with its sign; shares (`factor` 100) with one digit."""
+    return signed(factor * value, 1 if factor > 1 else 3)
+
+
+def numbers_of(row: ForestRow, factor: float) -> str:
+    """Estimate and interval."""
+    value, low, high = (shown(x, factor) for x in (row.value, row.low, row.high))
+    return f"{value} [{low}, {high}]"
+
+
+def forest_of_deltas(deltas: Iterable[VariantDelta]) -> list[ForestRow]:
+    """Variants against their baseline, those that were compared."""
+    return [
+        ForestRow(one.variant, one.pass_rate_delta, *one.pass_rate_delta_ci95)
+        for one in deltas
+        if one.pass_rate_delta is not None and one.pass_rate_delta_ci95 is not None
+    ]
+
+
+def forest_lines(
+    rows: Sequence[ForestRow], columns: int = 80, *, margin: float = 0.0, points: bool = True
+) -> list[str]:
+    """The same as text: a name, the interval, its numbers."""
+    factor = 100 if points else 1
+    numbers = [numbers_of(row, factor) for row in rows]
+    names = [one_line(row.label, 24) for row in rows]
+    label, figures = max(map(width, names)), max(map(len, numbers))
+    room = max(10, columns - label - figures - 4)
+    ends = range_of(rows, margin)
+    return [
+        f"{name}{' ' * (label - width(name))}  {_interval(row, ends, margin, room)}  {number:>{figures}}"
+        for name, row, number in zip(names, rows, numbers, strict=True)
+    ]
+
+
+def interval_line(row: ForestRow, columns: int, *, margin: float = 0.0, points: bool = True) -> str:
+    """One interval between the ends of its scale."""
+    factor = 100 if points else 1
+    ends = range_of([row], margin)
+    low, high = (shown(end, factor) for end in ends)
+    return f"{low} {_interval(row, ends, margin, columns - len(low) - len(high) - 2)} {high}"
+
+
+def _interval(row: ForestRow, ends: tuple[float, float], margin: float, room: int) -> str:
+    scale = Ruler(*ends, 0, room - 1)
+    low, value, high, zero, limit = (round(scale.at(x)) for x in (row.low, row.value, row.high, 0.0, -margin))
+    line = ["─" if low <= place <= high else " " for place in range(room)]
+    if margin:
+        line[limit] = "┆"
+    line[zero] = "│"
+    line[value] = "●"
+    return "".join(line)
+
+
+def spark(shares: Sequence[float]) -> str:
+    """Shares from 0 to 1 as blocks of their heights."""
+    return "".join(_BLOCKS[min(len(_BLOCKS) - 1, int(max(0.0, share) * len(_BLOCKS)))] for share in shares)

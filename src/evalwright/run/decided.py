@@ -1,0 +1,137 @@
+"""What is decided once a run has ended: its variants against the baseline, and what its gate claims of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from evalwright.decisions.claims import all_of, decided_against, decided_rates, terms_of, without_baseline
+from evalwright.decisions.comparison import against_baseline
+from evalwright.decisions.identity import some_names
+from evalwright.decisions.runs import one_run, pairs_of, two_runs
+from evalwright.decisions.terms import Terms
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import GateOutcome, RunSummary
+from evalwright.run.baselines import baseline_of
+from evalwright.run.judged_pairs import judges_of_runs
+from evalwright.run.locations import Place, find_run
+from evalwright.run.origin import plan_of_run
+from evalwright.run.sequence import outcome_of
+
+__all__ = ["add_decisions", "with_baselines", "with_slices"]
+
+_PROMOTED = "baseline"
+
+
+def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
+    """Compare the variants with the baseline variant, and decide the claims of the gate, by the run's records."""
+    if plan.run.baseline_variant is not None:
+        summary.comparison = against_baseline(one_run(reader, plan, Terms()), plan.run.baseline_variant)
+    found = [_decided(claim, reader, plan) for claim in _claims(plan)]
+    if plan.until_decided is not None:
+        found.append(outcome_of(reader, plan)[1])
+    if found:
+        summary.gate = all_of([*([summary.gate] if summary.gate is not None else []), *found])
+
+
+def _claims(plan: Plan) -> list[dict[str, Any]]:
+    return plan.gate["claims"] if plan.gate is not None and plan.gate["kind"] == "claims" else []
+
+
+def _decided(claim: Mapping[str, Any], reader: RunReader, plan: Plan) -> GateOutcome:
+    """One claim. What keeps it from being decided is its reason: the run has ended, and is paid for."""
+    if claim["claim"] == "at_least":
+        return decided_rates(claim, one_run(reader, plan, terms_of(claim)))
+    try:
+        against = _baseline(claim["against"], plan, reader)
+        if against is None:
+            return without_baseline(claim, "none is promoted yet (evalwright promote RUN)")
+        if isinstance(against, str):
+            pairs = [(against, v.name) for v in plan.variants if v.name != against]
+            runs = one_run(reader, plan, terms_of(claim, len(pairs)))
+            missing = [name for name in {one for pair in pairs for one in pair} if name not in runs.a]
+            if missing or not pairs:
+                return without_baseline(claim, f"{', '.join(sorted(missing)) or 'no other variant'} has no cells")
+            return decided_against(claim, runs, pairs)
+        return _against_run(claim, against, reader, plan)
+    except InputError as error:
+        problems = [problem.message for problem in error.problems]
+        return without_baseline(claim, "; ".join(problems) or error.headline)
+
+
+def _against_run(claim: Mapping[str, Any], place: Place, reader: RunReader, plan: Plan) -> GateOutcome:
+    with closing(place.store.read(place.run_id)) as before:
+        plan_before = plan_of_run(before)
+        runs = two_runs(before, plan_before, reader, plan, terms_of(claim))
+        runs.judged, runs.uncalibrated = judges_of_runs(before, plan_before, reader, plan, None)
+    if runs.identity.evaluators and not claim["allow_changed"]:
+        names = some_names(runs.identity.evaluators)
+        return without_baseline(claim, f"evaluator {names} changed since: promote a new run, or allow_changed: true")
+    pairs = pairs_of(runs)
+    runs.terms = terms_of(claim, len(pairs))
+    for one, other in pairs:
+        runs.refuse_strangers(one, other)
+    return decided_against(claim, runs, pairs)
+
+
+def _baseline(against: str, plan: Plan, reader: RunReader | None = None) -> Place | str | None:
+    """A variant of the plan by its name, or a run: the promoted one (None where there is none), or one by its path,
+    from the suite's folder or from here, or by its id, beside this run. Raises InputError where there is no such run.
+    """
+    names = [variant.name for variant in plan.variants]
+    if against in names:
+        return against
+    beside = None if reader is None else Path(reader.location)
+    if against == _PROMOTED:
+        promoted = None if beside is None or not beside.is_dir() else baseline_of(beside, plan.name)
+        return None if promoted is None else find_run(promoted)
+    places = [Path(plan.config_path).parent / against]
+    if beside is not None:
+        places.append(beside.parent / against)
+    found = next((place for place in places if place.exists()), Path(against))
+    try:
+        return find_run(found)
+    except InputError as error:
+        near = did_you_mean(against, [*names, _PROMOTED])
+        raise InputError(
+            f"no run or variant {against!r}{near}: expected {_PROMOTED} (the promoted run), the path or id of a run, "
+            f"or a variant ({', '.join(names)})"
+        ) from error
+
+
+def with_baselines(plan: Plan, runs: Path | None) -> None:
+    """Raise InputError where a claim names a run that is not there: before anything is paid for."""
+    problems = []
+    for claim in _claims(plan):
+        against = claim.get("against")
+        if against is None or (runs is not None and (runs / against).exists()):
+            continue
+        try:
+            _baseline(against, plan)
+        except InputError as error:
+            problems.append(Problem(plan.config_path, error.headline, key=f"gate.{claim['claim']}"))
+    if problems:
+        raise InputError(problems)
+
+
+def with_slices(plan: Plan, cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases; behind the last one it is known that each slice and group of a claim is there. Raises InputError."""
+    wanted = {key for claim in _claims(plan) for key in claim.get("slices", ()) if key != "*"}
+    wanted |= {f"metadata.{claim['group']}" for claim in _claims(plan) if claim["group"] not in (None, "none")}
+    seen = set[str]()
+    for case in cases:
+        if wanted:
+            seen.update((f"metadata.{name}" for name in case.metadata), ["tag"] if case.tags else [])
+        yield case
+    there = ", ".join(sorted(seen)) or "neither tags nor metadata"
+    problems = [
+        Problem(plan.config_path, f"no case has {key!r}{did_you_mean(key, seen)} (there are: {there})", key="gate")
+        for key in sorted(wanted - seen)
+    ]
+    if problems:
+        raise InputError(problems)

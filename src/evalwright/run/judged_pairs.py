@@ -1,0 +1,108 @@
+"""Human labels of two runs that are decided together: those kept with the runs, or a file of labels of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from evalwright.decisions.runs import JudgedRuns
+from evalwright.errors import InputError, Problem
+from evalwright.importers.labels import LabelRow
+from evalwright.model.calibration import Label
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.run.judge import is_judge
+from evalwright.run.locations import labels_file
+from evalwright.scoring.re_judged import JudgedAnswers
+
+__all__ = ["JudgesOfRuns", "judges_of_runs"]
+
+
+class JudgesOfRuns(NamedTuple):
+    """What is known of the judges of two runs."""
+
+    judged: list[JudgedRuns]
+    """Evaluators with labels."""
+    uncalibrated: list[str]
+    """Evaluators that call models and have none."""
+
+
+class _Side(NamedTuple):
+    reader: RunReader
+    plan: Plan
+
+
+def judges_of_runs(
+    reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Plan, file: Path | None
+) -> JudgesOfRuns:
+    """The labelled evaluators of both runs. Labels of `file` come before those that are kept for the same evaluator.
+
+    Raises InputError with every mistake of the file.
+    """
+    sides = _Side(reader_a, plan_a), _Side(reader_b, plan_b)
+    both = [spec for spec in plan_b.evaluators if spec.name in {one.name for one in plan_a.evaluators}]
+    judged: list[JudgedRuns] = []
+    if file is not None or any(labels_file(side.reader).is_file() for side in sides):
+        judged = list(_judged(sides, [spec.name for spec in both], file))
+    known = {one.evaluator for one in judged}
+    return JudgesOfRuns(judged, [spec.name for spec in both if spec.name not in known and is_judge(spec)])
+
+
+def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> Iterator[JudgedRuns]:
+    from evalwright.decisions.judged import judged_cells
+    from evalwright.run.calibration import stored_labels, threshold_of
+    from evalwright.scoring.re_judged import judged_answers
+
+    found = [judged_answers(side.reader, names) for side in sides]
+    labels = [stored_labels(side.reader) for side in sides]
+    if file is not None:
+        given = _given(file, names, sides, found)
+        named = {label.evaluator for one in given for label in one}
+        labels = [
+            [*(old for old in kept if old.evaluator not in named), *new]
+            for kept, new in zip(labels, given, strict=True)
+        ]
+    for name in names:
+        if not any(label.evaluator == name for one in labels for label in one):
+            continue
+        thresholds = [threshold_of(next(s for s in side.plan.evaluators if s.name == name)) for side in sides]
+        yield JudgedRuns(name, *(judged_cells(name, *one) for one in zip(found, labels, thresholds, strict=True)))
+
+
+def _given(
+    file: Path, names: Sequence[str], sides: Sequence[_Side], found: Sequence[JudgedAnswers]
+) -> list[list[Label]]:
+    from evalwright.importers.labels import read_labels
+    from evalwright.run.label_sheet import cells_by_case, labels_of, matching_cells
+
+    rows, problems = read_labels(file)
+    cells = [cells_by_case(one) for one in found]
+    own: list[list[LabelRow]] = [[], []]
+    for row in rows:
+        answers = [{one.answers[key] for key in matching_cells(row, of)} for one, of in zip(found, cells, strict=True)]
+        places = _named(row.run, sides) if row.run is not None else _places(*answers)
+        if isinstance(places, str):
+            problems.append(Problem(str(file), places, row.line, "run"))
+            continue
+        for place in places:
+            own[place].append(row)
+    read = [labels_of(mine, names, one, str(file)) for mine, one in zip(own, found, strict=True)]
+    problems += dict.fromkeys(problem for _, more in read for problem in more)
+    if problems:
+        raise InputError(sorted(problems, key=lambda problem: problem.line or 0))
+    return [labels for labels, _ in read]
+
+
+def _named(run: str, sides: Sequence[_Side]) -> list[int] | str:
+    names = [{letter, side.plan.run_id.lower()} for letter, side in zip("ab", sides, strict=True)]
+    places = [place for place, known in enumerate(names) if run.strip().lower() in known]
+    ids = " or ".join(f"{letter} ({side.plan.run_id})" for letter, side in zip("AB", sides, strict=True))
+    return places or f"expected {ids}, found {run!r}"
+
+
+def _places(before: set[bytes], after: set[bytes]) -> list[int] | str:
+    """Which of the two runs a row is about that names none, by their answers; the later one reports what is in none."""
+    if before and after and before != after:
+        return "both runs have an answer to this case, and not the same: say which one the label is about, A or B"
+    return [place for place, answers in enumerate((before, after)) if answers] or [1]

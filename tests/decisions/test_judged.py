@@ -1,0 +1,123 @@
+"""What people would have decided: a judge's verdicts on two runs, corrected by labels of some answers."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from evalwright.decisions.judged import JudgedCell, JudgedPair
+from evalwright.decisions.runs import JudgedRuns, TwoRuns, two_runs
+from evalwright.decisions.terms import Terms
+from evalwright.model.decision import Decision
+from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.testing import a_trace
+from scoring.histories import Record, plan, row_of, stored
+
+PLAN = plan(variants=[Variant("v0", "replay")], evaluators=[EvaluatorSpec("e0", "contains_text")])
+Side = dict[str, list[JudgedCell]]
+
+
+def side(rate: float, tpr: float, tnr: float, labels: int, n: int = 400, seed: int = 0) -> Side:
+    """A judge of known errors on answers of known quality; the first `labels` of them people judged, too."""
+    rng, cells = Random(seed), {}
+    for number in range(n):
+        human = rng.random() < rate
+        judge = rng.random() < (tpr if human else 1 - tnr)
+        cells[f"c{number:03}"] = [JudgedCell(judge, human if number < labels else None)]
+    return cells
+
+
+def runs_of(a: Side, b: Side, terms: Terms) -> TwoRuns:
+    records: list[list[Record]] = []
+    for cells in (a, b):
+        made: list[Record] = []
+        for case, (cell,) in cells.items():
+            trace = a_trace(case_id=case, variant_name="v0")
+            made += [trace, row_of(trace, "e0", passed=cell.judge)]
+        records.append(made)
+    before, after = (stored(made, PLAN) for made in records)
+    return two_runs(before, PLAN, after, PLAN, terms)
+
+
+def decided(a: Side, b: Side, terms: Terms | None = None) -> Decision:
+    runs = runs_of(a, b, terms or Terms())
+    runs.judged = [JudgedRuns("e0", {"v0": a}, {"v0": b})]
+    return runs.decision("v0", "v0")
+
+
+def test_labels_of_both_answers_power_the_difference() -> None:
+    found = decided(side(0.6, 0.9, 0.85, 150, seed=1), side(0.8, 0.9, 0.85, 150, seed=2))
+    judge = found.judge
+    assert judge is not None
+    assert (judge.evaluator, judge.labels, judge.method, judge.refused) == ("e0", 300, "powered", None)
+    assert judge.ci is not None
+    assert judge.ci[0] < 0.2 < judge.ci[1]
+    assert judge.difference is not None
+    assert found.difference is not None
+    assert judge.difference > found.difference  # a judge that errs sees less of a difference than there is
+    assert (found.verdict, judge.verdict) == ("ship", "ship")
+
+
+def test_a_judge_that_people_contradict_decides_nothing() -> None:
+    """The judge passes more of B's answers for what is no merit; people see no difference."""
+    before, after = side(0.6, 0.9, 0.9, 120, seed=3), side(0.5, 0.98, 0.3, 120, seed=4)
+    assert runs_of(before, after, Terms()).decision("v0", "v0").verdict == "ship"
+    found = decided(before, after)
+    assert (found.verdict, found.reasons, found.exit_code) == ("undecided", ["judge"], 3)
+    assert found.judge is not None
+    assert found.judge.turns
+
+
+def test_few_labels_that_agree_are_corrected_and_not_powered() -> None:
+    found = decided(side(0.6, 0.97, 0.97, 40, seed=5), side(0.62, 0.97, 0.97, 40, seed=5))
+    assert found.judge is not None
+    assert (found.judge.method, found.judge.refused) == ("corrected", "disagreements")
+    assert found.judge.ci is not None
+    assert found.ci is not None
+    assert found.judge.ci[1] - found.judge.ci[0] > found.ci[1] - found.ci[0]
+
+
+def test_labels_of_one_run_alone_are_taken_for_both_and_it_is_said() -> None:
+    found = decided(side(0.6, 0.9, 0.9, 60, seed=6), side(0.7, 0.9, 0.9, 0, seed=7))
+    assert found.judge is not None
+    assert (found.judge.method, found.judge.note) == ("corrected", "assumes the judge errs alike on both")
+    assert any("errs alike on both" in line for line in found.warnings)
+
+
+def test_labels_that_say_nothing_change_nothing_but_are_said() -> None:
+    before, after = side(0.5, 1, 1, 3, seed=8), side(0.9, 1, 1, 3, seed=9)
+    one_kind = {case: [JudgedCell(c.judge, None if c.human is None else True)] for case, (c,) in after.items()}
+    found = decided({case: [JudgedCell(c.judge)] for case, (c,) in before.items()}, one_kind)
+    assert (found.verdict, found.judge and found.judge.method) == ("ship", "")
+    assert any("about its opinion" in line for line in found.warnings)
+
+
+def test_a_judge_without_labels_is_named() -> None:
+    runs = runs_of(side(0.5, 1, 1, 0), side(0.9, 1, 1, 0), Terms())
+    runs.uncalibrated = ["e0"]
+    assert "judge e0 uncalibrated: the verdict is about its opinion" in runs.decision("v0", "v0").warnings
+
+
+def test_labels_correct_no_other_metric() -> None:
+    found = decided(side(0.6, 0.9, 0.85, 150), side(0.8, 0.9, 0.85, 150), Terms(metric="e0"))
+    assert found.judge is None
+    assert any("labels correct pass rates" in line for line in found.warnings)
+
+
+def test_only_some_cases_have_only_their_labels() -> None:
+    pair = JudgedPair("e0", side(0.5, 1, 1, 10), side(0.5, 1, 1, 20))
+    assert pair.labels() == 30
+    assert pair.of({"c000", "c015"}).labels() == 3
+
+
+@pytest.mark.slow("coverage of 150 simulated decisions")
+def test_the_powered_difference_covers_the_true_one() -> None:
+    hits = total = 0
+    for seed in range(150):
+        a, b = side(0.6, 0.9, 0.8, 80, seed=2 * seed), side(0.7, 0.85, 0.9, 80, seed=2 * seed + 1)
+        judge = decided(a, b).judge
+        if judge is not None and judge.ci is not None:
+            total, hits = total + 1, hits + (judge.ci[0] <= 0.1 <= judge.ci[1])
+    assert total > 100
+    assert hits / total >= 0.9

@@ -1,0 +1,31 @@
+"""Which values of an authored document are credentials, by the key they stand under."""
+
+import pytest
+
+from evalwright.files.credentials import credentials
+
+URL = "https://hooks.example/T0/B1/abcdef123456"
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        ({"api_key": "k1"}, ["k1"]),
+        ({"api_key": None}, []),
+        ({"api_key_env": "MY_KEY", "token_limit": 5}, []),
+        ({"systems": [{"auth": {"type": "bearer", "token": "t1"}}]}, ["t1"]),
+        ({"auth": "basic"}, []),
+        ({"secrets": ["s1", {"kind": "x", "of": "s2"}]}, ["s1", "s2"]),
+        ({"type": "webhook", "url": URL}, [URL]),
+        ({"type": "http", "url": URL}, []),
+        ({"dsn_url": "postgres://me:pw1@host/db"}, ["pw1"]),
+        ({"params": {"key": "k1", "sig": "s1", "page": "2"}}, ["k1", "s1"]),
+        ({"query_params": {"more": {"password": "p1"}}}, ["p1"]),
+        ({"other": {"key": "k1"}}, []),
+        ({"systems": [{"config": {"smtp_pass": "p1"}}]}, ["p1"]),
+        ({"evaluators": [{"config": {"smtp_pass": "p1"}}]}, []),
+        ({"evaluators": [{"config": {"password": "p1"}}]}, ["p1"]),
+    ],
+)
+def test_what_stands_under_a_credentials_key_is_one(document, found):
+    assert [value for _, value in credentials(document)] == found

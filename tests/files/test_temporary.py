@@ -1,0 +1,31 @@
+"""Temporary folders: those in use stay, and those of processes that are gone go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evalwright.files.temporary import PREFIX, TemporaryFolder
+
+FILES = Path("/proc/self/fd")
+
+
+def test_a_folder_whose_process_is_gone_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    left = tmp_path / f"{PREFIX}left"
+    left.mkdir()
+    (tmp_path / "other").mkdir()
+    made = TemporaryFolder(tmp_path)
+    assert {*tmp_path.iterdir()} == {made.path, tmp_path / "other"}
+    made.close()
+    assert [*tmp_path.iterdir()] == [tmp_path / "other"]
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="counts descriptors in /proc")
+def test_a_folder_in_use_stays_and_looking_at_it_leaves_nothing_open(tmp_path: Path) -> None:
+    used = TemporaryFolder(tmp_path)
+    before = len([*FILES.iterdir()])
+    for _ in range(3):
+        TemporaryFolder(tmp_path).close()
+    assert (used.path.is_dir(), len([*FILES.iterdir()])) == (True, before)
+    used.close()

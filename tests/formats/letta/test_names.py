@@ -1,0 +1,96 @@
+"""The names of letta_evals that programs import, and what the classes behind them do."""
+
+import asyncio
+import importlib
+
+import pytest
+
+from evalwright.formats import shims
+from evalwright.formats.letta import FORMAT
+
+# `__all__` of letta_evals 0.9.0 and 0.25.1.
+PUBLIC = """
+AbstractAgentTarget AgentJudgeGrader AgentState Aggregation CustomRewardSpec Error ErrorCategory ErrorSummary GateKind
+GateSpec GradeResult Grader GraderKind GraderSpec LLMProvider LettaAgentTarget LettaCodeTarget LettaMessageUnion
+LogicalOp
+MetricAggregate MetricOp MetricRewardSpec Metrics ModelMetrics ModelRun ModelSummary PerRunSummary PerTurnGrade
+ProgressStyle RewardContext RewardKind RewardOutput RewardSpec RubricGrader RunStatistics Runner RunnerResult Sample
+SampleResult SuiteSpec Summary TargetError TargetKind TargetResult TargetSpec Timing TimingStats ToolGrader
+TurnTokenData Usage agent_factory create_progress_callback extractor grader reward_composer run_suite suite_setup
+"""
+MODULES = {
+    "datasets.loader": "load_dataset load_jsonl load_csv",
+    "extractors.registry": "get_extractor extractor_requires_agent_state",
+    "graders": "contains exact_match ascii_printable_only ToolGrader",
+    "graders.base": "Grader",
+    "graders.builtin": "regex_match",
+    "graders.rubric": "RubricGrader",
+    "graders.tool": "ToolGrader",
+    "models": "Sample SimpleGateSpec LogicalGateSpec ToolGraderSpec CostMetrics normalize_weights",
+    "models.results": "SampleResult Usage",
+    "rewards": "RewardContext coerce_reward_output",
+    "targets.base": "AbstractAgentTarget",
+    "targets.errors": "TargetError",
+    "types": "GraderKind MetricOp",
+    "utils": "load_object is_per_turn_evaluation build_turn_summary build_turn_symbols calculate_turn_average",
+    "visualization.factory": "ProgressStyle create_progress_callback",
+    "visualization.noop_progress": "NoOpProgress",
+}
+SAID = [[{"message_type": "assistant_message", "content": "It is Paris."}]]
+
+
+@pytest.fixture
+def served(folder):
+    shims.serve(FORMAT)
+    return importlib.import_module("letta_evals")
+
+
+def test_every_public_name_of_both_eras_is_there(served):
+    assert [name for name in PUBLIC.split() if not hasattr(served, name)] == []
+
+
+def test_the_modules_below_have_theirs(served):
+    for module, names in MODULES.items():
+        found = importlib.import_module(f"letta_evals.{module}")
+        assert [f"{module}.{name}" for name in names.split() if not hasattr(found, name)] == []
+
+
+def test_a_tool_grader_grades_what_its_extractor_takes(served):
+    sample = served.Sample(id=1, input="?", ground_truth="paris")
+    grade, submission = asyncio.run(served.ToolGrader("contains").grade(sample, SAID))
+    assert (grade.score, submission) == (1.0, "It is Paris.")
+    grade, submission = asyncio.run(served.ToolGrader("exact_match").grade(sample, [[]]))
+    assert (grade.score, grade.rationale.startswith("Empty trajectory"), submission) == (0.0, True, "")
+
+
+def test_graders_of_a_file_are_found_beside_a_folder(served, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from letta_evals import GradeResult, grader\n\n\n"
+        "@grader\nasync def half(sample, submission):\n    return GradeResult(score=0.5)\n"
+    )
+    grader = served.ToolGrader("mine.py:half", base_dir=tmp_path)
+    grade, _ = asyncio.run(grader.grade(served.Sample(input="?"), SAID))
+    assert (grade.score, grader.requires_agent_state) == (0.5, False)
+    with pytest.raises(FileNotFoundError):
+        served.ToolGrader("nowhere.py:half", base_dir=tmp_path)
+    with pytest.raises(ValueError, match="no grader 'halve'"):
+        served.ToolGrader("halve")
+
+
+def test_a_target_that_needs_a_server_says_what_answers_here(served):
+    with pytest.raises(served.TargetError, match="--target"):
+        asyncio.run(served.LettaAgentTarget(client=None, agent_id="a").run(served.Sample(input="?")))
+
+
+def test_turns_are_described_as_the_original_does(served):
+    utils = importlib.import_module("letta_evals.utils")
+    assert utils.build_turn_summary([1.0, 0.5]) == "1/2 passed: ✓ ✗"
+    assert utils.calculate_turn_average([1.0, None, 0.5]) == 0.75
+
+
+@pytest.mark.parametrize("given", [0.5, {"score": 0.5}])
+def test_what_a_composer_gives_becomes_a_reward(served, given):
+    rewards = importlib.import_module("letta_evals.rewards")
+    assert rewards.coerce_reward_output(given).score == 0.5
+    with pytest.raises(ValueError, match="less than or equal to 1"):
+        rewards.coerce_reward_output(2)

@@ -1,0 +1,218 @@
+"""Graders judge the run that they are given, and give back what NorthStar's do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from evalwright.formats.northstar.surface.judge_keys import JudgeAuthenticationError
+from evalwright.northstar import (
+    BadToolFailureRecovery,
+    BinaryJudgeOutput,
+    Contains,
+    CostUnder,
+    Dataset,
+    EvalCase,
+    EvalRun,
+    EvalSuite,
+    EvalTraceDag,
+    FailureOrigin,
+    FaithfulnessJudge,
+    ForbiddenTools,
+    GradeResult,
+    GradeStatus,
+    HallucinatedToolResultJudge,
+    JudgeScoringConfig,
+    LatencyUnder,
+    MaxToolCalls,
+    PythonCodeGrader,
+    RegexGrader,
+    RequiredTools,
+    RetrievalPrecisionRecall,
+    RubricJudge,
+    StaleContextUsage,
+    StepCostAttribution,
+    ToolArgumentsMatch,
+    ToolCall,
+    ToolOutput,
+    ToolOutputReferenced,
+    ToolSequence,
+    UnnecessaryToolLoop,
+    default_graders,
+    normalize_trace_payload,
+    trace_graders,
+)
+from formats.northstar.conversations import case, says
+from formats.northstar.test_steps import event, payload, span
+
+CALL = ToolCall(name="rm", arguments={"path": "/"})
+EXPECTED: dict[str, Any] = {
+    "goal": "g", "forbidden_tools": ["rm"], "required_tools": ["rm"], "tool_sequence": ["rm"], "max_tool_calls": 0,
+    "tool_arguments": [{"name": "rm", "arguments": {"path": "/"}}], "contains": ["done"], "max_latency_ms": 1,
+    "max_cost_usd": 1, "require_tool_output_reference": True,
+}  # fmt: skip
+CASE = case(says("of the case"), expected=EXPECTED, metrics={"latency_ms": 5, "cost_usd": 0.5})
+
+
+def given(**fields: Any) -> EvalRun:
+    return EvalRun(messages=[], metrics={"latency_ms": 0, "cost_usd": 9}, **fields)
+
+
+RUN = given(tool_calls=[CALL], final_response="all is done", tool_outputs=[ToolOutput(content="all is done")])
+OUTCOMES = {
+    ForbiddenTools: "failed", RequiredTools: "passed", ToolSequence: "passed", MaxToolCalls: "failed",
+    ToolArgumentsMatch: "passed", Contains: "passed", LatencyUnder: "failed", CostUnder: "passed",
+    ToolOutputReferenced: "passed",
+}  # fmt: skip
+
+
+def test_every_grader_judges_the_given_run_and_the_metrics_of_the_case() -> None:
+    assert {kind: str(kind().grade(CASE, RUN).status) for kind in OUTCOMES} == OUTCOMES
+    assert RegexGrader("r", "^rm$", target="run.final_response").grade(CASE, given(final_response="rm")).passed
+    assert RegexGrader("r", "rm", target="run.tool_calls").grade(CASE, RUN).passed
+    assert RegexGrader("r", "of the case", target="case.messages").grade(CASE, RUN).passed
+    code = "def validate(output, case, run): return run['tool_calls'][0]['name'] == 'rm' and output == 'all is done'"
+    assert PythonCodeGrader("p", code, timeout_ms=5000).grade(CASE, RUN).passed
+
+
+def test_a_custom_grader_may_hand_on_a_run_of_its_own() -> None:
+    class Mine:
+        name = "mine"
+
+        def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
+            return ForbiddenTools().grade(case, run.model_copy(update={"tool_calls": [CALL]}))
+
+    class Stern(Contains):
+        def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
+            return super().grade(case, run.model_copy(update={"final_response": None}))
+
+    grades = EvalSuite([Mine(), Stern()]).run([case(says("done"), expected=EXPECTED)]).case_results[0].grades
+    assert [grade.status for grade in grades] == [GradeStatus.FAILED, GradeStatus.FAILED]
+
+
+EXPORT = payload(
+    span("t", kind="tool", status="error", error={"type": "E"}, attributes={"cost_usd": 0.5, "input_tokens": 3}),
+    *(event(f"e{n}", n, "tool_arguments", span_id="t", content={"q": 1}) for n in range(4)),
+    event("s", 5, "custom", attributes={"stale": True}, span_id="t"),
+    event("r", 6, "tool_result", span_id="t", content={"ids": ["a", "b"]}),
+)
+LIMITS = {
+    "max_step_cost_usd": 0.1, "relevant_retrieval_ids": ["a"], "min_retrieval_precision": 1,
+    "max_repeated_tool_calls": 3,
+}  # fmt: skip
+
+
+def test_graders_of_steps_judge_the_given_graph() -> None:
+    graph = normalize_trace_payload(EXPORT, EXPORT["runs"][0]["id"])
+    asks = case(says("x"), expected={"trace": LIMITS})
+    run = EvalRun(messages=[], trace=EvalTraceDag.model_validate(graph.model_dump()))
+
+    def metadata(grader: Any) -> dict[str, Any]:
+        assert grader.grade(asks, EvalRun(messages=[])).status == GradeStatus.SKIPPED
+        grade = grader.grade(asks, run)
+        assert grade.status == GradeStatus.FAILED
+        return dict(grade.metadata)
+
+    assert metadata(BadToolFailureRecovery())["failed_tools"] == [{"span_id": "t", "tool": "t", "error": {"type": "E"}}]
+    loop = metadata(UnnecessaryToolLoop())["loop_signatures"][0]
+    assert (loop["event_ids"], loop["count"]) == (["e0", "e1", "e2", "e3"], 4)
+    assert metadata(StaleContextUsage()) == {"event_ids": ["s"], "span_ids": ["t"]}
+    found = metadata(RetrievalPrecisionRecall())
+    assert (found["true_positive_ids"], found["true_positive_count"], found["min_precision"]) == (["a"], 1, 1)
+    cost = metadata(StepCostAttribution())["over_limit"][0]
+    assert (cost["span_name"], cost["kind"], cost["input_tokens"], cost["cost_usd"]) == ("t", "tool", 3, 0.5)
+    assert metadata(FailureOrigin())["failure_origin_span"]["id"] == "t"
+
+
+def test_times_are_texts_and_unknown_keys_are_refused() -> None:
+    graph = normalize_trace_payload(EXPORT, EXPORT["runs"][0]["id"])
+    assert graph.spans[0].run_id == graph.events[0].run_id == graph.run.run_id
+    assert isinstance(graph.spans[0].started_at, str)
+    for kind, fields in ((EvalRun, {"messages": []}), (GradeResult, {"name": "n", "status": "passed", "reason": "r"})):
+        kind(**fields)
+        with pytest.raises(ValidationError):
+            kind(**fields, surprise=1)
+    with pytest.raises(ValidationError):
+        GradeResult(name="n", status="passed")
+
+
+def test_reasons_are_never_empty() -> None:
+    graders = [*default_graders(), *trace_graders()[:7]]
+    result = EvalSuite(graders).run([case(says("done"), expected={"contains": ["done"]}, trace=EXPORT)])
+    assert all(grade.reason for grade in result.case_results[0].grades)
+
+
+def asked(judge: Any, given: EvalRun, **expected: Any) -> dict[str, Any]:
+    seen: list[dict[str, Any]] = []
+
+    def complete(**request: Any) -> Any:
+        seen.append(request)
+        return {"choices": [{"message": {"content": json.dumps({"score": 1, "reason": "r", "feedback": "f"})}}]}
+
+    judge.completion_fn = complete
+    judge.grade(case(says("of the case"), expected=expected), given)
+    return seen[0]
+
+
+def test_judges_see_the_given_run_and_ask_for_the_model_of_a_reply() -> None:
+    request = asked(RubricJudge("q", "m"), RUN, goal="g")
+    shown = json.loads(request["messages"][1]["content"])
+    assert (shown["final_response"], shown["tool_calls"][0]["name"]) == ("all is done", "rm")
+    assert request["response_format"].model_json_schema()["properties"]["score"]["maximum"] == 1
+    binary = RubricJudge("q", "m", scoring=JudgeScoringConfig(mode="binary"))
+    assert asked(binary, RUN, goal="g")["response_format"] is BinaryJudgeOutput
+    assert json.loads(asked(FaithfulnessJudge(), RUN)["messages"][1]["content"])["tool_outputs"]
+    graph = normalize_trace_payload(EXPORT, EXPORT["runs"][0]["id"])
+    request = asked(HallucinatedToolResultJudge(), EvalRun(messages=[], trace=graph))
+    assert [span["id"] for span in json.loads(request["messages"][1]["content"])["trace"]["spans"]] == ["t"]
+
+
+def test_a_judge_without_a_key_raises_alone_and_fails_in_a_suite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
+    judge = RubricJudge("q", "groq/llama")
+    with pytest.raises(JudgeAuthenticationError, match="GROQ_API_KEY"):
+        judge.grade(CASE, RUN)
+    grade = EvalSuite([judge]).run([CASE]).case_results[0].grades[0]
+    assert (grade.status, grade.metadata["error_type"]) == (GradeStatus.FAILED, "JudgeAuthenticationError")
+    assert all(words in grade.reason for words in ("GROQ_API_KEY", "not authenticated"))
+
+
+def test_what_a_completion_function_raises_reaches_its_caller() -> None:
+    def broken(**request: Any) -> Any:
+        raise LookupError("no 401 here" if request["model"] == "a/b" else "limit of 4010 tokens")
+
+    with pytest.raises(LookupError):
+        RubricJudge("q", "m", completion_fn=broken).grade(CASE, RUN)
+    judges = [RubricJudge("q", model, completion_fn=broken) for model in ("a/b", "c")]
+    grades = EvalSuite(judges).run([CASE]).case_results[0].grades
+    assert [("not authenticated" in grade.reason, grade.metadata["error_type"]) for grade in grades] == [
+        (True, "LookupError"),
+        (False, "LookupError"),
+    ]
+
+
+def test_datasets_are_models() -> None:
+    record = {"id": "a", "messages": []}
+    one, two = Dataset.from_records([record]), Dataset.from_records([record])
+    assert one == two != Dataset.from_records([])
+    assert Dataset.model_validate(one.model_dump()) == one
+    assert [found.id for found in one] == ["a"]
+
+
+def test_plain_data_raises_the_error_of_pydantic() -> None:
+    with pytest.raises(ValidationError) as raised:
+        Dataset.from_records([{"id": "a", "messages": []}, {"id": 1, "messages": []}])
+    assert [line["loc"] for line in raised.value.errors()] == [("id",)]
+    wrong = [{"id": 1, "messages": []}, {"id": "b", "messages": [], "expected": {"max_tool_calls": -1}}, {}]
+    with pytest.raises(ValidationError) as raised:
+        Dataset.from_records(wrong)
+    assert [line["loc"] for line in raised.value.errors()] == [
+        (0, "id"),
+        (1, "expected", "max_tool_calls"),
+        (2, "id"),
+        (2, "messages"),
+    ]
+    assert "non-negative" in str(raised.value)

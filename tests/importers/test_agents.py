@@ -1,0 +1,290 @@
+"""Transcripts of coding agents: turns, calls, tokens, subagents and what ends a session."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from evalwright.errors import InputError
+from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
+
+CALL = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a"}}
+OTHER = {"type": "tool_use", "id": "t2", "name": "Grep", "input": {"pattern": "b"}}
+
+
+def result(id: str, content: object, **more: object) -> list[dict[str, object]]:
+    return [{"type": "tool_result", "tool_use_id": id, "content": content, **more}]
+
+
+def spoken(trace: dict) -> list[tuple]:
+    shown = []
+    for message in trace["messages"]:
+        call = message["tool_call"]
+        shown.append((message["role"], message["content"], call and call["name"]))
+    return shown
+
+
+# ---------------------------------------------------------------- Claude Code
+
+
+def claude(folder: Path, lines: list, **more: object):
+    done, cases = imported(folder, "claude-code", written(folder / "session.jsonl", lines), **more)
+    return done, cases[0]["embedded_trace"], cases[0]
+
+
+def test_lines_of_one_message_are_one_turn_wherever_results_stand(tmp_path):
+    lines = [
+        session_line(0, "user", "why?"),
+        session_line(1, "assistant", [{"type": "thinking", "thinking": "hm"}], "m1", message=used(10, 1)),
+        session_line(2, "assistant", [{"type": "text", "text": "I look."}, CALL], "m1", message=used(10, 5)),
+        session_line(3, "user", result("t1", [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}])),
+        session_line(4, "assistant", [OTHER], "m1", message=used(10, 9)),
+        session_line(5, "user", result("t2", '{"hits": 2}', is_error=True)),
+        session_line(6, "assistant", [{"type": "text", "text": "Because."}], "m2", message=used(3, 2)),
+    ]
+    _, trace, case = claude(tmp_path, lines)
+    assert spoken(trace) == [
+        ("user", "why?", None),
+        ("assistant", "I look.", "Read"),
+        ("assistant", None, "Grep"),
+        ("tool", "A\nB", None),
+        ("tool", {"hits": 2}, None),
+        ("assistant", "Because.", None),
+    ]
+    assert trace["messages"][1]["thinking"] == "hm"
+    assert (trace["metrics"]["token_input"], trace["metrics"]["token_output"]) == (13, 11)
+    assert trace["metrics"]["cost_usd"] is None
+    assert (case["id"], case["input"], trace["output"]["final_answer"]) == ("s", {"user_message": "why?"}, "Because.")
+    assert trace["latency_ms"] == 6000
+    tools = {span["name"]: span["status"] for span in trace["spans"] if span["kind"] == "tool"}
+    assert tools == {"Read": "ok", "Grep": "error"}
+
+
+def test_what_a_cache_read_or_wrote_was_read_by_the_model(tmp_path):
+    usage = used(5, 1, cache_read_input_tokens=100, cache_creation_input_tokens=20)
+    _, trace, _ = claude(tmp_path, [session_line(0, "assistant", "hi", "m", message=usage)])
+    assert trace["metrics"]["token_input"] == 125
+    assert trace["metrics"]["custom"] == {"cache_read_tokens": 100, "cache_write_tokens": 20}
+
+
+def test_a_request_that_was_taken_back_is_left_out_with_all_below_it(tmp_path):
+    lines = [
+        session_line(0, "user", "hello"),
+        session_line(1, "assistant", "Hello.", "m1", message=used(1, 1)),
+        session_line(2, "user", "rewrite it"),
+        session_line(3, "assistant", "Rewriting.", "m2", message=used(500, 50)),
+        {**session_line(4, "user", "fix it"), "parentUuid": "u1"},
+        session_line(5, "assistant", "Fixed.", "m3", message=used(2, 2)),
+    ]
+    done, trace, _ = claude(tmp_path, lines)
+    assert [content for _, content, _ in spoken(trace)] == ["hello", "Hello.", "fix it", "Fixed."]
+    assert trace["metrics"]["token_input"] == 3
+    assert any("2 abandoned" in note for note in done.notes)
+
+
+@pytest.mark.parametrize("where", ["in the session", "in a file beside it"])
+def test_a_subagent_is_a_span_and_its_tokens_count(tmp_path, where):
+    main = [session_line(0, "user", "go"), session_line(1, "assistant", "Done.", "m1", message=used(1, 1))]
+    below = [
+        {**session_line(2, "user", "look"), "isSidechain": True, "agentId": "a7", "parentUuid": None},
+        {**session_line(3, "assistant", "Seen.", "s1", message=used(40, 4)), "isSidechain": True, "agentId": "a7"},
+    ]
+    if where == "in the session":
+        main += below
+    else:
+        written(tmp_path / "session" / "subagents" / "agent-a7.jsonl", below)
+    _, trace, _ = claude(tmp_path, main)
+    assert [content for _, content, _ in spoken(trace)] == ["go", "Done."]
+    (agent,) = [span for span in trace["spans"] if span["kind"] == "agent"]
+    assert agent["name"] == "a7"
+    assert [message["content"] for message in agent["output"]["messages"]] == ["look", "Seen."]
+    assert trace["metrics"]["token_input"] == 41
+
+
+@pytest.mark.parametrize(
+    ("end", "error", "stopped"),
+    [
+        ({"subtype": "success", "is_error": False, "result": "All."}, None, None),
+        ({"subtype": "error_max_turns", "is_error": True}, None, "max_turns"),
+        ({"subtype": "error_during_execution", "is_error": True, "errors": ["boom"]}, "agent_error", None),
+    ],
+)
+def test_the_last_line_of_a_stream_says_how_it_ended(tmp_path, end, error, stopped):
+    stream = [
+        {"type": "system", "subtype": "init", "session_id": "x", "model": "m"},
+        {"type": "assistant", "session_id": "x", "message": {"id": "m1", "content": [{"type": "text", "text": "So."}]}},
+        {
+            "type": "result", "session_id": "x", "duration_ms": 70, "total_cost_usd": 0.5, "usage": {"input_tokens": 9},
+            **end,
+        },
+    ]  # fmt: skip
+    _, trace, _ = claude(tmp_path, stream)
+    assert (trace["error"] and trace["error"]["type"], trace["extra"].get("stopped")) == (error, stopped)
+    assert trace["output"]["final_answer"] == ("All." if "result" in end else "So.")
+    assert (trace["latency_ms"], trace["metrics"]["cost_usd"], trace["metrics"]["token_input"]) == (70, 0.5, 9)
+
+
+def test_sessions_whose_lines_are_mixed_are_cases_of_their_own(tmp_path):
+    lines = [
+        session_line(0, "user", "one"),
+        {**session_line(0, "user", "two"), "sessionId": "other", "uuid": "o0"},
+        session_line(1, "assistant", "1", "m1"),
+        {**session_line(1, "assistant", "2", "m2"), "sessionId": "other", "uuid": "o1"},
+    ]
+    _, cases = imported(tmp_path, "claude-code", written(tmp_path / "log.jsonl", lines))
+    assert {case["id"]: case["embedded_trace"]["output"]["final_answer"] for case in cases} == {"s": "1", "other": "2"}
+
+
+def test_two_files_of_one_session_are_its_trials(tmp_path):
+    files = [
+        written(tmp_path / name, [session_line(0, "user", "q"), session_line(1, "assistant", name, "m")])
+        for name in ("a.jsonl", "b.jsonl")
+    ]
+    done, (case,) = imported(tmp_path, "claude-code", *files)
+    assert done.trials == 2
+    assert [trace["output"]["final_answer"] for trace in case["embedded_trace"]] == ["a.jsonl", "b.jsonl"]
+
+
+def test_a_line_that_breaks_off_at_the_end_is_dropped_with_a_warning_and_only_there(tmp_path):
+    whole = json.dumps(session_line(0, "assistant", "hi", "m"))
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(whole + '\n{"type": "assis')
+    _, (case,) = imported(tmp_path, "claude-code", cut)
+    assert case["embedded_trace"]["extra"]["warnings"]
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"type": "assis\n' + whole + "\n[]\n")
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path / "other", "claude-code", broken)
+    assert [(problem.line, "JSON" in problem.message) for problem in caught.value.problems] == [(1, True), (3, True)]
+    assert not (tmp_path / "other" / "out").exists()
+
+
+def test_packed_files_are_read(tmp_path):
+    packed = tmp_path / "session.jsonl.gz"
+    packed.write_bytes(gzip.compress(json.dumps(session_line(0, "assistant", "hi", "m")).encode()))
+    _, (case,) = imported(tmp_path, "claude-code", packed)
+    assert case["embedded_trace"]["output"]["final_answer"] == "hi"
+
+
+def test_lines_of_unknown_types_are_counted(tmp_path):
+    lines = [session_line(0, "assistant", "hi", "m"), *({"type": "weather", "sessionId": "s"} for _ in range(3))]
+    done, _, _ = claude(tmp_path, lines)
+    assert any("'weather'" in note and "3" in note for note in done.notes)
+
+
+# ---------------------------------------------------------------- Codex
+
+
+def codex(folder: Path, lines: list):
+    done, cases = imported(folder, "codex", written(folder / "rollout.jsonl", lines))
+    return done, cases[0]["embedded_trace"], cases[0]
+
+
+def counted_tokens(second: int, read: int, written: int) -> dict:
+    usage = {"input_tokens": read, "cached_input_tokens": 1, "output_tokens": written, "reasoning_output_tokens": 2}
+    return rollout_line(second, "event_msg", {"type": "token_count", "info": {"total_token_usage": usage}})
+
+
+def test_a_rollout_is_its_items_and_its_last_total_of_tokens(tmp_path):
+    output = json.dumps({"output": "ok", "metadata": {"exit_code": 0}})
+    lines = [
+        rollout_line(0, "session_meta", {"id": "r1", "cwd": "/p"}),
+        rollout_line(1, "response_item", said("user", "<environment_context>x</environment_context>")),
+        rollout_line(2, "response_item", said("user", "fix")),
+        rollout_line(3, "event_msg", {"type": "user_message", "message": "fix"}),
+        rollout_line(4, "response_item", {"type": "reasoning", "summary": [{"text": "hm"}]}),
+        rollout_line(5, "response_item", {"type": "function_call", "name": "sh", "arguments": "{no", "call_id": "c"}),
+        counted_tokens(6, 10, 5),
+        rollout_line(7, "response_item", {"type": "function_call_output", "call_id": "c", "output": output}),
+        rollout_line(8, "response_item", said("assistant", "Fixed.")),
+        counted_tokens(9, 30, 8),
+    ]
+    _, trace, case = codex(tmp_path, lines)
+    assert (case["id"], case["input"]["user_message"]) == ("r1", "fix")
+    assert spoken(trace)[2:] == [("assistant", None, "sh"), ("tool", "ok", None), ("assistant", "Fixed.", None)]
+    assert trace["messages"][2]["thinking"] == "hm"
+    assert trace["tool_calls"][0]["arguments"] == {"_raw": "{no"}
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"], metrics["token_thinking"]) == (30, 8, 2)
+
+
+def test_an_old_rollout_without_items_is_what_its_events_say(tmp_path):
+    lines = [
+        rollout_line(0, "event_msg", {"type": "user_message", "message": "fix"}),
+        rollout_line(1, "event_msg", {"type": "agent_message", "message": "Fixed."}),
+    ]
+    _, trace, _ = codex(tmp_path, lines)
+    assert spoken(trace) == [("user", "fix", None), ("assistant", "Fixed.", None)]
+
+
+@pytest.mark.parametrize(
+    ("event", "error"), [({"type": "turn_aborted"}, "aborted"), ({"type": "error", "message": "x"}, "agent_error")]
+)
+def test_a_rollout_that_ends_badly_is_an_error_unless_it_goes_on(tmp_path, event, error):
+    begun = [rollout_line(0, "response_item", said("user", "fix")), rollout_line(1, "event_msg", event)]
+    assert codex(tmp_path / "a", begun)[1]["error"]["type"] == error
+    gone_on = [*begun, rollout_line(2, "response_item", said("assistant", "Fixed."))]
+    assert codex(tmp_path / "b", gone_on)[1]["error"] is None
+
+
+def test_a_stream_of_codex_has_calls_that_never_ended(tmp_path):
+    command = {"id": "i", "type": "command_execution", "command": "make"}
+    lines = [
+        {"type": "thread.started", "thread_id": "th"},
+        {"type": "item.started", "item": command},
+        {"type": "item.completed", "item": {**command, "aggregated_output": "no", "exit_code": 2}},
+        {"type": "item.started", "item": {**command, "id": "j"}},
+        {"type": "turn.completed", "usage": {"input_tokens": 7, "output_tokens": 1}},
+        {"type": "turn.completed", "usage": {"input_tokens": 5, "output_tokens": 1}},
+        {"type": "turn.failed", "error": {"message": "gone"}},
+    ]
+    _, trace, case = codex(tmp_path, lines)
+    assert case["id"] == "th"
+    assert [(call["id"], call["name"]) for call in trace["tool_calls"]] == [(id, "command_execution") for id in "ij"]
+    assert [one["content"] for one in trace["tool_results"]] == ["no"]
+    assert (trace["error"]["message"], trace["metrics"]["token_input"]) == ("gone", 12)
+
+
+# ---------------------------------------------------------------- Gemini CLI, Copilot CLI
+
+
+def test_pieces_of_a_message_are_one_text(tmp_path):
+    lines = [
+        {"type": "init", "timestamp": AT.format(0), "session_id": "g", "model": "m"},
+        {"type": "message", "timestamp": AT.format(0), "role": "user", "content": "go"},
+        *({"type": "message", "role": "assistant", "content": part, "delta": True} for part in ("I ", "look.")),
+        {"type": "tool_use", "tool_name": "sh", "tool_id": "c", "parameters": {"x": 1}},
+        {"type": "tool_result", "tool_id": "c", "status": "error", "error": {"message": "denied"}},
+        {"type": "result", "status": "success", "stats": {"input_tokens": 4, "output_tokens": 2, "duration_ms": 9}},
+    ]
+    _, (case,) = imported(tmp_path, "gemini", written(tmp_path / "out.jsonl", lines))
+    trace = case["embedded_trace"]
+    assert spoken(trace) == [("user", "go", None), ("assistant", "I look.", "sh"), ("tool", "denied", None)]
+    assert (trace["latency_ms"], trace["metrics"]["token_input"], case["id"]) == (9, 4, "g")
+
+
+@pytest.mark.parametrize("shape", ["flat", "events"])
+def test_both_shapes_of_copilot_say_the_same(tmp_path, shape):
+    flat = [
+        {"type": "message", "role": "user", "content": "go"},
+        {"type": "tool_use", "id": "c", "name": "sh", "input": {"x": 1}},
+        {"type": "tool_result", "id": "c", "output": "ok"},
+        {"type": "message", "role": "assistant", "content": "Done."},
+        {"type": "result", "usage": {"input_tokens": 3, "output_tokens": 1}},
+    ]
+    events = [
+        {"type": "user.message", "data": {"content": "go"}},
+        {"type": "tool.execution_start", "data": {"toolCallId": "c", "toolName": "sh", "arguments": {"x": 1}}},
+        {"type": "tool.execution_complete", "data": {"toolCallId": "c", "success": True, "result": {"content": "ok"}}},
+        {"type": "assistant.message", "data": {"content": "Done."}},
+        {"type": "result", "usage": {"inputTokens": 3, "outputTokens": 1}},
+    ]
+    lines = flat if shape == "flat" else events
+    _, (case,) = imported(tmp_path, "copilot", written(tmp_path / "out.jsonl", lines))
+    trace = case["embedded_trace"]
+    assert [content for _, content, _ in spoken(trace)] == ["go", None, "ok", "Done."]
+    assert [call["arguments"] for call in trace["tool_calls"]] == [{"x": 1}]
+    assert trace["metrics"]["token_input"] == 3

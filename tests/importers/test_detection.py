@@ -1,0 +1,106 @@
+"""`evalwright import` finds out from their content what files are, and says what it did not find."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evalwright.cli.import_ import command
+from evalwright.errors import InputError
+from evalwright.importers.detection import FORMATS, detected, head_of
+from evalwright.registry import knows
+from importers.transcripts import rollout_line, said, session_line, written
+
+SAMPLES: dict[str, object] = {
+    "inspect": {"version": 2, "status": "success", "eval": {}, "plan": {}},
+    "atif": {"schema_version": "ATIF-v1.2", "steps": []},
+    "promptfoo-results": {"evalId": "e", "results": {"results": []}},
+    "swe-agent": {"trajectory": [], "info": {"model_stats": {}}},
+    "otlp-json": {"resourceSpans": []},
+    "codex": [rollout_line(0, "response_item", said("user", "q"))],
+    "gemini": [{"type": "init", "session_id": "x"}, {"type": "message", "role": "user", "content": "q"}],
+    "copilot": [{"type": "assistant.message", "data": {}}],
+    "claude-code": [session_line(0, "user", "q")],
+    "lm-eval": [{"doc_id": 0, "resps": []}],
+    "openai-responses": {"object": "response", "output": []},
+    "pydantic-evals": {"cases": [{"inputs": "q"}]},
+    "anthropic-messages": {"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]},
+    "openai-messages": {"messages": [{"role": "user", "content": "q"}]},
+    "deepeval": [{"input": "q", "actual_output": "a"}],
+}
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(command, [str(one) for one in arguments], standalone_mode=False)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("form", ["lines", "document"])
+def test_a_format_is_told_by_its_content_whatever_the_name(tmp_path, name, form):
+    sample = SAMPLES[name]
+    lines = sample if isinstance(sample, list) else [sample]
+    file = tmp_path / "anything.log"
+    if form == "lines":
+        written(file, lines)
+    else:
+        file.write_text(json.dumps(sample, indent=2))
+    assert detected(head_of(file)) == name
+
+
+def test_each_format_that_is_told_can_be_imported():
+    assert [name for name, _, _ in FORMATS if not knows("importers", name)] == []
+
+
+def test_the_format_is_said_first_and_the_next_command_last(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = written(tmp_path / "s.jsonl", [session_line(0, "user", "q"), session_line(1, "assistant", "a", "m")])
+    done = run(file)
+    assert done.exception is None, done.exception
+    assert done.output.splitlines()[0] == "format: claude-code (detected)"
+    assert done.output.splitlines()[-1] == "Next: evalwright run s-suite/eval.yaml"
+
+
+def test_a_folder_is_searched_and_what_is_of_no_format_is_left_out(tmp_path):
+    for name in ("b", "a"):
+        written(
+            tmp_path / "in" / name / "s.jsonl", [session_line(0, "user", name), session_line(1, "assistant", name, "m")]
+        )
+    (tmp_path / "in" / "package.json").write_text("{}")
+    done = run(tmp_path / "in", "--out", tmp_path / "out")
+    assert done.exception is None, done.exception
+    assert "1 file of other formats in the folder left out" in done.output
+    assert "1 case, 2 recordings, at most 2 trials each" in done.output
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "facts"),
+    [
+        ([], '{"rows": []}', ["x.json", "claude-code", "atif"]),
+        ([], "", ["x.json"]),
+        (["--format", "codex"], json.dumps({"messages": [{"role": "user"}]}), ["openai-messages", "codex"]),
+        ([], json.dumps({"evals": [{"prompt": "q"}]}), ["evalwright run", "x.json"]),
+        ([], json.dumps({"eval": {}, "systems": [], "dataset": {}}), ["evalwright run", "native"]),
+        (["--format", "claude-code"], b"\xff{}", ["x.json", "UTF-8"]),
+    ],
+)
+def test_what_is_no_recording_is_refused_by_what_it_is(tmp_path, given, text, facts):
+    file = tmp_path / "x.json"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    done = run(file, *given, "--out", tmp_path / "out")
+    assert isinstance(done.exception, InputError)
+    assert [fact for fact in facts if fact not in str(done.exception)] == []
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_of_several_formats_are_named(tmp_path):
+    one = written(tmp_path / "a.jsonl", SAMPLES["codex"])
+    other = written(tmp_path / "b.jsonl", SAMPLES["claude-code"])
+    done = run(one, other)
+    assert isinstance(done.exception, InputError)
+    assert {str(problem.file): problem.message for problem in done.exception.problems} == {
+        str(one): "looks like codex",
+        str(other): "looks like claude-code",
+    }

@@ -1,0 +1,177 @@
+"""Results and datasets of other tools: promptfoo, lm-evaluation-harness, deepeval, pydantic_evals, Inspect."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evalwright.errors import InputError
+from importers.transcripts import imported, written
+
+
+def row(test: int, prompt: int, provider: str, *, index: int | None = None, **more: object) -> dict:
+    graded = {"componentResults": [{"pass": True, "score": 1, "reason": "r", "assertion": {"type": "contains"}}]}
+    return {
+        "promptIdx": prompt, "testIdx": test if index is None else index, "provider": {"id": "echo", "label": provider},
+        "prompt": {"raw": f"say {test}", "label": f"p{prompt % 2}"}, "vars": {"n": test}, "success": True, "score": 1,
+        "testCase": {"vars": {"n": test}, "metadata": {"team": "a", "_promptfooFileMetadata": {}}},
+        "response": {"output": "hi", "tokenUsage": {"total": 0, "prompt": 0}}, "cost": 0, "latencyMs": 5,
+        "gradingResult": graded, "failureReason": 0, **more,
+    }  # fmt: skip
+
+
+def promptfoo(folder: Path, rows: list[dict]):
+    columns = [{"label": "p0", "provider": "a"}, {"label": "p1", "provider": "a"}]
+    (folder / "out.json").write_text(json.dumps({"evalId": "e", "results": {"prompts": columns, "results": rows}}))
+    return imported(folder, "promptfoo-results", folder / "out.json")
+
+
+def test_rows_of_one_test_and_prompt_are_a_case_whatever_their_numbers(tmp_path):
+    rows = [row(1, 0, "a", index=3), row(0, 1, "a"), row(1, 0, "a", index=1), row(0, 2, "b")]
+    done, cases = promptfoo(tmp_path, rows)
+    assert {case["id"] for case in cases} == {"test-2/prompt-1", "test-1/prompt-2", "test-1/prompt-1"}
+    again = next(case for case in cases if case["id"] == "test-2/prompt-1")
+    assert [trace["trial"] for trace in again["embedded_trace"]] == [0, 1]
+    assert again["metadata"] == {"team": "a"}
+    assert again["embedded_trace"][0]["extra"]["recorded_scores"][0]["name"] == "contains"
+    systems = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())["systems"]
+    assert [(one["name"], one["variant"]) for one in systems] == [("a", "a"), ("b", "b")]
+    assert done.trials == 2
+
+
+def test_a_failed_assertion_is_no_error_and_zeros_are_no_measurement(tmp_path):
+    failed = row(0, 0, "a", success=False, error="Expected x", failureReason=1)
+    broken = row(1, 0, "a", success=False, error="no such host", failureReason=2, response=None, gradingResult=None)
+    _, cases = promptfoo(tmp_path, [failed, broken])
+    traces = {case["id"]: case["embedded_trace"] for case in cases}
+    assert traces["test-1/prompt-1"]["error"] is None
+    metrics = traces["test-1/prompt-1"]["metrics"]
+    assert (metrics["custom"]["reward"], metrics["token_input"], metrics["cost_usd"]) == (0, None, None)
+    assert traces["test-2/prompt-1"]["error"]["type"] == "provider_error"
+    assert "reward" not in traces["test-2/prompt-1"]["metrics"]["custom"]
+
+
+def test_two_providers_of_one_name_are_no_trials(tmp_path):
+    with pytest.raises(InputError, match="two providers are called 'a'"):
+        promptfoo(tmp_path, [row(0, 0, "a"), row(0, 2, "a")])
+
+
+def sample(doc: int, **more: object) -> dict:
+    return {
+        "doc_id": doc, "target": "5", "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": {}}}, "resps": [["raw"]],
+        "filtered_resps": ["5"], "filter": "none", "metrics": ["exact_match"], "exact_match": 1.0, **more,
+    }  # fmt: skip
+
+
+def test_samples_of_the_harness_are_named_by_task_and_document(tmp_path):
+    choices = {f"gen_args_{i}": {"arg_0": "Q", "arg_1": text} for i, text in enumerate((" a", " b"))}
+    chosen = sample(
+        4, arguments=choices, filtered_resps=[["-3.0", "False"], ["-1.0", "True"]], metrics=["acc"], acc=0.0
+    )
+    file = written(tmp_path / "samples_gsm8k_2026-03-04T10-00-00.0.jsonl", [sample(0), chosen])
+    _, cases = imported(tmp_path, "lm-eval", file)
+    answers = {case["id"]: case["embedded_trace"]["output"]["final_answer"] for case in cases}
+    assert answers == {"gsm8k/0": "5", "gsm8k/4": " b"}
+    assert [case["embedded_trace"]["metrics"]["custom"]["reward"] for case in cases] == [1.0, 0.0]
+    assert {case["group"] for case in cases} == {"gsm8k"}
+
+
+def test_answers_under_several_filters_are_several_systems(tmp_path):
+    file = written(tmp_path / "samples_t_2026-03-04T10-00-00.0.jsonl", [sample(0), sample(0, filter="strict")])
+    _, (case,) = imported(tmp_path, "lm-eval", file)
+    assert [trace["variant_name"] for trace in case["embedded_trace"]] == ["recorded (none)", "recorded (strict)"]
+
+
+def test_a_golden_without_an_answer_is_a_case_alone(tmp_path):
+    goldens = [
+        {
+            "input": "q",
+            "actualOutput": "a",
+            "expectedOutput": "b",
+            "expectedTools": [{"name": "look"}],
+            "name": "first",
+        },
+        {"input": "other", "comments": "hm"},
+        {"scenario": "refund", "turns": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]},
+    ]
+    (tmp_path / "goldens.json").write_text(json.dumps(goldens))
+    done, cases = imported(tmp_path, "deepeval", tmp_path / "goldens.json")
+    assert [case["id"] for case in cases] == ["first", "golden-2", "golden-3"]
+    assert cases[0]["expected"] == {"facts": {"expected_output": "b"}, "must_call_tools": ["look"]}
+    assert ("embedded_trace" in cases[1], cases[1]["metadata"]) == (False, {"comments": "hm"})
+    assert any("without a recording" in note for note in done.notes)
+
+
+def test_goldens_in_a_table_have_lists_as_json(tmp_path):
+    (tmp_path / "goldens.csv").write_text('input,actual_output,retrieval_context\nq,a,"[""one""]"\n')
+    _, (case,) = imported(tmp_path, "deepeval", tmp_path / "goldens.csv")
+    assert case["embedded_trace"]["extra"]["retrieval_context"] == ["one"]
+
+
+def test_cases_of_pydantic_evals_bring_the_evaluators_that_ours_can_stand_for(tmp_path):
+    (tmp_path / "capitals.yaml").write_text(
+        "name: capitals\n"
+        "cases:\n"
+        "- {name: fr, inputs: Capital?, expected_output: Paris}\n"
+        "- {inputs: {a: 1}, evaluators: [{Contains: x}]}\n"
+        "evaluators: [EqualsExpected, {Contains: ar}, {MaxDuration: 2.5}, Custom]\n"
+    )
+    done, cases = imported(tmp_path, "pydantic-evals", tmp_path / "capitals.yaml")
+    assert [(case["id"], case["input"]) for case in cases] == [("fr", {"inputs": "Capital?"}), ("case-2", {"a": 1})]
+    suite = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
+    assert [one["type"] for one in suite["evaluators"]] == ["exact_match", "contains_text", "latency_within"]
+    assert suite["evaluators"][2]["config"] == {"max_ms": 2500}
+    lost = [note for note in done.notes if note.startswith("lost")]
+    assert any("'Custom'" in note for note in lost)
+    assert any("single cases" in note for note in lost)
+
+
+@pytest.mark.slow("imports inspect_ai")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_log_of_inspect_is_read_by_inspect(tmp_path):
+    pytest.importorskip("inspect_ai", reason="needs the extra inspect")
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalError, EvalLog, EvalSample, EvalSpec, write_eval_log
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ModelUsage
+    from inspect_ai.scorer import Score
+
+    def sampled(id: str | int, epoch: int, **more: object) -> EvalSample:
+        messages = [ChatMessageUser(content="Q"), ChatMessageAssistant(content="yes")]
+        usage = {"m": ModelUsage(input_tokens=3, output_tokens=1, input_tokens_cache_read=4)}
+        scores = {"match": Score(value="C", explanation="same")}
+        given = {"scores": scores, "model_usage": usage, "total_time": 1.5, **more}
+        return EvalSample(id=id, epoch=epoch, input="Q", target="yes", messages=messages, **given)
+
+    at = "2026-03-04T10:00:00+00:00"
+    spec = EvalSpec(created=at, task="asks", dataset=EvalDataset(), model="lab/m", config=EvalConfig())
+    error = EvalError(message="boom", traceback="", traceback_ansi="")
+    samples = [sampled("one", 2), sampled("one", 1, scores={"match": Score(value="I")}), sampled(7, 1, error=error)]
+    write_eval_log(EvalLog(eval=spec, samples=samples, status="cancelled"), str(tmp_path / "log.eval"))
+    done, cases = imported(tmp_path, "inspect", tmp_path / "log.eval")
+    by_id = {case["id"]: case for case in cases}
+    first, second = by_id["one"]["embedded_trace"]
+    assert [trace["metrics"]["custom"]["reward"] for trace in (first, second)] == [0, 1]
+    assert (first["variant_name"], by_id["one"]["expected"]["facts"]) == ("lab/m", {"target": "yes"})
+    assert (second["metrics"]["token_input"], second["latency_ms"]) == (7, 1500)
+    assert by_id["7"]["embedded_trace"]["error"]["type"] == "sample_error"
+    assert any("cancelled" in note for note in done.notes)
+
+
+def test_a_trajectory_of_swe_agent_leaves_its_demonstrations_out(tmp_path):
+    call = {"id": "c", "function": {"name": "bash", "arguments": '{"x": 1}'}}
+    history = [
+        {"role": "user", "content": "example", "is_demo": True},
+        {"role": "user", "content": "fix it"},
+        {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+        {"role": "tool", "content": "seen", "tool_call_ids": ["c"]},
+    ]
+    stats = {"instance_cost": 0.5, "tokens_sent": 9, "tokens_received": 2}
+    info = {"exit_status": "exit_cost", "submission": "patch", "model_stats": stats}
+    (tmp_path / "bug-1.traj").write_text(json.dumps({"trajectory": [], "history": history, "info": info}))
+    _, (case,) = imported(tmp_path, "swe-agent", tmp_path / "bug-1.traj")
+    trace = case["embedded_trace"]
+    assert (case["id"], case["input"]["user_message"], trace["output"]["final_answer"]) == ("bug-1", "fix it", "patch")
+    assert [(m["content"], m["name"]) for m in trace["messages"][1:]] == [("I look.", None), ("seen", "bash")]
+    assert (trace["metrics"]["cost_usd"], trace["extra"]["stopped"]) == (0.5, "exit_cost")

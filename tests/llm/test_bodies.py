@@ -1,0 +1,140 @@
+"""What reaches a server of each interface, and what is read of its reply."""
+
+import pytest
+
+from evalwright.model.chat import ChatMessage, ChatRequest, Usage
+from evalwright.model.trace import ToolCall
+from llm.models import JSON, asked, bodies, openai, reply
+
+TOOL = {"name": "find", "description": "finds", "parameters": {"type": "object"}}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+ELSEWHERE = {"type": "image_url", "image_url": "https://images.example/a.png"}
+CONVERSATION = [
+    ChatMessage("system", "be brief"),
+    ChatMessage("user", "where?"),
+    ChatMessage("assistant", "looking", tool_calls=[ToolCall("find", "1", {"q": 1}), ToolCall("find", "2", {})]),
+    ChatMessage("tool", "here", tool_call_id="1"),
+    ChatMessage("tool", "there", tool_call_id="2"),
+    ChatMessage("user", [{"type": "text", "text": "these?"}, IMAGE, ELSEWHERE], name="ann"),
+]
+
+
+def said(*content, stop_reason="end_turn", **usage):
+    """A reply of an Anthropic server."""
+    body = {"id": "1", "type": "message", "role": "assistant", "model": "m", "content": list(content), "usage": usage}
+    return reply({**body, "stop_reason": stop_reason, "stop_sequence": None}, headers=JSON)
+
+
+def sent(model, script, messages=CONVERSATION, **fields):
+    _, server = asked([script], ChatRequest(model, messages, **fields))
+    (body,) = bodies(server)
+    return body
+
+
+def test_a_conversation_in_the_form_of_anthropic():
+    body = sent("claude-test", said({"type": "text", "text": "x"}), system="be kind", tools=[TOOL], temperature=0.5)
+    assert body["system"] == "be kind\n\nbe brief"
+    assert body["tools"] == [{"name": "find", "description": "finds", "input_schema": {"type": "object"}}]
+    assert (body["temperature"], "tool_choice" in body) == (0.5, False)
+    user, assistant, results, last = body["messages"]
+    assert user == {"role": "user", "content": "where?"}
+    text, first, second = assistant["content"]
+    assert (text, first) == (
+        {"type": "text", "text": "looking"},
+        {"type": "tool_use", "id": "1", "name": "find", "input": {"q": 1}},
+    )
+    assert second["id"] == "2"
+    assert results["role"] == "user"
+    assert [(part["tool_use_id"], part["content"]) for part in results["content"]] == [("1", "here"), ("2", "there")]
+    assert [part["type"] for part in last["content"]] == ["text", "image", "image"]
+    assert last["content"][1]["source"] == {"type": "base64", "media_type": "image/png", "data": "QUJD"}
+    assert last["content"][2]["source"] == {"type": "url", "url": "https://images.example/a.png"}
+
+
+def test_a_question_to_anthropic_says_no_more_than_was_asked():
+    body = sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", "hi")])
+    assert body.keys() == {"model", "max_tokens", "messages"}
+    assert sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", "hi")], max_tokens=7) == {
+        **body,
+        "max_tokens": 7,
+    }
+
+
+def test_each_turn_of_tools_is_a_message_of_its_own():
+    turns = [
+        ChatMessage("user", [{"type": "text", "text": "go"}]),
+        ChatMessage("assistant", "", tool_calls=[ToolCall("find", "1", {})]),
+        ChatMessage("tool", "here", tool_call_id="1"),
+        ChatMessage("assistant", "", tool_calls=[ToolCall("find", "2", {})]),
+        ChatMessage("tool", "there", tool_call_id="2"),
+    ]
+    messages = sent("claude-test", said({"type": "text", "text": "x"}), turns)["messages"]
+    assert [(one["role"], len(one["content"])) for one in messages] == [
+        ("user", 1),
+        ("assistant", 1),
+        ("user", 1),
+        ("assistant", 1),
+        ("user", 1),
+    ]
+
+
+def test_a_conversation_in_the_form_of_openai():
+    body = sent("gpt-test", openai(), system="be kind", tools=[TOOL], temperature=0.5, max_tokens=7, schema={})
+    first, second, user, assistant, result, _, last = body["messages"]
+    assert [first, second] == [
+        {"role": "system", "content": "be kind"},
+        {"role": "system", "content": "be brief"},
+    ]
+    assert user == {"role": "user", "content": "where?"}
+    assert assistant["tool_calls"][0] == {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "find", "arguments": '{"q": 1}'},
+    }
+    assert result == {"role": "tool", "content": "here", "tool_call_id": "1"}
+    assert (last["name"], last["content"][1]) == ("ann", IMAGE)
+    assert (body["temperature"], body["max_tokens"], "tool_choice" in body) == (0.5, 7, False)
+    assert body["tools"] == [{"type": "function", "function": TOOL}]
+    assert body["response_format"] == {"type": "json_object"}
+
+
+def test_reasoning_models_take_their_limit_under_another_name():
+    body = sent("o3-test", openai(), max_tokens=7, schema={"type": "object"})
+    assert (body["max_completion_tokens"], "max_tokens" in body) == (7, False)
+    assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "of_openai", "of_anthropic"),
+    [
+        ("auto", "auto", {"type": "auto"}),
+        ("required", "required", {"type": "any"}),
+        ("none", "none", None),
+        ("find", {"type": "function", "function": {"name": "find"}}, {"type": "tool", "name": "find"}),
+    ],
+)
+def test_which_tool_is_to_be_used(choice, of_openai, of_anthropic):
+    assert sent("gpt-test", openai(), tools=[TOOL], tool_choice=choice)["tool_choice"] == of_openai
+    body = sent("claude-test", said({"type": "text", "text": "x"}), tools=[TOOL], tool_choice=choice)
+    assert body.get("tool_choice") == of_anthropic
+
+
+def test_tool_calls_and_a_refusal_of_anthropic_are_replies_without_text():
+    calls = [{"type": "tool_use", "id": str(i), "name": "find", "input": given} for i, given in enumerate([{"q": 1}])]
+    (called,), _ = asked([said(*calls, input_tokens=3, output_tokens=4)], ChatRequest("claude-test", CONVERSATION))
+    assert (called.text, called.tool_calls) == ("", [ToolCall("find", "0", {"q": 1})])
+    assert (called.usage, called.refusal) == (Usage(3, 4), None)
+    (refusal,), _ = asked([said(stop_reason="refusal")], ChatRequest("claude-test", CONVERSATION))
+    assert (refusal.text, bool(refusal.refusal)) == ("", True)
+
+
+def test_arguments_that_are_no_object_are_kept_as_they_came():
+    calls = [
+        {"id": str(i), "type": "function", "function": {"name": "find", "arguments": text}}
+        for i, text in enumerate(["", "[1]", "{no json"])
+    ]
+    (said_,), _ = asked([openai(None, tool_calls=calls)])
+    assert [call.arguments for call in said_.tool_calls] == [{}, {"_raw": "[1]"}, {"_raw": "{no json"}]
+    odd = {"type": "tool_use", "id": "1", "name": "find", "input": [1]}
+    (said_,), _ = asked([said(odd)], ChatRequest("claude-test", CONVERSATION))
+    assert [call.arguments for call in said_.tool_calls] == [{"_raw": [1]}]

@@ -1,0 +1,71 @@
+"""Plots: well-formed, described, escaped, and the same numbers as text."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from evalwright.model.summary import ComparisonReport, VariantDelta
+from evalwright.registry import load
+from evalwright.reports.html.plots import forest_svg, power_svg
+from evalwright.reports.intervals import ForestRow, forest_lines, interval_line, spark
+from reports.runs import HOSTILE, stored, summary
+
+SVG = "{http://www.w3.org/2000/svg}"
+ROWS = [
+    ForestRow("pass rate", 0.018, -0.033, 0.069, strong=True),
+    ForestRow("lang=es <script>", -0.112, -0.2, -0.03),
+    ForestRow(HOSTILE, 0.05, 0.01, 0.1),
+]
+
+
+def test_a_forest_is_an_accessible_picture_without_script() -> None:
+    root = ElementTree.fromstring(forest_svg("B − A", ROWS, margin=0.02))
+    assert (root.tag, root.get("role"), root[0].text) == (f"{SVG}svg", "img", "B − A")
+    assert "pass rate: +1.8 [−3.3, +6.9]" in (root[1].text or "")
+    assert root.findall(f".//{SVG}script") == []
+    sides = [line.get("class") for line in root.findall(f"{SVG}line") if line.get("stroke-width")]
+    assert sides == ["open", "fail", "pass"]
+    texts = [text.text or "" for text in root.findall(f"{SVG}text")]
+    assert "lang=es <script>" in texts
+    assert "−11.2 [−20.0, −3.0]" in texts
+
+
+def test_intervals_stand_where_their_numbers_are() -> None:
+    root = ElementTree.fromstring(forest_svg("", ROWS, margin=0.02))
+    lines = root.findall(f"{SVG}line")
+    zero = next(float(line.get("x1", 0)) for line in lines if line.get("class") == "zero")
+    low, high = ([float(line.get(end, 0)) for line in lines if line.get("class") == "fail"] for end in ("x1", "x2"))
+    assert low[0] < high[0] < zero
+
+
+def test_power_curves_have_names_and_numbers_for_all_readers() -> None:
+    curves = [("1 trial", [(100, 0.3), (400, 0.8)]), ("3 trials", [(50, 0.4), (200, 0.8)])]
+    root = ElementTree.fromstring(power_svg("Power", curves, 0.8))
+    assert "1 trial: 100 cases 30%, 400 cases 80%" in (root[1].text or "")
+    assert len(root.findall(f"{SVG}polyline")) == 2
+
+
+def test_as_text_a_forest_fits_the_columns() -> None:
+    lines = forest_lines(ROWS[:2], 80, margin=0.02)
+    assert [len(line) for line in lines] == [80, 80]
+    assert lines[0].index("┆") < lines[0].index("│")
+    assert lines[1].endswith("−11.2 [−20.0, −3.0]")
+    assert lines[1].index("●") < lines[1].index("│")
+    assert len(interval_line(ROWS[0], 78)) == 78
+    assert spark([0, 0.5, 1]) == "▁▅█"
+
+
+def test_reports_draw_variants_against_their_baseline() -> None:
+    deltas = [
+        VariantDelta(HOSTILE, 0.1, None, [], ["a"], 30, (0.02, 0.2), 0.01),
+        VariantDelta("new", -0.1, None, ["b"], [], 30, (-0.2, 0.05), 0.2),
+        VariantDelta("gone", None, None, [], [], 0),
+    ]
+    made = summary(comparison=ComparisonReport("old", deltas))
+    page = load("reports", "html")().render(stored(), made)
+    assert page.count("<svg") >= 1
+    assert 'class="plot"' in page
+    text = load("reports", "markdown")().render(stored(), made)
+    fenced = text.partition("```text\n")[2].partition("```")[0]
+    assert len(fenced.splitlines()) == 2
+    assert "−10.0 [−20.0, +5.0]" in fenced

@@ -1,0 +1,236 @@
+"""What a run comes to as a whole: gates with an error rate, and the same numbers wherever two sides are decided."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from evalwright.decisions.comparison import compare
+from evalwright.decisions.drift import drift
+from evalwright.decisions.runs import two_runs
+from evalwright.decisions.terms import Guard, Terms
+from evalwright.errors import InputError
+from evalwright.model.case import EvalCase
+from evalwright.model.decision import Decision
+from evalwright.model.plan import Variant
+from evalwright.model.summary import GateOutcome
+from evalwright.registry import load
+from evalwright.reports.decision import decision_lines
+from evalwright.reports.terminal import run_lines
+from evalwright.reports.text import Paint
+from evalwright.run.baselines import promote
+from evalwright.run.options import Outcome
+from evalwright.run.start import open_run, re_evaluate, run_suite
+from run.suites import SAYS_DONE, suite
+
+CLAIM: dict[str, Any] = {
+    "claim": "not_worse_than",
+    "against": "baseline",
+    "metric": "pass_rate",
+    "margin": 0.02,
+    "alpha": 0.05,
+    "on_undecided": "fail",
+    "group": None,
+    "errors": "exclude",
+    "allow_changed": False,
+    "slices": [],
+    "slice_margin": None,
+    "guards": {},
+}
+RATE = {
+    "claim": "at_least",
+    "metric": "pass_rate",
+    "alpha": 0.05,
+    "on_undecided": "fail",
+    "group": None,
+    "rule": "interval",
+}
+
+
+def ran(folder: Path, *claims: dict[str, Any], tree: Any = None, **answers: str) -> Outcome:
+    """A run of variants by what they answer, a letter a case."""
+    variants = [
+        Variant(name, "python_function", {"target": "agents:tabled", "answers": row}) for name, row in answers.items()
+    ]
+    made = suite(folder, [], variants=variants, stop_after_errors=0)
+    cases = max(map(len, answers.values()))
+    langs = ["es" if i % 4 == 0 else "en" for i in range(cases)]
+    made.cases = [EvalCase(id=f"c{i}", input=i, metadata={"lang": lang}) for i, lang in enumerate(langs)]
+    made.gate = {"kind": "claims", "claims": list(claims), "conditions": tree} if claims else None
+    return run_suite(made)
+
+
+def gate_of(outcome: Outcome) -> GateOutcome:
+    assert outcome.summary.gate is not None
+    return outcome.summary.gate
+
+
+def promoted(folder: Path, answers: str) -> Outcome:
+    outcome = ran(folder, main=answers)
+    promote(outcome.run_dir, "test")
+    return outcome
+
+
+HALF = "10" * 30
+BETTER, WORSE = "11" * 30, "00" * 30
+
+
+@pytest.mark.parametrize(
+    ("answers", "claim", "code", "verdict"),
+    [
+        (BETTER, {}, 0, "ship"),
+        (BETTER, {"claim": "better_than", "margin": None}, 0, "ship"),
+        (WORSE, {}, 1, "dont"),
+        (WORSE, {"claim": "better_than", "margin": None}, 1, "dont"),
+        (HALF[::-1], {}, 3, "undecided"),
+        (HALF[::-1], {"on_undecided": "pass"}, 0, "undecided"),
+        (HALF, {"claim": "better_than", "margin": None}, 3, "undecided"),
+        (BETTER, {"guards": {"evaluator:says_done": 0.9}}, 1, "dont"),
+        (BETTER, {"guards": {"cost": 1.1}}, 3, "undecided"),
+    ],
+)
+def test_a_claim_is_what_decide_says(
+    tmp_path: Path, answers: str, claim: dict[str, Any], code: int, verdict: str
+) -> None:
+    before = promoted(tmp_path, HALF)
+    outcome = ran(tmp_path, CLAIM | claim, main=answers)
+    gate = gate_of(outcome)
+    assert (outcome.exit_code, gate.decision and gate.decision.verdict) == (code, verdict)
+    reader, plan = open_run(before.run_dir)
+    reader_b, plan_b = open_run(outcome.run_dir)
+    guards = tuple(Guard(*one) for one in claim.get("guards", {}).items())
+    better = claim.get("claim") == "better_than"
+    terms = Terms(margin=0.0 if better else 0.02, better=better, guards=guards)
+    with closing(reader), closing(reader_b):
+        runs = two_runs(reader, plan, reader_b, plan_b, terms)
+    assert gate.decision == runs.decision("main", "main")
+
+
+def test_a_slice_that_is_shown_to_be_worse_fails_a_gate(tmp_path: Path) -> None:
+    promoted(tmp_path, BETTER)
+    answers = "".join("0" if i % 4 == 0 else "1" for i in range(60))
+    lost = CLAIM | {"margin": 0.5, "slices": ["*"], "slice_margin": 0.1}
+    outcome = ran(tmp_path, lost, main=answers)
+    assert (outcome.exit_code, gate_of(outcome).reason) == (1, "worse: slice lang=es")
+    assert ran(tmp_path, lost | {"slice_margin": None}, main=answers).exit_code == 0
+    with pytest.raises(InputError, match=r"no case has 'metadata.lnag'.*metadata.lang"):
+        ran(tmp_path, lost | {"slices": ["metadata.lnag"]}, main=answers)
+
+
+def test_without_a_baseline_a_gate_is_undecided_and_an_unknown_one_is_refused(tmp_path: Path) -> None:
+    outcome = ran(tmp_path, CLAIM, main=BETTER)
+    gate = gate_of(outcome)
+    assert (outcome.exit_code, gate.undecided, gate.decision) == (3, True, None)
+    assert gate.reason.startswith("baseline: none is promoted yet")
+    runs = len(list((tmp_path / "runs").iterdir()))
+    with pytest.raises(InputError, match=r"no run or variant 'basleine'.*baseline"):
+        ran(tmp_path, CLAIM | {"against": "basleine"}, main=BETTER)
+    assert len(list((tmp_path / "runs").iterdir())) == runs
+    named = ran(tmp_path, CLAIM | {"against": outcome.run_dir.name}, main=BETTER)
+    assert gate_of(named).decision is not None
+
+
+def test_a_baseline_that_was_judged_otherwise_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    promoted(tmp_path, BETTER)
+    monkeypatch.setitem(SAYS_DONE.config, "all_of", ["done", "o"])
+    changed = ran(tmp_path, CLAIM, main=BETTER)
+    assert (changed.exit_code, gate_of(changed).decision) == (3, None)
+    assert "evaluator says_done changed since" in gate_of(changed).reason
+    assert ran(tmp_path, CLAIM | {"allow_changed": True, "margin": 0.1}, main=BETTER).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("answers", "least", "rule", "code"),
+    [
+        ("1" * 90 + "0" * 10, 0.8, "interval", 0),
+        ("1" * 90 + "0" * 10, 0.88, "interval", 3),
+        ("1" * 90 + "0" * 10, 0.88, "point", 0),
+        ("1" * 60 + "0" * 40, 0.8, "interval", 1),
+        ("1" * 87 + "0" * 13, 0.88, "point", 1),
+    ],
+)
+def test_a_rate_is_claimed_by_its_whole_interval(
+    tmp_path: Path, answers: str, least: float, rule: str, code: int
+) -> None:
+    outcome = ran(tmp_path, RATE | {"at_least": least, "rule": rule}, main=answers)
+    (part,) = gate_of(outcome).parts
+    assert outcome.exit_code == code
+    assert (part.value, part.ci, part.n) == (
+        outcome.summary.variants[0].pass_rate,
+        pytest.approx(outcome.summary.variants[0].pass_rate_ci95),
+        100,
+    )
+
+
+def test_errors_that_could_turn_a_rate_leave_it_open(tmp_path: Path) -> None:
+    gate = gate_of(ran(tmp_path, RATE | {"at_least": 0.9}, main="1" * 100 + "e" * 20))
+    assert (gate.undecided, gate.reason) == (True, "errors could turn it")
+
+
+def test_all_gates_of_a_list_must_pass(tmp_path: Path) -> None:
+    tree = {"kind": "simple", "metric_key": "says_done", "aggregation": "avg_score", "op": "gte", "value": 0.95}
+    rate = RATE | {"at_least": 0.5}
+    assert ran(tmp_path, rate, tree=tree, main="1" * 40).exit_code == 0
+    failed = ran(tmp_path, rate, tree=tree, main="1" * 36 + "0" * 4)
+    assert (failed.exit_code, [part.passed for part in gate_of(failed).parts]) == (1, [False, True])
+    assert ran(tmp_path, rate, RATE | {"at_least": 0.99}, main="1" * 40).exit_code == 3
+
+
+def test_systems_of_a_suite_are_held_against_one_of_them_together(tmp_path: Path) -> None:
+    outcome = ran(tmp_path, CLAIM | {"against": "old"}, old=HALF, new=BETTER, bad=WORSE)
+    found = gate_of(outcome).decisions
+    assert [(one.variant_b, one.verdict, one.family) for one in found] == [("new", "ship", 2), ("bad", "dont", 2)]
+    assert outcome.exit_code == 1
+
+
+def test_reports_say_what_a_gate_was_decided_by(tmp_path: Path) -> None:
+    promoted(tmp_path, HALF)
+    outcome = ran(tmp_path, CLAIM, main=HALF[::-1])
+    decision = gate_of(outcome).decision
+    assert decision is not None
+    headline = decision_lines(decision, Paint())[0]
+    assert headline in run_lines(outcome.plan, outcome.summary, Paint())
+    reader, plan = open_run(outcome.run_dir)
+    with closing(reader):
+        reader.plan = plan
+        for name in ("markdown", "html"):
+            assert headline in load("reports", name)().render(reader, outcome.summary)
+        junit = ElementTree.fromstring(load("reports", "junit")().render(reader, outcome.summary))
+        stored = reader.summary()
+    gate = next(case for case in junit.iter("testcase") if case.get("name") == "gate")
+    assert [child.tag for child in gate] == ["skipped"]
+    assert headline in str(gate[0].text)
+    assert stored is not None
+    assert stored.gate == outcome.summary.gate
+    assert re_evaluate(outcome.run_dir).summary.gate == outcome.summary.gate
+
+
+def test_the_same_sides_are_decided_alike_everywhere(tmp_path: Path) -> None:
+    """Compared, drifted, gated and within one run: one engine, the same numbers."""
+    before, after = "1e0" * 20 + "01", "110" * 15 + "0e1" * 5 + "10"
+    one = promoted(tmp_path, before)
+    two = ran(tmp_path, CLAIM, main=after)
+    both = ran(tmp_path / "within", CLAIM | {"against": "old"}, old=before, new=after)
+    reader_a, plan_a = open_run(one.run_dir)
+    reader_b, plan_b = open_run(two.run_dir)
+    with closing(reader_a), closing(reader_b):
+        compared = compare(reader_a, plan_a, reader_b, plan_b)
+        runs = two_runs(reader_a, plan_a, reader_b, plan_b, Terms())
+        drifted = drift(reader_a, reader_b, plan_a.run_id, runs).report
+    (variant,) = compared.variants
+    decisions = [variant.decision, drifted.decision, gate_of(two).decision, gate_of(both).decision]
+    assert [_numbers(found) for found in decisions] == [_numbers(variant.decision)] * 4
+    for delta in (variant.delta, drifted.deltas[0]):
+        assert (delta.pass_rate_delta, delta.pass_rate_delta_ci95) == (variant.decision.difference, variant.decision.ci)
+        assert (delta.p_value, delta.n) == (variant.decision.p_better, variant.decision.n)
+
+
+def _numbers(decision: Decision | None) -> dict[str, Any]:
+    assert decision is not None
+    found: dict[str, Any] = msgspec.to_builtins(decision)
+    return {name: value for name, value in found.items() if name not in ("variant_a", "variant_b", "identity")}

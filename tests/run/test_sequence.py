@@ -1,0 +1,190 @@
+"""Runs that end as soon as they are decided, and go on where they stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.model.case import EvalCase
+from evalwright.model.plan import Variant
+from evalwright.model.suite import Suite
+from evalwright.run.cells import RunState
+from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.start import resume, retry, run_suite
+from evalwright.statistics.sequences import betting_sequence
+from run.suites import SAYS_DONE, suite
+
+HALF, GOOD, BAD = "10" * 60, "1" * 120, "0" * 120
+
+
+def made(folder: Path, group: int = 0, trials: int = 1, **answers: str) -> Suite:
+    """Variants by what they answer, a letter a case; with `group`, so many cases are of one group."""
+    variants = [
+        Variant(name, "python_function", {"target": "agents:tabled_until", "answers": row})
+        for name, row in answers.items()
+    ]
+    found = suite(folder, [], variants=variants, max_concurrency=1, trials=trials, stop_after_errors=0)
+    found.cases = [
+        EvalCase(id=f"c{i}", input=i, group=f"g{i // group}" if group else None)
+        for i in range(len(next(iter(answers.values()))))
+    ]
+    return found
+
+
+def decided(found: Suite, against: object, **options: Any) -> Outcome:
+    return run_suite(found, RunOptions(until_decided=True, against=str(against), **options))
+
+
+def kept(outcome: Outcome) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((outcome.run_dir / "decision.json").read_text())
+    return document
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return run_suite(made(tmp_path, main=HALF)).run_dir
+
+
+@pytest.mark.parametrize(("answers", "verdict", "code"), [(GOOD, "ship", 0), (BAD, "dont", 1)])
+def test_a_run_ends_once_it_is_decided(
+    tmp_path: Path, before: Path, agents: ModuleType, answers: str, verdict: str, code: int
+) -> None:
+    agents.calls.clear()
+    outcome = decided(made(tmp_path, main=answers), before)
+    document, gate = kept(outcome), outcome.summary.gate
+    assert gate is not None
+    assert gate.decision is not None
+    assert (outcome.exit_code, gate.decision.verdict, gate.decision.method) == (code, verdict, "betting")
+    assert len(agents.calls) == len(document["bets"]) < 60
+    assert agents.calls == [case for unit in document["units"] for case in unit][: len(agents.calls)]
+    assert agents.calls != sorted(agents.calls, key=lambda case: int(case[1:]))
+    differences = [bet["least"] for bet in document["bets"]]
+    found = betting_sequence(differences, [0.02], [len(differences)])
+    assert (found.stop_above if verdict == "ship" else found.stop_below) == [len(differences)]
+    assert gate.decision.ci == pytest.approx(found.ci_last)
+    assert (gate.decision.a.ci, gate.decision.b.ci) == (None, None)
+    assert (gate.decision.p_margin or 1) <= 0.05
+    assert "valid at any time" in gate.decision.warnings[-1]
+    assert resume(outcome.run_dir).notes[0] == "nothing to do: it is decided"
+
+
+def test_the_end_of_the_suite_leaves_it_open(tmp_path: Path, before: Path) -> None:
+    outcome = decided(made(tmp_path, main=HALF), before, seed=3)
+    assert (outcome.exit_code, len(kept(outcome)["bets"])) == (3, 120)
+    assert outcome.summary.gate is not None
+    assert outcome.summary.gate.reason == "every unit was looked at"
+
+
+def test_an_interrupted_sequence_goes_on_where_it_stopped(tmp_path: Path, before: Path, agents: ModuleType) -> None:
+    whole = kept(decided(made(tmp_path, main=GOOD), before))
+    states: list[RunState] = []
+
+    @contextmanager
+    def watch(state: RunState) -> Iterator[None]:
+        states.append(state)
+        yield
+
+    def stop() -> None:
+        if len(agents.calls) == 9:
+            states[-1].stopping = True
+
+    agents.calls.clear()
+    agents.interrupts.append(stop)
+    options = RunOptions(until_decided=True, against=str(before))
+    outcome = run_suite(made(tmp_path, main=GOOD), options, watch)
+    agents.interrupts.clear()
+    assert (outcome.exit_code, len(kept(outcome)["bets"])) == (130, 9)
+    (outcome.run_dir / "summary.yaml").unlink()
+    again = resume(outcome.run_dir)
+    assert again.exit_code == 0
+    assert kept(again)["bets"] == whole["bets"]
+    assert len(agents.calls) == len(set(agents.calls)) == len(whole["bets"])
+
+
+def test_errors_are_bet_on_as_the_worst_that_they_could_have_been(tmp_path: Path, before: Path) -> None:
+    outcome = decided(made(tmp_path, main="e" * 120), before)
+    bets = kept(outcome)["bets"]
+    assert {(bet["least"], bet["greatest"]) for bet in bets} == {(-1.0, 0.0), (0.0, 1.0)}
+    assert outcome.exit_code == 3
+    assert outcome.summary.gate is not None
+    assert outcome.summary.gate.decision is not None
+    assert outcome.summary.gate.decision.errors.b.target == 120
+
+
+def test_a_cell_that_is_retried_is_bet_on_by_its_answer(tmp_path: Path, before: Path, agents: ModuleType) -> None:
+    outcome = decided(made(tmp_path, main=HALF.replace("1", "e", 2)), before)
+    ends = {bet["cases"][0]: (bet["least"], bet["greatest"]) for bet in kept(outcome)["bets"]}
+    assert ends["c0"] == (-1.0, 0.0)
+    (outcome.run_dir / "plan.json").write_text((outcome.run_dir / "plan.json").read_text().replace('"e0e0', '"1010'))
+    agents.calls.clear()
+    again = retry(outcome.run_dir)
+    assert sorted(agents.calls) == ["c0", "c2"]
+    assert {bet["cases"][0]: (bet["least"], bet["greatest"]) for bet in kept(again)["bets"]}["c0"] == (0.0, 0.0)
+
+
+def test_a_variant_of_the_same_suite_is_run_beside(tmp_path: Path) -> None:
+    outcome = decided(made(tmp_path, trials=2, old=HALF, new=GOOD), "old")
+    assert outcome.exit_code == 0
+    decision = kept(outcome)["decision"]
+    assert (decision["variant_a"], decision["variant_b"], decision["trials"]) == ("old", "new", [2, 2])
+    assert outcome.summary.variants[0].cells_total < 240
+
+
+def test_groups_are_bet_on_as_wholes(tmp_path: Path) -> None:
+    before = run_suite(made(tmp_path, group=4, main=HALF)).run_dir
+    bets = kept(decided(made(tmp_path, group=4, main=GOOD), before, max_cases=41))["bets"]
+    assert {len(bet["cases"]) for bet in bets} == {4}
+    assert len(bets) <= 10
+    assert {bet["weight"] for bet in bets} == {1.0}
+
+
+def test_no_more_is_begun_than_may_be_paid_for(tmp_path: Path, before: Path, agents: ModuleType) -> None:
+    agents.calls.clear()
+    assert len(kept(decided(made(tmp_path, main=HALF), before, max_cases=7))["units"]) == 7
+    assert len(agents.calls) == 7
+
+
+def test_an_undecided_run_is_continued_unless_the_seed_is_new(tmp_path: Path, before: Path) -> None:
+    one = decided(made(tmp_path, main=HALF), before, max_cases=70)
+    two = decided(made(tmp_path, main=HALF), before)
+    assert (len(kept(two)["earlier"]), len(kept(two)["units"])) == (70, 50)
+    assert kept(two)["terms"]["continues"] == one.plan.run_id
+    seen = {case for unit in kept(one)["units"] for case in unit}
+    assert seen.isdisjoint(case for unit in kept(two)["units"] for case in unit)
+    with pytest.raises(InputError, match="every unit of the suite was looked at"):
+        decided(made(tmp_path, main=HALF), before)
+    assert len(kept(decided(made(tmp_path, main=HALF), before, seed=5))["units"]) == 120
+
+
+def test_what_cannot_be_held_against_another_is_refused(
+    tmp_path: Path, before: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = [
+        (made(tmp_path, main=GOOD), "nowhere", "no run or variant 'nowhere'"),
+        (made(tmp_path, a=GOOD, b=GOOD), before, "decides one variant"),
+        (made(tmp_path, a=GOOD, b=GOOD, c=GOOD), "a", "expected one other variant"),
+        (made(tmp_path, group=2, main=GOOD), before, "120 cases"),
+    ]
+    for found, against, message in refused:
+        with pytest.raises(InputError, match=message):
+            decided(found, against)
+    with pytest.raises(InputError, match=r"2pp or 0\.02, found '2'"):
+        decided(made(tmp_path, main=GOOD), before, margin="2")
+    monkeypatch.setitem(SAYS_DONE.config, "all_of", ["done", "o"])
+    with pytest.raises(InputError, match="evaluator says_done"):
+        decided(made(tmp_path, main=GOOD), before)
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+def test_cases_that_the_other_run_lacks_are_left_out_and_said(tmp_path: Path) -> None:
+    before = run_suite(made(tmp_path, main=HALF[:100])).run_dir
+    outcome = decided(made(tmp_path, main=HALF), before)
+    assert outcome.plan.cases_total == 100
+    assert f"20 of 120 cases are not in {before}: not run" in outcome.summary.warnings

@@ -1,0 +1,36 @@
+"""A line through points: by hand, and with whole groups left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.statistics import slope
+
+
+def test_a_line_without_scatter_is_found_exactly() -> None:
+    x = [float(n) for n in range(20)]
+    found = slope(x, [3 * value - 1 for value in x])
+    assert found.slope == pytest.approx(3)
+    assert found.ci == pytest.approx((3, 3))
+
+
+def test_the_error_is_that_of_leaving_out_one_point() -> None:
+    x, y = [float(n % 7) for n in range(30)], [float(n * n % 11) for n in range(30)]
+    found = slope(x, y)
+    left = [slope(x[:i] + x[i + 1 :], y[:i] + y[i + 1 :]).slope or 0.0 for i in range(30)]
+    assert found.slope is not None
+    squares = sum((one - found.slope) ** 2 for one in left)
+    assert found.se == pytest.approx((29 / 30 * squares) ** 0.5)
+
+
+def test_points_of_one_group_count_once() -> None:
+    x, y = [float(n % 7) for n in range(30)], [float(n * n % 11) for n in range(30)]
+    alone, doubled = slope(x, y), slope(x * 2, y * 2, [*range(30), *range(30)])
+    assert doubled.units == 30
+    assert doubled.ci == pytest.approx(alone.ci)
+
+
+def test_where_x_does_not_vary_or_few_units_are_there_is_no_line() -> None:
+    assert slope([2.0] * 20, list(range(20))).slope is None
+    assert slope([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).ci is None
+    assert slope([], []).units == 0

@@ -1,0 +1,63 @@
+"""Who may write to a run, and how long a server that went away is waited for."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from evalwright.errors import RunLockedError
+from evalwright.stores.lock import RunLock
+from evalwright.stores.postgres.database import persist
+
+
+def test_a_lock_excludes_others_until_it_is_released_and_names_its_owner(tmp_path: Path) -> None:
+    lock = RunLock(tmp_path / "lock", "run r")
+    with pytest.raises(RunLockedError, match=f"run r is being written by.*{os.getpid()}"):
+        RunLock(tmp_path / "lock", "run r")
+    lock.release()
+    lock.release()
+    RunLock(tmp_path / "lock", "run r").release()
+    assert (tmp_path / "lock").read_bytes() == b""
+
+
+def test_the_file_of_a_lock_goes_with_it_where_that_is_asked_for(tmp_path: Path) -> None:
+    RunLock(tmp_path / "lock", "run r", remove=True).release()
+    assert not (tmp_path / "lock").exists()
+
+
+def test_a_lock_on_a_file_that_its_last_owner_removed_meanwhile_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock, path = fcntl.flock, tmp_path / "lock"
+
+    def late(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        path.unlink()  # what the last owner does between opening and locking
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    lock = RunLock(path, "run r", remove=True)
+    with pytest.raises(RunLockedError):
+        RunLock(path, "run r", remove=True)
+    lock.release()
+
+
+@pytest.mark.parametrize(("gone", "patience", "calls"), [(False, 60.0, 1), (True, 0.0, 1), (True, 60.0, 2)])
+def test_a_server_that_is_gone_is_waited_for_while_there_is_patience(gone: bool, patience: float, calls: int) -> None:
+    made: list[int] = []
+
+    def work() -> None:
+        made.append(1)
+        if len(made) < 2:
+            raise psycopg.OperationalError("the server closed the connection")
+
+    if calls == 2:
+        persist(work, lambda _: gone, patience)
+    else:
+        with pytest.raises(psycopg.OperationalError):
+            persist(work, lambda _: gone, patience)
+    assert len(made) == calls
