@@ -58,6 +58,7 @@ KINDS: dict[str, dict[str, str]] = {
         "native": "evalwright.formats.native:FORMAT",
         "northstar": "evalwright.formats.northstar:FORMAT",
         "pixie": "evalwright.formats.pixie:FORMAT",
+        "promptfoo": "evalwright.formats.promptfoo:FORMAT",
     },
     "targets": {
         "anthropic": "evalwright.targets.chat:Anthropic",

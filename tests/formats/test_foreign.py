@@ -9,15 +9,10 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 
-PROMPTFOO = "prompts: ['{{q}}']\nproviders: [echo]\ntests: [{vars: {q: hi}, assert: [{type: contains, value: hi}]}]\n"
-
 
 @pytest.mark.parametrize(
     ("name", "text", "program"),
     [
-        ("promptfooconfig.yaml", "tests: [{vars: {q: hi}}]\n", "promptfoo"),
-        ("shop.yaml", PROMPTFOO, "promptfoo"),
-        ("eval.yaml", PROMPTFOO, "promptfoo"),
         ("match.yaml", "match:\n  id: match.dev.v0\n  metrics: [accuracy]\n", "OpenAI Evals"),
         ("match.yaml", "match.dev.v0:\n  class: evals.elsuite.basic.match:Match\n", "OpenAI Evals"),
     ],

@@ -36,6 +36,10 @@ class OpenAIClient:
         self._errors: type[Exception] = openai.OpenAIError
 
     async def chat(self, model: str, request: ChatRequest) -> ChatReply:
+        if request.api == "responses":
+            from evalwright.llm.openai_responses import respond
+
+            return await respond(self._client, self._errors, model, request)
         started = time.monotonic()
         with reading_reply():
             try:

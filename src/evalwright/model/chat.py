@@ -64,6 +64,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     """Maximum number of attempts; `attempt_seconds` is the time limit of each. None leaves both to the run."""
     waits: Waits | None = None
     attempt_seconds: float | None = None
+    api: Literal["responses"] | msgspec.UnsetType = msgspec.UNSET
+    """OpenAI's Responses API, in place of chat completions."""
 
 
 class Usage(msgspec.Struct, frozen=True):

@@ -141,6 +141,8 @@ class Format:
     """`(plan) -> Totals | None`: the numbers and the gate that the original program would give. By default a gate is a
     condition on the scores of evaluators."""
     judging: Judging = _TOGETHER
+    verdicts: Ref | None = None
+    """`(criteria, case, trace, results) -> CaseVerdict`: the rule by which a cell passes, if it is the format's own."""
     read_results: Ref | None = None
     """`(path) -> (scores by case, number of lines)`: a result file that `compare` accepts."""
     adopt_run: Ref | None = None

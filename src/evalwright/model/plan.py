@@ -79,6 +79,8 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
     threshold_op: str = "gte"
     extractor: Plugin | None = None
     """Picks the text that is evaluated in place of the final answer; the text is kept in the result."""
+    called: str | msgspec.UnsetType = msgspec.UNSET
+    """The type's name in results, where the format has a word of its own for it."""
 
 
 class PassCriteria(msgspec.Struct, frozen=True):

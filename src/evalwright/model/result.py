@@ -79,6 +79,10 @@ class CaseVerdict(OfCase, msgspec.Struct, gc=False):
     error: TraceError | None = None
     case_index: int | None = None
     schema_version: str = SCHEMA_VERSION
+    named_scores: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
+    """Scores of parts of the answer by name, where the format has such."""
+    extra: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    """What the totals of the format count beside status and score."""
 
 
 def band(score: float) -> Literal["pass", "borderline", "fail"]:

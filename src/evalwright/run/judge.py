@@ -19,7 +19,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.registry import format_of_run
+from evalwright.registry import format_of_run, resolve
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import Clock, append, evaluator_failure, keep, no_evaluation, result_of
 from evalwright.run.steps import Pending, spoiling_of
@@ -88,6 +88,9 @@ class Judge:
     def _verdict_by(self, plan: Plan) -> Callable[[Case, Trace, Sequence[EvaluationResult]], CaseVerdict]:
         """The rule of the plan."""
         criteria = plan.pass_criteria
+        own = format_of_run(plan.totals, plan.dialect).verdicts
+        if own is not None:
+            return partial(resolve(own), criteria)
         if criteria.rule == "bands":
             from evalwright.scoring.bands import banded_verdict
 

@@ -134,7 +134,7 @@ def result_of(
         trace.case_id,
         trace.variant_name,
         spec.name,
-        spec.type,
+        spec.type if spec.called is msgspec.UNSET else spec.called,
         said.passed,
         started,
         finished,

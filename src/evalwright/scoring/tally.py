@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.result import CaseVerdict, Status
@@ -73,6 +74,13 @@ class Tally:
     def add(self, trace: TraceLike, results: Collection[ResultLike], verdict: CaseVerdict) -> None:
         """Count one finished cell. Every cell must be added once only."""
         self.count(trace, results, verdict.status, verdict.score)
+        if verdict.extra is not UNSET:
+            self.count_extra(verdict.variant_name, verdict.extra)
+
+    def count_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
+        """Count what the verdict of a counted cell says for the totals of its format."""
+        if self._totals is not None and (add := getattr(self._totals, "add_extra", None)) is not None:
+            add(variant, extra)
 
     def count(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "executes_code",
     "import_by_name",
     "imported_files",
     "make_importable",
@@ -55,6 +56,11 @@ def nothing_imported() -> Iterator[None]:
         yield
     finally:
         _looked_in.reset(token)
+
+
+def executes_code() -> bool:
+    """Whether users' code is executed at all."""
+    return _looked_in.get() is None
 
 
 def imported_files() -> list[str]:

@@ -22,7 +22,7 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     yaml = path.suffix in (".yaml", ".yml")
     targets = yaml and path.stem == "targets" and "targets" in head
     config = yaml and path.stem == "config" and path.parts[-2:-1] == (".agentv",)
-    return named or targets or config
+    return (named and "targets" not in head) or targets or config
 
 
 def first_line(path: Path) -> Any:

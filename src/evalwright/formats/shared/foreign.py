@@ -11,7 +11,6 @@ __all__ = ["foreign_format"]
 
 _LOOKED_AT = 1 << 16
 """Characters of a file."""
-_OF_PROMPTFOO = {"defaultTest", "providers", "scenarios", "targets"}
 _OPENAI_EVAL = re.compile(
     r"^[\w.-]+:\s*(?:#.*)?\n(?:[ \t]+\w+:.*\n)*?[ \t]+(?:class:[ \t]*[\"']?evals\.|metrics:[ \t]*\[)", re.M
 )
@@ -22,8 +21,6 @@ def foreign_format(path: Path, head: Mapping[str, Any]) -> str:
     """The program whose configuration this is; "" if it is none that is known here. `head` is the top-level mapping."""
     if path.suffix.lower() not in (".yaml", ".yml", ".json"):
         return ""
-    if path.stem.startswith("promptfooconfig") or ("prompts" in head and head.keys() & _OF_PROMPTFOO):
-        return "promptfoo"
     if head.keys().isdisjoint({"eval", "tests", "evalcases", "graders"}) and _OPENAI_EVAL.search(_text(path)):
         return "OpenAI Evals"
     return ""

@@ -1,0 +1,44 @@
+"""promptfoo: prompts, providers and tests with assertions, in one configuration.
+
+The rules are those of promptfoo 0.123.1; docs/promptfoo.md lists what differs.
+"""
+
+from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
+
+__all__ = ["FORMAT"]
+
+FORMAT = Format(
+    name="promptfoo",
+    title="promptfoo",
+    summary="Prompts, providers and tests with assertions, in one configuration.",
+    docs="docs/promptfoo.md",
+    suffixes=(".yaml", ".yml", ".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts"),
+    detects="evalwright.formats.promptfoo.detection:detects",
+    load="evalwright.formats.promptfoo.suite:load",
+    options=(
+        Option(("--repeat",), "int", minimum=1, metavar="N", help="Run each test N times."),
+        Option(("--max-concurrency", "-j"), "int", minimum=1, metavar="N", help="Cells at the same time."),
+        Option(("--filter-pattern",), metavar="REGEX", help="Only tests whose description matches."),
+        Option(("--filter-first-n",), "int", minimum=1, metavar="N", help="Only the first N tests."),
+        Option(
+            ("--filter-providers", "--filter-targets"),
+            metavar="REGEX",
+            help="Only providers whose id or label matches.",
+        ),
+        Option(("--filter-metadata",), metavar="KEY=VALUE", help="Only tests with this metadata."),
+        ALLOW_OUTSIDE,
+    ),
+    judging=Judging(on_errored_trace="skip"),
+    verdicts="evalwright.formats.promptfoo.verdicts:verdict",
+    targets={"promptfoo": "evalwright.formats.promptfoo.target:PromptfooTarget"},
+    evaluators={
+        "promptfoo": entry(
+            "evalwright.formats.promptfoo.evaluator:PromptfooAssertion",
+            "One assertion of promptfoo, by its own rules.",
+            see={"text_check": "one question to a text"},
+            example={"assertion": {"type": "contains", "value": "hello"}},
+        ),
+        "promptfoo_scoring": "evalwright.formats.promptfoo.scoring:ScoringFunction",
+    },
+    totals="evalwright.formats.promptfoo.totals:PromptfooTotals",
+)

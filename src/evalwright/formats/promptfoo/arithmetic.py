@@ -1,0 +1,73 @@
+"""Derived metrics: arithmetic over the sums of a column."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["mistake_in", "value_of"]
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Mod: operator.mod, ast.Pow: operator.pow,
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs, "round": round}
+_LONGEST = 1000
+_HIGHEST_POWER = 100
+
+
+def mistake_in(expression: str) -> str | None:
+    """Why an expression cannot be computed whatever its names are; None if it can."""
+    try:
+        tree = _parsed(expression)
+    except SyntaxError as error:
+        return f"expected an expression of sums, found {expression!r:.80}: {error.msg}"
+    known = (
+        ast.Expression,
+        ast.BinOp,
+        ast.UnaryOp,
+        ast.USub,
+        ast.UAdd,
+        ast.Constant,
+        ast.Name,
+        ast.Load,
+        ast.Call,
+    )
+    for node in ast.walk(tree):
+        if not isinstance(node, (*known, *_BINARY)):
+            return f"expected an expression of sums, found {expression!r:.80}"
+    return None
+
+
+def value_of(expression: str, names: Mapping[str, float]) -> float | None:
+    """The value; None where a name is not known, or it divides by 0."""
+    try:
+        return float(_value(_parsed(expression).body, names))
+    except (SyntaxError, LookupError, ArithmeticError, TypeError, ValueError):
+        return None
+
+
+def _parsed(expression: str) -> ast.Expression:
+    if len(expression) > _LONGEST:
+        raise SyntaxError("too long")
+    return ast.parse(expression.strip().replace("^", "**"), mode="eval")
+
+
+def _value(node: ast.expr, names: Mapping[str, float]) -> Any:
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        return node.value
+    if isinstance(node, ast.Name):
+        return names[node.id]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
+        value = _value(node.operand, names)
+        return -value if isinstance(node.op, ast.USub) else value
+    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        left, right = _value(node.left, names), _value(node.right, names)
+        if isinstance(node.op, ast.Pow) and abs(right) > _HIGHEST_POWER:
+            raise ValueError
+        return _BINARY[type(node.op)](left, right)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
+        return _FUNCTIONS[node.func.id](*(_value(one, names) for one in node.args))
+    raise ValueError

@@ -1,0 +1,235 @@
+"""The assertions of a configuration, read into evaluators: their types, their places in a list, and their files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from evalwright.errors import did_you_mean
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.providers import provider_of
+from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
+from evalwright.formats.promptfoo.templates import holds_template
+from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.model.plan import EvaluatorSpec
+
+__all__ = ["CHECKS", "SET", "Assertions", "Authored", "base_of", "short_form"]
+
+SET = "assert-set"
+_PLACE = "evalwright.formats.promptfoo.checks."
+CHECKS: Mapping[str, str] = {
+    **{
+        name: f"{_PLACE}texts:{name.replace('-', '_')}"
+        for name in (
+            "contains", "icontains", "contains-any", "contains-all", "icontains-any", "icontains-all", "equals",
+            "regex", "starts-with", "word-count",
+        )
+    },
+    **{name: f"{_PLACE}structures:{name.replace('-', '_')}" for name in ("is-json", "contains-json")},
+    **{
+        name: f"{_PLACE}markup:{name.replace('-', '_')}"
+        for name in ("is-xml", "contains-xml", "is-html", "contains-html")
+    },
+    **{name: f"{_PLACE}similarity:{name.replace('-', '_')}" for name in ("levenshtein", "rouge-n", "bleu", "gleu")},
+    **{name: f"{_PLACE}limits:{name}_limit" for name in ("latency", "cost")},
+    **{name: f"{_PLACE}code:{name}" for name in ("javascript", "python")},
+    **{
+        name: f"{_PLACE}judged:{name.replace('-', '_')}"
+        for name in (
+            "llm-rubric", "factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval", "similar",
+            "answer-relevance", "context-recall", "context-relevance", "context-faithfulness",
+        )
+    },
+    **{name: f"{_PLACE}openai:{name.replace('-', '_')}" for name in ("is-refusal", "tool-call-f1")},
+}  # fmt: skip
+"""The function of each type."""
+_UNSUPPORTED = (
+    "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "finish-reason", "guardrails", "human",
+    "is-sql", "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "max-score",
+    "meteor", "moderation", "perplexity", "perplexity-score", "pi", "rouge-l", "rouge-s", "ruby", "search-rubric",
+    "select-best", "similar:dot", "similar:euclidean", "skill-used", "trace-error-spans", "trace-span-count",
+    "trace-span-duration", "trajectory:goal-success", "trajectory:step-count", "trajectory:tool-args-match",
+    "trajectory:tool-sequence", "trajectory:tool-used", "webhook",
+)  # fmt: skip
+"""Types that promptfoo has and this does not: refused by name."""
+_LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
+_THRESHOLDS = {
+    "answer-relevance": 0.75, "context-faithfulness": 0.75, "context-recall": 0.75, "context-relevance": 0.75,
+    "cost": 0.75, "latency": 0.75, "levenshtein": 0.75, "perplexity": 0.75, "perplexity-score": 0.75,
+    "rouge-n": 0.75, "similar": 0.8,
+}  # fmt: skip
+"""Thresholds of the short form, where it names none."""
+_CODE = re.compile(r"^(javascript|fn|eval|python|grade|llm-rubric|file):")
+_SHORT = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::|$)", re.IGNORECASE)
+_KEYS = (
+    "type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt", "transform", "contextTransform",
+    "config", "assert", "description", "name", "id", "$ref",
+)  # fmt: skip
+
+
+class Authored(NamedTuple):
+    """An assertion as it was written, and where."""
+
+    raw: Any
+    origin: Origin
+
+
+def base_of(kind: str) -> tuple[bool, str]:
+    """Whether a type is turned round, and the type that is."""
+    return (True, kind[4:]) if kind.startswith("not-") else (False, kind)
+
+
+def short_form(text: str) -> dict[str, Any]:
+    """The assertion in one cell of a CSV file; a text that is of no type must be equalled."""
+    text = text.strip()
+    if code := _CODE.match(text):
+        rest = text[code.end() :].strip()
+        if code[1] == "file":
+            return {"type": "python" if split_function(text)[0].endswith(".py") else "javascript", "value": text}
+        kind = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}.get(code[1], code[1])
+        return {"type": kind, "value": rest}
+    found = _SHORT.match(text)
+    kind = found[2] if found else ""
+    if found is None or (kind not in CHECKS and kind not in _UNSUPPORTED):
+        return {"type": "equals", "value": text}
+    value = text[found.end() :].strip()
+    assertion: dict[str, Any] = {"type": f"{found[1] or ''}{kind}"}
+    if kind in _LISTS:
+        assertion["value"] = [one.strip() for one in value.split(",")]
+    elif kind in ("latency", "cost"):
+        pass
+    elif value:
+        assertion["value"] = value
+    threshold = float(found[3]) if found[3] else _THRESHOLDS.get(kind)
+    if kind in ("latency", "cost") and not found[3] and value:
+        threshold = float(value)
+    return assertion if threshold is None else {**assertion, "threshold": as_javascript(threshold)}
+
+
+class Assertions:
+    """Reads lists of assertions; what several tests share is read and told once."""
+
+    def __init__(self, sources: Sources, document: Any) -> None:
+        self._sources, self._document = sources, document
+        self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
+        self.with_code = 0
+        """Places that need Node."""
+
+    def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
+        """The evaluators of one test, in order, under promptfoo's names for its reports."""
+        found = [one for authored in lists for one in self._listed(authored)]
+        return [
+            EvaluatorSpec(
+                f"{one['type']}#{i}", "promptfoo", self._config(one, options), _weight(one), called=one["type"]
+            )
+            for i, one in enumerate(found)
+        ]
+
+    def _config(self, one: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+        shared = {key: options[key] for key in ("provider", "rubricPrompt", "factuality") if key in options}
+        return {"assertion": one, **({"options": shared} if shared and _asks(one) else {}), **self._place(one)}
+
+    def _place(self, one: Mapping[str, Any]) -> dict[str, Any]:
+        return {"folder": str(self._sources.folder)} if _runs(one) else {}
+
+    def _listed(self, authored: Authored) -> Iterator[dict[str, Any]]:
+        raw = authored.raw
+        if not isinstance(raw, list):
+            authored.origin.tell(f"assert: expected a list of assertions, found {type(raw).__name__}")
+            return
+        for i, one in enumerate(raw):
+            known = self._read.get(id(one))
+            if known is None:
+                known = self._read[id(one)] = (one, self._checked(one, authored.origin.at(i)))
+            if known[1] is not None:
+                yield known[1]
+
+    def _checked(self, one: Any, origin: Origin) -> dict[str, Any] | None:
+        if isinstance(one, str):
+            one = short_form(one)
+        if not isinstance(one, dict):
+            origin.tell(f"assert: expected a mapping with a type, found {type(one).__name__}")
+            return None
+        kind = one.get("type")
+        if not isinstance(kind, str):
+            origin.tell("assert: an assertion needs a type")
+            return None
+        _, base = base_of(kind)
+        if not self._known(kind, base, origin):
+            return None
+        for key in one:
+            if key not in _KEYS:
+                origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
+        kept = {key: value for key, value in one.items() if key not in ("description", "name", "id")}
+        for key in ("threshold", "weight"):
+            value = one.get(key)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+                origin.at(key).tell(f"{key}: expected a number, found {value!r:.60}")
+                return None
+        if base == SET:
+            return self._set(kept, origin)
+        if "provider" in one and one["provider"] is not None:
+            kept["provider"] = self.grader(one["provider"], origin.at("provider"))
+        return self._with_files(kept, base, origin)
+
+    def _known(self, kind: str, base: str, origin: Origin) -> bool:
+        if base in CHECKS or (base == SET and kind == SET):
+            return True
+        place = origin.at("type")
+        if base.startswith("promptfoo:redteam") or base in ("redteam",):
+            place.tell(f"{kind!r} is of promptfoo's red team, which is not supported")
+        elif base in _UNSUPPORTED:
+            place.tell(f"the assertion type {kind!r} is not supported")
+        else:
+            place.tell(f"unknown assertion type {kind!r}{did_you_mean(base, (*CHECKS, SET, *_UNSUPPORTED))}")
+        return False
+
+    def _set(self, one: dict[str, Any], origin: Origin) -> dict[str, Any]:
+        members = self._listed(Authored(one.get("assert"), origin.at("assert")))
+        return {**one, "assert": list(members)}
+
+    def grader(self, raw: Any, origin: Origin) -> Any:
+        """The grader of an assertion or of the options of a test: a provider, or one for each kind of call."""
+        if isinstance(raw, dict) and "id" not in raw and {"text", "embedding", "classification"} & raw.keys():
+            return {key: provider_of(one, self._sources, origin.at(key)) for key, one in raw.items()}
+        return provider_of(raw, self._sources, origin)
+
+    def _with_files(self, one: dict[str, Any], base: str, origin: Origin) -> dict[str, Any] | None:
+        for key in ("value", "rubricPrompt"):
+            value = one.get(key)
+            if not in_file(value) or holds_template(str(value)):
+                continue
+            path, _ = split_function(str(value))
+            found = self._sources.path(path, origin.at(key))
+            if found is None:
+                return None
+            if not path.endswith(SCRIPTS):
+                one[key] = self._content(found, origin.at(key))
+                one["as_is"] = True
+        return one
+
+    def _content(self, path: Any, origin: Origin) -> Any:
+        if path.suffix in (".json", ".yaml", ".yml"):
+            document = self._sources.document(path, origin)
+            return None if document is None else as_javascript(document.value)
+        return self._sources.text(path, origin).strip()
+
+
+def _weight(one: Mapping[str, Any]) -> float:
+    weight = one.get("weight")
+    return 1.0 if weight is None else float(weight)
+
+
+def _asks(one: Mapping[str, Any]) -> bool:
+    if one["type"] == SET:
+        return any(map(_asks, one["assert"]))
+    return CHECKS[base_of(one["type"])[1]].startswith(f"{_PLACE}judged:")
+
+
+def _runs(one: Mapping[str, Any]) -> bool:
+    """Whether judging it runs code, or looks for files."""
+    if one["type"] == SET:
+        return any(map(_runs, one["assert"]))
+    code = base_of(one["type"])[1] in ("javascript", "python") or one.get("transform") is not None
+    return code or in_file(one.get("value")) or _asks(one)

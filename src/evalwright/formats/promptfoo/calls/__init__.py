@@ -1,0 +1,60 @@
+"""Ways to call a provider, one module each: what goes in, what comes out, and which one a provider needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from evalwright.formats.promptfoo.providers import Provider, provider_kind
+from evalwright.model.chat import ChatRequest
+from evalwright.registry import resolve
+
+__all__ = ["Caller", "ProviderCall", "ProviderReply", "caller_of"]
+
+_PLACE = "evalwright.formats.promptfoo.calls."
+_CALLERS = {
+    "echo": f"{_PLACE}echo:Echo",
+    "exec": f"{_PLACE}command:Command",
+    "python": f"{_PLACE}python:PythonFile",
+    "javascript": f"{_PLACE}javascript:JavaScriptFile",
+    "http": f"{_PLACE}http:HttpProvider",
+    "chat": f"{_PLACE}chat:Chat",
+    "embedding": f"{_PLACE}chat:Chat",
+}
+
+
+class ProviderCall(NamedTuple):
+    """One call: the rendered prompt, what code may know of the cell, and what the prompt says of the call."""
+
+    prompt: str
+    context: dict[str, Any]
+    config: Mapping[str, Any]
+    trial: int
+    environment: Mapping[str, str]
+
+
+class ProviderReply(NamedTuple):
+    """What a provider gave; `cost` in US dollars."""
+
+    output: Any
+    cost: float | None = None
+    tokens: Mapping[str, int | None] = {}
+    metadata: Mapping[str, Any] = {}
+    raw: Any = None
+
+
+class Caller(Protocol):
+    """One provider. Calling it raises TargetError."""
+
+    async def __call__(self, call: ProviderCall) -> ProviderReply: ...
+
+    def asks(self) -> Iterator[ChatRequest]:
+        """The model calls that it makes, so that a missing key is reported before the run."""
+
+    async def close(self) -> None: ...
+
+
+def caller_of(provider: Provider, folder: str) -> Caller:
+    """The caller of a provider. Raises InputError for a configuration that it cannot use."""
+    made: Caller = resolve(_CALLERS[provider_kind(provider["id"])])(provider, folder)
+    return made

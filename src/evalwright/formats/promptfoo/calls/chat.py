@@ -1,0 +1,54 @@
+"""Providers that are models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from evalwright.errors import TargetError
+from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.models import request_of
+from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.model.chat import ChatReply, ChatRequest
+from evalwright.session import session
+
+__all__ = ["Chat"]
+
+
+class Chat:
+    def __init__(self, provider: Provider, folder: str) -> None:
+        self._provider, self._folder = provider, folder
+
+    async def __call__(self, call: ProviderCall) -> ProviderReply:
+        request = request_of(self._provider, call.prompt, call.config, self._folder, call.trial)
+        reply = await session().models.chat(request, "system")
+        tokens = {"prompt": reply.usage.token_input, "completion": reply.usage.token_output}
+        return ProviderReply(_output(reply, request), reply.cost_usd, tokens, {"model": reply.model})
+
+    def asks(self) -> Iterator[ChatRequest]:
+        yield request_of(self._provider, "", {}, self._folder)
+
+    async def close(self) -> None:
+        pass
+
+
+def _output(reply: ChatReply, request: ChatRequest) -> Any:
+    if reply.tool_calls and not reply.text:
+        return [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+            }
+            for call in reply.tool_calls
+        ]
+    text = reply.text or reply.refusal or ""
+    wanted = request.extra.get("response_format")
+    if isinstance(wanted, dict) and wanted.get("type") == "json_schema" and not reply.refusal:
+        try:
+            return as_javascript(json.loads(text))
+        except ValueError as error:
+            raise TargetError(f"the reply is not the JSON that response_format asks for: {error}") from None
+    return text

@@ -1,0 +1,50 @@
+"""`exec:`: a command, called with the prompt, the provider's options and the context as further arguments."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.values import compact_json
+from evalwright.model.chat import ChatRequest
+from evalwright.processes import run_command
+
+__all__ = ["Command"]
+
+_TAIL = 2000
+"""Characters of stderr in the error of a command that failed."""
+
+
+class Command:
+    def __init__(self, provider: Provider, folder: str) -> None:
+        try:
+            self._words = shlex.split(provider["id"].removeprefix("exec:"))
+        except ValueError as error:
+            raise InputError(Problem("", f"{provider['id']!r}: {error}", key="providers")) from None
+        if not self._words:
+            raise InputError(Problem("", f"{provider['id']!r} names no command", key="providers"))
+        self._folder = folder
+        self._options = compact_json({key: provider[key] for key in ("id", "label", "config") if key in provider})
+
+    async def __call__(self, call: ProviderCall) -> ProviderReply:
+        words = [*self._words, call.prompt, self._options, compact_json(call.context)]
+        try:
+            finished = await run_command(words, env=call.environment, cwd=self._folder)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise TargetError(f"cannot start {self._words[0]!r}: {reason}") from None
+        said = finished.stderr.last.decode(errors="replace").strip()[-_TAIL:]
+        if finished.exit_code != 0:
+            raise TargetError(f"the command ended with {finished.how()}" + (f"; stderr: {said}" if said else ""))
+        if finished.stdout.cut:
+            raise TargetError(f"the command wrote {finished.stdout.size} bytes, more than are kept of an output")
+        return ProviderReply(finished.stdout.kept.decode(errors="replace").strip())
+
+    def asks(self) -> Iterator[ChatRequest]:
+        yield from ()
+
+    async def close(self) -> None:
+        pass

@@ -1,0 +1,168 @@
+"""HTTP services: a request made of templates, and the output picked out of the response."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+import httpx
+
+from evalwright.errors import TargetError
+from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.scripts import run_javascript
+from evalwright.formats.promptfoo.templates import render, render_all
+from evalwright.formats.promptfoo.transforms import response_of
+from evalwright.formats.promptfoo.values import as_javascript, compact_json, template_text
+from evalwright.llm.failures import retry_after
+from evalwright.model.chat import ChatRequest
+from evalwright.targets.http.body import EXCERPT_BYTES, pieces, shortened
+
+__all__ = ["HttpProvider"]
+
+_CAP = 10 * 2**20
+"""Bytes of a response."""
+_JSON = "application/json"
+
+
+class HttpProvider:
+    def __init__(self, provider: Provider, folder: str) -> None:
+        self._config: dict[str, Any] = provider.get("config", {})
+        self._url = str(self._config.get("url") or provider["id"])
+        self._folder = folder
+        self._client: httpx.AsyncClient | None = None
+
+    async def __call__(self, call: ProviderCall) -> ProviderReply:
+        if self._client is None:
+            self._client = httpx.AsyncClient(timeout=None, trust_env=False, follow_redirects=False)
+        names = {**call.context["vars"], "prompt": call.prompt, "env": call.environment}
+        try:
+            request = await self._request(self._client, names, call)
+        except (TemplateError, ScriptError, httpx.InvalidURL, ValueError) as error:
+            raise TargetError(f"the request cannot be made: {error}", "template_error") from None
+        status, headers, text = await self._sent(self._client, request)
+        await self._accept(status, headers, text)
+        return await self._read(text, call)
+
+    async def _request(self, client: httpx.AsyncClient, names: Mapping[str, Any], call: ProviderCall) -> httpx.Request:
+        config = self._config
+        headers = {name: render(template_text(value), names) for name, value in config.get("headers", {}).items()}
+        body, content = config.get("body"), None
+        if code := config.get("transformRequest"):
+            body = await self._made(code, call.prompt, names)
+        elif isinstance(body, (dict, list)):
+            body = _filled(body, names)
+        elif isinstance(body, str):
+            body = _written(body, names, headers)
+        if isinstance(body, (dict, list)):
+            content = compact_json(body).encode()
+            if not any(name.lower() == "content-type" for name in headers):
+                headers["Content-Type"] = _JSON
+        elif body is not None:
+            content = template_text(body).encode()
+        query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
+        url = httpx.URL(render(self._url, names)).copy_merge_params(query)
+        return client.build_request(str(config.get("method", "GET")).upper(), url, headers=headers, content=content)
+
+    async def _made(self, code: Any, prompt: str, names: Mapping[str, Any]) -> Any:
+        """The body that `transformRequest` makes: a template, or code over `prompt` and `vars`."""
+        if not isinstance(code, str):
+            return render_all(code, names)
+        if "{{" in code and "=>" not in code:
+            return _parsed(render(code, names))
+        given = {"prompt": prompt, "vars": {key: one for key, one in names.items() if key not in ("env", "prompt")}}
+        if "=>" in code.partition("\n")[0] or code.startswith("function"):
+            code = f"({code.rstrip(';')})(prompt, vars)"
+        return await run_javascript(self._folder, code, given)
+
+    async def _sent(self, client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
+        try:
+            response = await client.send(request, stream=True)
+            try:
+                async with aclosing(pieces(response, _CAP)) as body:
+                    received = b"".join([piece async for piece in body])
+            finally:
+                await response.aclose()
+        except httpx.TimeoutException as error:
+            raise TargetError(f"no answer in time: {type(error).__name__}", "timeout") from None
+        except httpx.HTTPError as error:
+            raise TargetError(f"no answer: {type(error).__name__}: {shortened(str(error))}") from None
+        return response.status_code, response.headers, received.decode(errors="replace")
+
+    async def _accept(self, status: int, headers: httpx.Headers, text: str) -> None:
+        """Raise TargetError for a status that is no success, unless `validateStatus` accepts it."""
+        rule = self._config.get("validateStatus")
+        if rule is not None:
+            try:
+                code = f"({rule})(status)" if "=>" in str(rule) else str(rule)
+                accepted = bool(await run_javascript(self._folder, code, {"status": status}))
+            except ScriptError as error:
+                raise TargetError(f"validateStatus: {error}") from None
+        else:
+            accepted = status < 400
+        if not accepted:
+            kind = "http_5xx" if status >= 500 else "provider_error"
+            message = f"HTTP {status}: {shortened(text[:EXCERPT_BYTES])}"
+            raise TargetError(message, kind, status=status, retry_after=retry_after(headers))
+
+    async def _read(self, text: str, call: ProviderCall) -> ProviderReply:
+        document = _parsed(text)
+        code = self._config.get("transformResponse", self._config.get("responseParser"))
+        if not code:
+            return ProviderReply(document)
+        whole = document if isinstance(document, (dict, list)) else None
+        try:
+            found = await response_of(code, whole, text, call.context, self._folder)
+        except ScriptError as error:
+            raise TargetError(
+                f"transformResponse: {error}; the response: {shortened(text)}", "transform_error"
+            ) from None
+        if isinstance(found, dict) and ("output" in found or "error" in found):
+            from evalwright.formats.promptfoo.calls.replies import reply_in
+
+            return reply_in(found)
+        if found is None:
+            raise TargetError(f"transformResponse gave nothing; the response: {shortened(text)}", "transform_error")
+        return ProviderReply(found)
+
+    def asks(self) -> Iterator[ChatRequest]:
+        yield from ()
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+
+def _filled(value: Any, names: Mapping[str, Any]) -> Any:
+    """A body with its templates filled in; one that is nothing but a value in JSON becomes that value."""
+    if isinstance(value, dict):
+        return {key: _filled(one, names) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_filled(one, names) for one in value]
+    if not isinstance(value, str):
+        return value
+    text = render(value, names)
+    if text != value and text[:1] in ("[", "{"):
+        return _parsed(text)
+    return text
+
+
+def _written(body: str, names: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+    """A body of text; where it is JSON, values are escaped for it."""
+    if any(name.lower() == "content-type" and "json" in value for name, value in headers.items()):
+        try:
+            return _filled(json.loads(body), names)
+        except ValueError:
+            escaped = {key: json.dumps(one)[1:-1] if isinstance(one, str) else one for key, one in names.items()}
+            return _parsed(render(body, escaped))
+    return render(body, names)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return as_javascript(json.loads(text))
+    except ValueError:
+        return text

@@ -1,0 +1,46 @@
+"""Providers in files of Python: `call_api(prompt, options, context)`, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
+from evalwright.formats.promptfoo.calls.replies import reply_in
+from evalwright.formats.promptfoo.faults import ScriptError
+from evalwright.formats.promptfoo.providers import Provider
+from evalwright.formats.promptfoo.scripts import called, python_function
+from evalwright.formats.promptfoo.sources import split_function
+from evalwright.model.chat import ChatRequest
+from evalwright.targets.threads import Threads
+
+__all__ = ["PythonFile"]
+
+_DEFAULT = "call_api"
+
+
+class PythonFile:
+    def __init__(self, provider: Provider, folder: str) -> None:
+        path, name = split_function(provider["id"].removeprefix("python:"))
+        name = _DEFAULT if name in ("", "default") else name
+        self._options = {"id": provider["id"], "config": {**provider.get("config", {})}}
+        self._threads = Threads()
+        try:
+            self._function = python_function(Path(folder, path), name)
+        except ScriptError as error:
+            raise InputError(Problem("", str(error), key="providers")) from None
+
+    async def __call__(self, call: ProviderCall) -> ProviderReply:
+        options = {**self._options, "config": {**self._options["config"], **call.config}}
+        try:
+            said = await called(self._function, (call.prompt, options, call.context), self._threads)
+        except ScriptError as error:
+            raise TargetError(str(error), "provider_error") from error
+        return reply_in(said)
+
+    def asks(self) -> Iterator[ChatRequest]:
+        yield from ()
+
+    async def close(self) -> None:
+        self._threads.close()

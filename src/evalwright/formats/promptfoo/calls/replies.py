@@ -1,0 +1,42 @@
+"""What providers in users' files give back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.errors import TargetError
+from evalwright.files.plain import plain
+from evalwright.formats.promptfoo.calls import ProviderReply
+from evalwright.formats.promptfoo.values import as_javascript
+
+__all__ = ["reply_in"]
+
+
+def reply_in(said: Any) -> ProviderReply:
+    """The reply in what a provider returned: a mapping with `output` or `error`. Raises TargetError."""
+    said = as_javascript(plain(said, "output", []))
+    if isinstance(said, str):
+        return ProviderReply(said)
+    if not isinstance(said, dict):
+        raise TargetError(f"the provider gave {type(said).__name__}, expected a mapping with output or error")
+    if said.get("error"):
+        raise TargetError(str(said["error"]), "provider_error")
+    if "output" not in said:
+        raise TargetError(f"the provider gave neither output nor error, but {', '.join(said) or 'nothing'}")
+    usage = said.get("tokenUsage")
+    tokens = {key: _count(usage.get(key)) for key in ("prompt", "completion")} if isinstance(usage, Mapping) else {}
+    metadata = said.get("metadata")
+    return ProviderReply(
+        said["output"], _cost(said.get("cost")), tokens, metadata if isinstance(metadata, dict) else {}, said.get("raw")
+    )
+
+
+def _cost(value: Any) -> float | None:
+    usable = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
+    return float(value) if usable else None
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,288 @@
+"""The tests of a configuration as cases: files read, defaults merged, lists of values multiplied out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.errors import did_you_mean
+from evalwright.formats.promptfoo.assertions import Assertions, Authored
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.providers import provider_of
+from evalwright.formats.promptfoo.rows import tests_in
+from evalwright.formats.promptfoo.scripts import Generated, generated_tests
+from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
+from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.shared.findings import Findings
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.snapshot import Case
+
+__all__ = ["Tests"]
+
+_KEYS = (
+    "description", "vars", "assert", "threshold", "options", "metadata", "provider", "providers", "providerOutput",
+    "prompts", "assertScoringFunction", "disableDefaultAsserts",
+)  # fmt: skip
+_OPTIONS = (
+    "transform", "postprocess", "transformVars", "prefix", "suffix", "provider", "rubricPrompt", "factuality",
+    "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar", "storeOutputAs", "runSerially", "repeat",
+)  # fmt: skip
+_REMOTE = re.compile(r"^(https?|huggingface|az|s3|gs|sharepoint)://")
+_OF_TESTS = (".yaml", ".yml", ".json", ".jsonl", ".csv")
+_SCORING = "assertScoringFunction"
+
+
+class _Test(NamedTuple):
+    raw: dict[str, Any]
+    origin: Origin
+
+
+class Tests:
+    """Reads `tests`, `scenarios` and `defaultTest`."""
+
+    def __init__(self, raw: Mapping[str, Any], sources: Sources, assertions: Assertions, origin: Origin) -> None:
+        self._raw, self._sources, self._assertions, self._origin = raw, sources, assertions, origin
+        self._default, self._of_default = self._defaults()
+        self.skipped: list[str] = []
+        """Generators of tests that were not executed."""
+
+    def cases(self) -> list[Case]:
+        """All cases, numbered in order: those of `tests`, then those of `scenarios`."""
+        tests = list(self._all())
+        if not tests and not self._raw.get("tests") and not self._raw.get("scenarios"):
+            tests = [_Test({}, self._origin)]
+        cases: list[Case] = []
+        for test in tests:
+            cases += self._expanded(test, len(cases))
+        return cases
+
+    def _all(self) -> Iterator[_Test]:
+        if self._raw.get("tests") is not None:
+            yield from self._tests(self._raw["tests"], self._origin.at("tests"))
+        scenarios = self._raw.get("scenarios")
+        for i, scenario in enumerate(scenarios if isinstance(scenarios, list) else []):
+            yield from self._scenario(scenario, self._origin.at("scenarios", i))
+
+    def _defaults(self) -> tuple[dict[str, Any], Origin]:
+        raw, origin = self._raw.get("defaultTest"), self._origin.at("defaultTest")
+        if in_file(raw):
+            path = self._sources.path(str(raw), origin)
+            document = None if path is None else self._sources.document(path, origin)
+            if path is None or document is None:
+                return {}, origin
+            raw, origin = as_javascript(document.value), Origin(Findings(path, document))
+            self._borrow(origin)
+        if raw is None:
+            return {}, origin
+        if not isinstance(raw, dict):
+            origin.tell(f"defaultTest: expected a mapping, found {type(raw).__name__}")
+            return {}, origin
+        self._unknown(raw, origin)
+        return raw, origin
+
+    def _borrow(self, origin: Origin) -> None:
+        """What is wrong in another file is told with the rest."""
+        origin.findings.problems = self._origin.findings.problems
+        origin.findings.warnings = self._origin.findings.warnings
+
+    def _scenario(self, raw: Any, origin: Origin) -> Iterator[_Test]:
+        if in_file(raw):
+            for path in self._sources.paths(raw, origin):
+                if (document := self._sources.document(path, origin)) is not None:
+                    inner = Origin(Findings(path, document))
+                    self._borrow(inner)
+                    listed = document.value if isinstance(document.value, list) else [document.value]
+                    for one in as_javascript(listed):
+                        yield from self._scenario(one, inner)
+            return
+        if not isinstance(raw, dict):
+            origin.tell(f"expected a mapping with config and tests, found {type(raw).__name__}")
+            return
+        tests = list(self._tests(raw.get("tests", []), origin.at("tests")))
+        configs = list(self._tests(raw.get("config", [{}]), origin.at("config")))
+        for config, test in itertools.product(configs, tests):
+            merged = {**config.raw, **test.raw}
+            for key in ("vars", "options", "metadata"):
+                if key in config.raw or key in test.raw:
+                    merged[key] = {**_mapping(config.raw.get(key)), **_mapping(test.raw.get(key))}
+            merged["assert"] = [*_listed(config.raw.get("assert")), *_listed(test.raw.get("assert"))]
+            yield _Test(merged, test.origin)
+
+    def _tests(self, raw: Any, origin: Origin) -> Iterator[_Test]:
+        if not isinstance(raw, list):
+            yield from self._test(raw, origin)
+            return
+        for i, one in enumerate(raw):
+            yield from self._test(one, origin.at(i))
+
+    def _test(self, raw: Any, origin: Origin) -> Iterator[_Test]:
+        if isinstance(raw, str):
+            yield from self._named(raw, None, origin)
+        elif isinstance(raw, dict) and isinstance(raw.get("path"), str) and "vars" not in raw:
+            yield from self._named(raw["path"], raw.get("config"), origin)
+        elif isinstance(raw, dict):
+            self._unknown(raw, origin)
+            yield _Test(self._with_vars(raw, origin), origin)
+        else:
+            origin.tell(f"expected a test or the name of a file, found {type(raw).__name__} {raw!r:.60}")
+
+    def _unknown(self, raw: Mapping[str, Any], origin: Origin) -> None:
+        for key in raw:
+            if key not in _KEYS:
+                origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
+        for key in _mapping(raw.get("options")):
+            if key not in _OPTIONS:
+                origin.at("options", key).warn(f"nothing reads this key{did_you_mean(key, _OPTIONS)}")
+
+    def _named(self, named: str, config: Any, origin: Origin) -> Iterator[_Test]:
+        if _REMOTE.match(named):
+            origin.tell(f"{named!r} is not in a file: download it and name the file")
+            return
+        path, function = split_function(named)
+        for found in self._sources.paths(path, origin):
+            if found.suffix in SCRIPTS:
+                yield from self._generated(found, function, config, origin)
+            else:
+                yield from self._of_file(found, origin)
+
+    def _generated(self, path: Path, function: str, config: Any, origin: Origin) -> Iterator[_Test]:
+        made = generated_tests(path, function, config, self._sources.folder)
+        if isinstance(made, Generated):
+            for one in as_javascript(made.tests):
+                yield from self._test(one, origin)
+        elif made is None:
+            self.skipped.append(path.name)
+            origin.warn(f"{path.name} was not executed: it makes tests, which are not counted")
+        else:
+            origin.tell(made)
+
+    def _of_file(self, path: Path, origin: Origin) -> Iterator[_Test]:
+        if path.suffix == ".csv":
+            for one in tests_in(self._sources.text(path, origin), origin):
+                yield _Test(one, origin)
+        elif path.suffix == ".jsonl":
+            for number, line in enumerate(self._sources.text(path, origin).splitlines(), 1):
+                if line.strip():
+                    yield from self._line(line, number, path, origin)
+        elif path.suffix in _OF_TESTS:
+            document = self._sources.document(path, origin)
+            if document is not None:
+                inner = Origin(Findings(path, document))
+                self._borrow(inner)
+                yield from self._tests(as_javascript(document.value), inner)
+        else:
+            origin.tell(f"{path.name!r} is no file of tests: expected one of {', '.join((*_OF_TESTS, *SCRIPTS))}")
+
+    def _line(self, line: str, number: int, path: Path, origin: Origin) -> Iterator[_Test]:
+        try:
+            yield from self._test(as_javascript(json.loads(line)), origin)
+        except ValueError as error:
+            origin.tell(f"{path.name}:{number}: broken JSON: {error}")
+
+    def _with_vars(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
+        """The test with the variables of the files that it names."""
+        given = raw.get("vars")
+        if isinstance(given, str) and given.startswith("file://"):
+            origin.at("vars").warn(f"vars: {given!r} is not read, as in promptfoo: write {given[7:]!r}")
+            return {**raw, "vars": {}}
+        if not isinstance(given, (str, list)):
+            if given is not None and not isinstance(given, dict):
+                origin.at("vars").tell(f"vars: expected a mapping or the name of a file, found {type(given).__name__}")
+                return {**raw, "vars": {}}
+            return raw
+        found: dict[str, Any] = {}
+        for named in given if isinstance(given, list) else [given]:
+            for path in self._sources.paths(str(named), origin.at("vars")):
+                document = self._sources.document(path, origin)
+                found |= _mapping(None if document is None else as_javascript(document.value))
+        return {**raw, "vars": found}
+
+    def _expanded(self, test: _Test, first: int) -> Iterator[Case]:
+        raw, default, origin = test.raw, self._default, test.origin
+        options = {**_mapping(default.get("options")), **_mapping(raw.get("options"))}
+        variables = {**_mapping(default.get("vars")), **_mapping(raw.get("vars"))}
+        drops = options.get("disableDefaultAsserts") is True or raw.get("disableDefaultAsserts") is True
+        lists = [] if drops or "assert" not in default else [Authored(default["assert"], self._of_default.at("assert"))]
+        if raw.get("assert") is not None:
+            lists.append(Authored(raw["assert"], origin.at("assert")))
+        if options.get("provider") is not None:
+            options["provider"] = self._assertions.grader(options["provider"], origin.at("options", "provider"))
+        specs = self._assertions.specs(lists, options, origin)
+        extra = self._extra(raw, options, origin)
+        specs += self._scoring(raw, origin)
+        metadata = {**_mapping(default.get("metadata")), **_mapping(raw.get("metadata"))}
+        description = raw.get("description", default.get("description"))
+        for i, values in enumerate(self._product(variables, options, origin), first):
+            yield Case(
+                f"test-{i}",
+                values,
+                metadata=metadata,
+                description=None if description is None else str(description),
+                extra={"promptfoo": extra},
+                evaluators=specs,
+            )
+
+    def _extra(self, raw: Mapping[str, Any], options: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
+        """What target and verdict need of the test, as plain data."""
+        extra: dict[str, Any] = {}
+        kept = {key: value for key, value in options.items() if key != "provider"}
+        if kept:
+            extra["options"] = kept
+        for key in ("threshold", "provider", "prompts", "providers"):
+            value = raw.get(key, self._default.get(key))
+            if value is not None:
+                extra[key] = value
+        threshold = extra.get("threshold")
+        if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, (int, float))):
+            origin.at("threshold").tell(f"threshold: expected a number, found {threshold!r:.60}")
+        if "provider" in extra:
+            extra["provider"] = provider_of(extra["provider"], self._sources, origin.at("provider"))
+        if "providerOutput" in raw:
+            extra["provider_output"] = raw["providerOutput"]
+        return extra
+
+    def _scoring(self, raw: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
+        named = raw.get(_SCORING, self._default.get(_SCORING))
+        if named is None:
+            return []
+        if not isinstance(named, str) or self._sources.path(split_function(named)[0], origin.at(_SCORING)) is None:
+            if not isinstance(named, str):
+                origin.at(_SCORING).tell(f"{_SCORING}: expected file://FILE:FUNCTION, found {named!r:.60}")
+            return []
+        config = {"function": named, "folder": str(self._sources.folder), "threshold": raw.get("threshold")}
+        return [EvaluatorSpec(_SCORING, "promptfoo_scoring", config, called=_SCORING)]
+
+    def _product(
+        self, variables: Mapping[str, Any], options: Mapping[str, Any], origin: Origin
+    ) -> Iterator[dict[str, Any]]:
+        """One set of variables for each combination of the values that lists of texts, and patterns of files, name."""
+        if options.get("disableVarExpansion") is True:
+            yield dict(variables)
+            return
+        choices = [self._choices(name, value, origin.at("vars", name)) for name, value in variables.items()]
+        for values in itertools.product(*choices):
+            yield dict(zip(variables, values, strict=True))
+
+    def _choices(self, name: str, value: Any, origin: Origin) -> list[Any]:
+        if isinstance(value, list) and value and isinstance(value[0], str):
+            return [one for item in value for one in self._choices(name, item, origin)]
+        if not in_file(value) or "{{" in value:
+            return [value]
+        path, _ = split_function(value)
+        found = list(self._sources.paths(path, origin))
+        if "*" not in path:
+            return [value]
+        return [f"file://{os.path.relpath(one, self._sources.folder)}" for one in found] or [value]
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,112 @@
+"""Assertions written as code, in JavaScript and Python."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.evaluator import Asked, context_of
+from evalwright.formats.promptfoo.faults import ScriptError
+from evalwright.formats.promptfoo.scripts import call_file, run_javascript, run_python
+from evalwright.formats.promptfoo.sources import in_file
+from evalwright.model.result import Evaluation
+
+__all__ = ["finite", "javascript", "python"]
+
+_NAMES = {"pass_": "pass", "named_scores": "namedScores", "component_results": "componentResults"}
+
+
+async def javascript(question: Asked) -> Evaluation:
+    """What an expression, the body of a function or a file of JavaScript says."""
+    return await _judged(question, javascript_language=True)
+
+
+async def python(question: Asked) -> Evaluation:
+    """The same in Python."""
+    return await _judged(question, javascript_language=False)
+
+
+async def _judged(question: Asked, *, javascript_language: bool) -> Evaluation:
+    if not isinstance(question.value, str) or not question.value.strip():
+        raise EvaluatorError(f"{question.kind} needs a value: expected code, found none", "bad_value")
+    names = {"output": question.output, "context": context_of(question)}
+    try:
+        if in_file(question.value):
+            said = await call_file(question.folder, question.value, "get_assert", list(names.values()))
+        elif javascript_language:
+            said = await run_javascript(question.folder, question.value, names)
+        else:
+            said = await run_python(question.value, names)
+    except ScriptError as error:
+        if error.threw:
+            unusable = {"unusable": True} if error.type == "unusable" else {}
+            return Evaluation(False, 0.0, f"the code raised {error}", {"threw": True, **unusable})
+        raise EvaluatorError(f"the code {error}", error.type) from None
+    return _outcome(question, said if javascript_language else _read(said))
+
+
+def _read(said: Any) -> Any:
+    """What Python code says: text may be a word for a truth, or JSON."""
+    if isinstance(said, str):
+        if said.strip().lower() in ("true", "false"):
+            return said.strip().lower() == "true"
+        try:
+            return json.loads(said)
+        except ValueError:
+            return said
+    return {_NAMES.get(key, key): value for key, value in said.items()} if isinstance(said, dict) else said
+
+
+def _outcome(question: Asked, said: Any) -> Evaluation:
+    """The result of what code gave: a truth, a number, or a mapping."""
+    if isinstance(said, bool):
+        return question.of(said, "the code says that it fails")
+    if isinstance(said, (int, float)) and math.isfinite(said):
+        reached = said > 0 if question.threshold is None else said >= question.threshold
+        passed = reached != question.negated
+        return Evaluation(passed, float(said), "" if passed else f"the code gave {said:g}")
+    if isinstance(said, Mapping) and isinstance(said.get("pass"), bool) and finite(said.get("score", 0)) is not None:
+        return _described(question, said)
+    shown = "nothing" if said is None else f"{said!r:.80}"
+    message = f"the code must give a truth, a number, or a mapping with pass, score and reason: found {shown}"
+    return Evaluation(False, 0.0, message, {"threw": True})
+
+
+def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
+    given = said["pass"]
+    score = finite(said.get("score"))
+    if score is None:
+        score = 1.0 if given else 0.0
+    passed = given and (question.threshold is None or score >= question.threshold)
+    if question.negated:
+        passed = not passed
+    detail: dict[str, Any] = {}
+    named = {str(k): float(v) for k, v in _mapping(said.get("namedScores")).items() if finite(v) is not None}
+    if named:
+        detail["named_scores"] = named
+    parts = [one for one in said.get("componentResults") or () if isinstance(one, Mapping)]
+    if parts:
+        detail["components"] = [
+            {
+                "passed": bool(one.get("pass")),
+                "score": finite(one.get("score")),
+                "reason": str(one.get("reason", "")),
+            }
+            for one in parts
+        ]
+    return Evaluation(
+        passed, score, str(said.get("reason") or ("" if passed else "the code says that it fails")), detail
+    )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def finite(value: Any) -> float | None:
+    """A finite number, or None."""
+    usable = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if usable else None

@@ -1,0 +1,318 @@
+"""Assertions that a model or an embedding judges."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.errors import EvaluatorError
+from evalwright.evaluators.similarity.cosine import cosine
+from evalwright.evaluators.wording import shorten
+from evalwright.formats.promptfoo.checks.structures import objects_in
+from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.faults import TemplateError
+from evalwright.formats.promptfoo.graders import Grader, grader_of
+from evalwright.formats.promptfoo.templates import render, render_all
+from evalwright.formats.promptfoo.values import compact_json, pretty_json, shown_text, template_text
+from evalwright.model.result import Evaluation
+from evalwright.session import session
+
+__all__ = [
+    "answer_relevance", "context_faithfulness", "context_recall", "context_relevance", "factuality", "g_eval",
+    "llm_rubric", "model_graded_closedqa", "model_graded_factuality", "similar",
+]  # fmt: skip
+
+_KEPT = 2000
+"""Characters of a reply that are kept when it cannot be read."""
+_TRUE = ("true", "yes", "pass", "y")
+_CATEGORY = re.compile(r"^\s*\(?([A-E])\)", re.IGNORECASE)
+_FACTUAL = {"A": "subset", "B": "superset", "C": "agree", "D": "disagree", "E": "differButFactual"}
+_DEFAULT_FACTUAL = {"subset": 1, "superset": 1, "agree": 1, "disagree": 0, "differButFactual": 1}
+_RUBRIC = (
+    "You grade the output of a system against a rubric. Reply with one JSON object and nothing else:"
+    ' {"reason": text, "pass": true or false, "score": number from 0 to 1}.'
+)
+_FACTUALITY = (
+    "Compare the factual content of a submitted answer with an expert's answer, ignoring style. Reply with one JSON"
+    ' object: {"category": letter, "reason": text}. A: the submission is a subset of the expert answer and consistent'
+    " with it. B: a superset and consistent. C: all the same details. D: they disagree. E: they differ, not in facts."
+)
+_CLOSED = "Say whether a submission meets a criterion. Reason first; then the last line is Y if it does, else N."
+
+
+async def llm_rubric(question: Asked) -> Evaluation:
+    """A judge says that the output meets the rubric."""
+    value = question.value
+    rubric = value if isinstance(value, str) else "" if value is None else compact_json(value)
+    messages = _custom(question, {"rubric": rubric, "output": question.text}) or [
+        {"role": "system", "content": _RUBRIC},
+        {"role": "user", "content": f"<Output>\n{question.text}\n</Output>\n<Rubric>\n{rubric}\n</Rubric>"},
+    ]
+    grader = _grader(question)
+    said, text = await _object(grader, messages)
+    passed = _truth(said.get("pass", True))
+    score = _score(said.get("score"))
+    score = (1.0 if passed else 0.0) if score is None else score
+    reason = said.get("reason")
+    reached = passed and (question.threshold is None or score >= question.threshold)
+    return Evaluation(
+        reached != question.negated,
+        1 - score if question.negated else score,
+        template_text(reason) if reason is not None else "",
+        {"judge": grader.name, "judge_reply": shorten(text, _KEPT)},
+        cost_usd=grader.cost_usd,
+    )
+
+
+async def factuality(question: Asked) -> Evaluation:
+    """A judge compares the facts of the output with those of the value."""
+    names = {"input": question.trace.extra["promptfoo"]["prompt"], "ideal": question.value, "completion": question.text}
+    messages = _custom(question, names) or [
+        {"role": "system", "content": _FACTUALITY},
+        {
+            "role": "user",
+            "content": f"<Question>\n{names['input']}\n</Question>\n"
+            f"<Expert>\n{template_text(question.value)}\n</Expert>\n<Submission>\n{question.text}\n</Submission>",
+        },
+    ]
+    grader = _grader(question)
+    text = await grader.ask(messages)
+    found = next(objects_in(text), None)
+    plain = _CATEGORY.match(text)
+    category = str(found.get("category", "")).strip("() ").upper()[:1] if found else plain[1].upper() if plain else ""
+    if category not in _FACTUAL:
+        raise _unreadable(grader, text, "no category from A to E")
+    scores = {**_DEFAULT_FACTUAL, **question.options.get("factuality", {})}
+    score = float(scores[_FACTUAL[category]])
+    reason = str((found or {}).get("reason") or f"the judge's category is {category}")
+    return Evaluation(score > 0, score, reason, {"judge": grader.name, "category": category}, cost_usd=grader.cost_usd)
+
+
+async def model_graded_factuality(question: Asked) -> Evaluation:
+    """`factuality` by its older name."""
+    return await factuality(question)
+
+
+async def model_graded_closedqa(question: Asked) -> Evaluation:
+    """A judge's reply ends with Y."""
+    names = {
+        "input": question.trace.extra["promptfoo"]["prompt"], "criteria": question.value, "completion": question.text,
+    }  # fmt: skip
+    messages = _custom(question, names) or [
+        {"role": "system", "content": _CLOSED},
+        {
+            "role": "user",
+            "content": f"<Task>\n{names['input']}\n</Task>\n<Submission>\n{question.text}\n</Submission>\n"
+            f"<Criterion>\n{template_text(question.value)}\n</Criterion>",
+        },
+    ]
+    grader = _grader(question)
+    text = (await grader.ask(messages)).strip()
+    if not text.endswith(("Y", "N", "Y.", "N.")):
+        raise _unreadable(grader, text, "its last line is neither Y nor N")
+    found = question.of(text.rstrip(".").endswith("Y"), f"the judge says: {shorten(text)}")
+    found.detail, found.cost_usd = {"judge": grader.name}, grader.cost_usd
+    return found
+
+
+async def g_eval(question: Asked) -> Evaluation:
+    """A judge makes steps of the criteria, then scores the output by them from 0 to 10."""
+    criteria = question.value if isinstance(question.value, list) else [question.value]
+    grader, scores, reasons = _grader(question), [], []
+    for one in criteria:
+        score, reason = await _g_eval(question, grader, template_text(one))
+        scores.append(score)
+        reasons.append(reason)
+    score = sum(scores) / len(scores)
+    limit = 0.7 if question.threshold is None else question.threshold
+    passed = (score >= limit) != question.negated
+    return Evaluation(
+        passed, score, "\n\n".join(filter(None, reasons)), {"judge": grader.name}, cost_usd=grader.cost_usd
+    )
+
+
+async def _g_eval(question: Asked, grader: Grader, criteria: str) -> tuple[float, str]:
+    asked = (
+        "Make three to five concise steps for evaluating a reply by these criteria. Reply with one JSON object:"
+        f' {{"steps": [text]}}.\n<Criteria>\n{criteria}\n</Criteria>'
+    )
+    said, text = await _object(grader, [{"role": "user", "content": asked}])
+    steps = said.get("steps")
+    if not isinstance(steps, list):
+        raise _unreadable(grader, text, "no list of steps")
+    listed = "\n".join(map(template_text, steps))
+    asked = (
+        'Score a reply from 0 to 10 by the steps. Reply with one JSON object: {"score": number, "reason": text}.\n'
+        f"<Criteria>\n{criteria}\n</Criteria>\n<Steps>\n{listed}\n</Steps>\n"
+        f"<Source>\n{question.trace.extra['promptfoo']['prompt']}\n</Source>\n<Reply>\n{question.text}\n</Reply>"
+    )
+    said, text = await _object(grader, [{"role": "user", "content": asked}])
+    score = _score(said.get("score"))
+    if score is None or not 0 <= score <= 10:
+        raise _unreadable(grader, text, "no score from 0 to 10")
+    return score / 10, str(said.get("reason") or "")
+
+
+async def similar(question: Asked) -> Evaluation:
+    """The cosine of the embeddings of output and value is at least `threshold` (0.75); of a list, of any."""
+    values = question.value if isinstance(question.value, list) else [question.value]
+    texts = [template_text(one) for one in values]
+    if not any(texts):
+        raise EvaluatorError("similar needs a value: expected a text, or a list of texts", "bad_value")
+    model = grader_of(question.assertion, question.options, question.folder, "embedding").model
+    given = await session().models.embed(model, [question.text, *texts])
+    own, *others = given.vectors
+    score = max(cosine(own, other) for other in others)
+    limit = 0.75 if question.threshold is None else question.threshold
+    passed = (score >= limit) != question.negated
+    said = "" if passed else f"the similarity is {score:.4g}, the threshold is {limit:g}"
+    return Evaluation(
+        passed, 1 - score if question.negated else score, said, {"embedder": model}, cost_usd=given.cost_usd
+    )
+
+
+async def context_recall(question: Asked) -> Evaluation:
+    """The share of sentences of the value that the variable `context` bears out."""
+    grader = _grader(question)
+    asked = (
+        "For each sentence of the answer say whether the context bears it out: repeat it on a line of its own,"
+        " followed by [Attributed] or [Not Attributed].\n"
+        f"<Context>\n{_context(question)}\n</Context>\n<Answer>\n{template_text(question.value)}\n</Answer>"
+    )
+    text = await grader.ask([{"role": "user", "content": asked}])
+    lines = [line for line in text.splitlines() if "attributed]" in line.lower()]
+    if not lines:
+        raise _unreadable(grader, text, "no sentence is marked")
+    borne = sum("[not attributed]" not in line.lower() for line in lines)
+    return _share(question, borne / len(lines), grader)
+
+
+async def context_relevance(question: Asked) -> Evaluation:
+    """The share of sentences of the variable `context` that the variable `query` needs."""
+    grader, context = _grader(question), _context(question)
+    asked = (
+        "Copy from the context, unchanged and one a line, only the sentences that are needed to answer the question."
+        " If there are none, reply Insufficient Information.\n"
+        f"<Context>\n{context}\n</Context>\n<Question>\n{_query(question)}\n</Question>"
+    )
+    text = await grader.ask([{"role": "user", "content": asked}])
+    total = len(_sentences(context))
+    needed = 0 if "insufficient information" in text.lower() else len(_sentences(text))
+    return _share(question, min(1.0, needed / total) if total else 0.0, grader)
+
+
+async def context_faithfulness(question: Asked) -> Evaluation:
+    """The share of statements of the output that the variable `context` bears out."""
+    grader = _grader(question)
+    asked = (
+        "Break the answer to the question into single statements, one a line, nothing else.\n"
+        f"<Question>\n{_query(question)}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
+    )
+    statements = [
+        line for line in (await grader.ask([{"role": "user", "content": asked}])).splitlines() if line.strip()
+    ]
+    asked = (
+        "Say for each statement whether the context bears it out. End with one line: Final verdict for each statement"
+        f" in order: Yes. or No. for each.\n<Context>\n{_context(question)}\n</Context>\n<Statements>\n"
+        + "\n".join(statements)
+        + "\n</Statements>"
+    )
+    text = await grader.ask([{"role": "user", "content": asked}])
+    _, marked, verdicts = text.lower().rpartition("final verdict for each statement in order:")
+    said = re.findall(r"\b(yes|no)\b", verdicts)
+    if not (marked and said and statements):
+        raise _unreadable(grader, text, "no final verdicts")
+    return _share(question, said.count("yes") / len(said), grader)
+
+
+async def answer_relevance(question: Asked) -> Evaluation:
+    """How near the questions that the output answers are to the one that was asked."""
+    grader = _grader(question)
+    model = grader_of(question.assertion, question.options, question.folder, "embedding").model
+    asked = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
+    text = (await grader.ask([{"role": "user", "content": asked}])).strip()
+    given = await session().models.embed(model, [_query(question), text])
+    return _share(question, cosine(*given.vectors), grader)
+
+
+def _share(question: Asked, score: float, grader: Grader) -> Evaluation:
+    limit = 0.0 if question.threshold is None else question.threshold
+    passed = (score >= limit) != question.negated
+    said = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
+    return Evaluation(
+        passed, 1 - score if question.negated else score, said, {"judge": grader.name}, cost_usd=grader.cost_usd
+    )
+
+
+def _context(question: Asked) -> str:
+    context = question.names.get("context")
+    if context in (None, ""):
+        raise EvaluatorError(f"{question.kind} needs the variable 'context'", "bad_value")
+    return "\n".join(map(template_text, context)) if isinstance(context, list) else shown_text(context)
+
+
+def _query(question: Asked) -> str:
+    return template_text(question.names.get("query", question.trace.extra["promptfoo"]["prompt"]))
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?])\s+|\n+", text.strip()) if part.strip()]
+
+
+def _grader(question: Asked) -> Grader:
+    return grader_of(question.assertion, question.options, question.folder, "text")
+
+
+def _custom(question: Asked, names: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The messages of the configuration's own prompt; none if it has none."""
+    prompt = question.assertion.get("rubricPrompt", question.options.get("rubricPrompt"))
+    if prompt is None:
+        return []
+    known = {**question.names, **names}
+    try:
+        if isinstance(prompt, str) and prompt.lstrip().startswith("["):
+            prompt = _parsed(prompt)
+        if isinstance(prompt, list):
+            return [dict(one) for one in render_all(prompt, known) if isinstance(one, dict)]
+        text = prompt if isinstance(prompt, str) else pretty_json(prompt)
+        return [{"role": "user", "content": render(text, known)}]
+    except TemplateError as error:
+        raise EvaluatorError(f"rubricPrompt: {error}", "template_error") from None
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+async def _object(grader: Grader, messages: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
+    """The first object in the reply, and the reply. Raises EvaluatorError."""
+    text = await grader.ask(messages)
+    found = next(objects_in(text), None)
+    if found is None:
+        raise _unreadable(grader, text, "expected a JSON object, found none")
+    return found, text
+
+
+def _unreadable(grader: Grader, text: str, why: str) -> EvaluatorError:
+    message = f"the reply of the judge {grader.name} cannot be used: {why}"
+    return EvaluatorError(message, "unreadable_reply", {"judge_reply": shorten(text, _KEPT)}, grader.cost_usd)
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip().lower() in _TRUE
+    return bool(value)
+
+
+def _score(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None

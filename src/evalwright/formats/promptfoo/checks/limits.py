@@ -1,0 +1,31 @@
+"""Assertions on what a call took."""
+
+from __future__ import annotations
+
+from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.model.result import Evaluation
+
+__all__ = ["cost_limit", "latency_limit"]
+
+
+def latency_limit(question: Asked) -> Evaluation:
+    """The call took at most `threshold` milliseconds."""
+    limit, took = _limit(question, "milliseconds"), question.trace.latency_ms
+    if took is None:
+        raise EvaluatorError("the recording has no latency", "not_measured")
+    return question.of(took <= limit, f"{took} ms, the limit is {limit:g} ms")
+
+
+def cost_limit(question: Asked) -> Evaluation:
+    """The call cost at most `threshold` US dollars."""
+    limit, spent = _limit(question, "US dollars"), question.trace.metrics.cost_usd
+    if spent is None:
+        raise EvaluatorError("the provider does not say what the call cost", "not_measured")
+    return question.of(spent <= limit, f"{spent:g} US dollars, the limit is {limit:g}")
+
+
+def _limit(question: Asked, unit: str) -> float:
+    if question.threshold is None:
+        raise EvaluatorError(f"{question.kind} needs a threshold in {unit}", "bad_value")
+    return question.threshold

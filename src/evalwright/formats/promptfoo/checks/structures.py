@@ -1,0 +1,139 @@
+"""Assertions on JSON in a text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from evalwright.errors import InputError
+from evalwright.files import yaml
+from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.model.result import Evaluation
+
+__all__ = ["contains_json", "is_json", "objects_in"]
+
+_MOST_OPENINGS = 200
+"""Braces that are tried as the beginning of an object: real outputs have far fewer."""
+_NOTHING = object()
+
+
+def is_json(question: Asked) -> Evaluation:
+    """The whole text is JSON, and valid by the schema if there is one."""
+    found = _parsed(question)
+    if found is _NOTHING:
+        return question.of(False, "the output is not JSON")
+    if question.value in (None, ""):
+        return question.of(True, "the output is JSON")
+    return _by_schema(question, [found])
+
+
+def contains_json(question: Asked) -> Evaluation:
+    """The text has an object in it; with a schema, one that is valid."""
+    found = [question.output] if isinstance(question.output, dict) else list(objects_in(question.text))
+    if not found or question.value in (None, ""):
+        what = "an object" if question.negated else "no object"
+        return question.of(bool(found), f"there is {what} in the output")
+    return _by_schema(question, found)
+
+
+def _parsed(question: Asked) -> Any:
+    if isinstance(question.output, (dict, list)):
+        return question.output
+    try:
+        return as_javascript(json.loads(question.text, parse_constant=_refused))
+    except (ValueError, RecursionError):
+        return _NOTHING
+
+
+def _refused(word: str) -> Any:
+    raise ValueError(word)
+
+
+def objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """The outermost objects in a text, read as JSON or, where that fails, as YAML of one line or more."""
+    decoder, position, tried = json.JSONDecoder(strict=False), 0, 0
+    while tried < _MOST_OPENINGS and (start := text.find("{", position)) >= 0:
+        tried += 1
+        try:
+            value, position = decoder.raw_decode(text, start)
+            yield value
+            continue
+        except (ValueError, RecursionError):
+            pass
+        end = _closing(text, start)
+        value = None if end is None else _tolerant(text[start:end])
+        if isinstance(value, dict) and end is not None:
+            yield value
+            position = end
+        else:
+            position = start + 1
+
+
+def _closing(text: str, start: int) -> int | None:
+    """The end of what a brace opens."""
+    depth, quote, i = 0, "", start
+    while i < len(text):
+        sign = text[i]
+        if quote:
+            if sign == "\\":
+                i += 1
+            elif sign == quote:
+                quote = ""
+        elif sign == '"':
+            quote = sign
+        elif sign == "{":
+            depth += 1
+        elif sign == "}":
+            depth -= 1
+            if not depth:
+                return i + 1
+        i += 1
+    return None
+
+
+def _tolerant(text: str) -> Any:
+    try:
+        return as_javascript(yaml.parse(text.encode(errors="replace"), "output", "yaml12").value)
+    except InputError:
+        return None
+
+
+def _by_schema(question: Asked, found: list[Any]) -> Evaluation:
+    try:
+        validator = _validator(json.dumps(_schema(question.value)))
+    except ValueError as error:
+        return Evaluation(False, 0.0, f"the schema cannot be used: {error}", {"unusable": True})
+    errors = [next(iter(validator.iter_errors(one)), None) for one in found]
+    first = next((error for error in errors if error is not None), None)
+    said = "it is valid by the schema" if first is None else f"not valid by the schema: {first.message}"
+    return question.of(None in errors, said)
+
+
+def _schema(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return as_javascript(yaml.parse(value.encode(), "schema", "yaml12").value)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
+@lru_cache(64)
+def _validator(written: str) -> Any:
+    """The validator of a schema (draft 7, formats asserted). Raises ValueError."""
+    import jsonschema
+
+    from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
+
+    schema = json.loads(written)
+    if not isinstance(schema, (dict, bool)):
+        raise ValueError(f"expected a mapping, found {type(schema).__name__}")
+    kind = jsonschema.Draft7Validator
+    try:
+        kind.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise ValueError(error.message) from None
+    return with_bounded_patterns(kind, schema)(schema, format_checker=kind.FORMAT_CHECKER)

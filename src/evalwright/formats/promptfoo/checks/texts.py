@@ -1,0 +1,146 @@
+"""Assertions on texts."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from typing import Any
+
+from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.promptfoo.patterns import pattern_of
+from evalwright.formats.promptfoo.values import as_javascript, compact_json, number_text
+from evalwright.model.result import Evaluation
+from evalwright.sandbox.patterns import search
+
+__all__ = [
+    "contains", "contains_all", "contains_any", "equals", "icontains", "icontains_all", "icontains_any", "regex",
+    "starts_with", "word_count",
+]  # fmt: skip
+
+_SHOWN = 120
+
+
+def contains(question: Asked) -> Evaluation:
+    """The text contains the value."""
+    value = _text(question)
+    return question.of(value in question.text, _lacks(question, f"{value!r:.{_SHOWN}}"))
+
+
+def icontains(question: Asked) -> Evaluation:
+    """The same, both in lower case."""
+    value = _text(question)
+    return question.of(value.lower() in question.text.lower(), _lacks(question, f"{value!r:.{_SHOWN}}"))
+
+
+def starts_with(question: Asked) -> Evaluation:
+    """The text begins with the value."""
+    value = _text(question)
+    return question.of(question.text.startswith(value), f"the output begins otherwise: {question.text[:_SHOWN]!r}")
+
+
+def contains_any(question: Asked) -> Evaluation:
+    """The text contains an element of the value."""
+    values = _texts(question)
+    return question.of(any(one in question.text for one in values), _lacks(question, f"any of {values!r:.{_SHOWN}}"))
+
+
+def contains_all(question: Asked) -> Evaluation:
+    """The text contains every element of the value."""
+    return _all(question, question.text, _texts(question))
+
+
+def icontains_any(question: Asked) -> Evaluation:
+    """`contains-any`, in lower case."""
+    text, values = question.text.lower(), _texts(question)
+    return question.of(any(one.lower() in text for one in values), _lacks(question, f"any of {values!r:.{_SHOWN}}"))
+
+
+def icontains_all(question: Asked) -> Evaluation:
+    """`contains-all`, in lower case."""
+    return _all(question, question.text.lower(), [one.lower() for one in _texts(question)])
+
+
+def equals(question: Asked) -> Evaluation:
+    """The text is the value; mappings and lists are compared with the parsed text."""
+    value = question.value
+    if isinstance(value, (dict, list)):
+        found = question.output if isinstance(question.output, (dict, list)) else _parsed(question.text)
+        return question.of(_same(found, value), f"expected {compact_json(value)[:_SHOWN]}")
+    return question.of(question.text == _written(value), f"expected {_written(value)!r:.{_SHOWN}}")
+
+
+def regex(question: Asked) -> Evaluation:
+    """The pattern, a regular expression of JavaScript, is found."""
+    value = _text(question)
+    try:
+        pattern = pattern_of(value)
+    except (re.error, ValueError, OverflowError) as error:
+        return Evaluation(False, 0.0, f"the pattern {value!r:.{_SHOWN}} is invalid: {error}", {"unusable": True})
+    return question.of(search(pattern, question.text) is not None, f"the pattern {value!r:.{_SHOWN}} decides otherwise")
+
+
+def word_count(question: Asked) -> Evaluation:
+    """The number of words is the value, or lies within its `min` and `max`."""
+    count, value = len(question.text.split()), question.value
+    if isinstance(value, dict):
+        low, high = value.get("min", 0), value.get("max", float("inf"))
+        return question.of(low <= count <= high, f"{count} words")
+    try:
+        return question.of(count == int(float(value)), f"{count} words, expected {value}")
+    except (TypeError, ValueError):
+        raise _needs(question, "a number, or a mapping with min and max") from None
+
+
+def _lacks(question: Asked, what: str) -> str:
+    return f"the output contains {what}" if question.negated else f"the output does not contain {what}"
+
+
+def _text(question: Asked) -> str:
+    value = question.value
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
+        raise _needs(question, "a text or a number")
+    return _written(value)
+
+
+def _texts(question: Asked) -> list[str]:
+    value = question.value
+    if isinstance(value, str) and value.strip():
+        row = next(csv.reader([value.replace("\n", " ")], skipinitialspace=True), [])
+        return [one.strip() for one in row]
+    if isinstance(value, list) and value:
+        return [_written(one) for one in value]
+    raise _needs(question, "a list of texts, or texts between commas")
+
+
+def _needs(question: Asked, what: str) -> EvaluatorError:
+    found = "none" if question.value in (None, "") else f"{question.value!r:.60}"
+    return EvaluatorError(f"{question.kind} needs a value: expected {what}, found {found}", "bad_value")
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return number_text(value) if isinstance(value, (int, float)) else compact_json(value)
+
+
+def _all(question: Asked, text: str, values: list[str]) -> Evaluation:
+    lacking = [one for one in values if one not in text]
+    said = f"the output contains all of {values!r:.{_SHOWN}}" if question.negated else f"missing: {', '.join(lacking)}"
+    found = question.of(not lacking, said)
+    found.hits, found.misses = [one for one in values if one in text], lacking
+    return found
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return as_javascript(json.loads(text))
+    except ValueError:
+        return None
+
+
+def _same(left: Any, right: Any) -> bool:
+    return bool(type(left) is type(right) and left == right)

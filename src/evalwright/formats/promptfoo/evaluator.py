@@ -1,0 +1,201 @@
+"""One assertion of a test as an evaluator, by the rules of its type."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Awaitable, Mapping
+from typing import Any, NamedTuple
+
+from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.assertions import CHECKS, SET, base_of
+from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
+from evalwright.formats.promptfoo.templates import render, render_all
+from evalwright.formats.promptfoo.values import shown_text
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+from evalwright.registry import resolve
+
+__all__ = ["Asked", "PromptfooAssertion", "context_of"]
+
+_WIDEST = (-sys.float_info.max, sys.float_info.max)
+_JUDGED = "evalwright.formats.promptfoo.checks.judged:"
+_LIMIT = 600.0
+
+
+class Asked(NamedTuple):
+    """What an assertion asks of one output."""
+
+    kind: str
+    """The type without `not-`."""
+    negated: bool
+    value: Any
+    assertion: Mapping[str, Any]
+    options: Mapping[str, Any]
+    """Those of the test that graders need."""
+    output: Any
+    text: str
+    names: Mapping[str, Any]
+    """The variables of the cell."""
+    case: Case
+    trace: Trace
+    folder: str
+
+    def of(self, found: bool, reason: str) -> Evaluation:
+        """The result for a plain finding, turned round for `not-`; `reason` says what was found missing."""
+        passed = found != self.negated
+        return Evaluation(passed, 1.0 if passed else 0.0, "" if passed else reason)
+
+    @property
+    def threshold(self) -> float | None:
+        value: float | None = self.assertion.get("threshold")
+        return value
+
+
+class PromptfooAssertion:
+    """An `assertion` as it stands in a configuration; `options` of its test, and the `folder` of its files."""
+
+    scores: tuple[float, float] = _WIDEST
+    timeout_seconds: float = _LIMIT
+
+    @staticmethod
+    def calls_models(config: Mapping[str, Any]) -> bool:
+        return _asks(config["assertion"])
+
+    def __init__(
+        self, assertion: Mapping[str, Any], options: Mapping[str, Any] | None = None, folder: str = "."
+    ) -> None:
+        self._assertion, self._options, self._folder = assertion, options or {}, folder
+        self._negated, self._kind = base_of(assertion["type"])
+        self._check = None if self._kind == SET else resolve(CHECKS[self._kind])
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+        if self._check is None or self._waits:
+            return self._awaited(case, trace)
+        given = self._check(self._question(case, trace))
+        if inspect.isawaitable(given):
+            return self._finished(given, trace)
+        return self._finish(given, trace)
+
+    @property
+    def _waits(self) -> bool:
+        value = self._assertion.get("value")
+        return bool(self._assertion.get("transform")) or (in_file(value) and self._kind not in ("javascript", "python"))
+
+    async def _finished(self, given: Awaitable[Evaluation], trace: Trace) -> Evaluation:
+        return self._finish(await given, trace)
+
+    def _finish(self, found: Evaluation, trace: Trace) -> Evaluation:
+        weight = self._assertion.get("weight")
+        if "metric" in self._assertion and (metric := self._metric(trace)):
+            found.detail = {**found.detail, "metric": metric}
+        if weight is not None and weight != 1:
+            found.detail = {**found.detail, "weight": weight}
+        if weight == 0:
+            found.passed = True
+        return found
+
+    def _question(self, case: Case, trace: Trace) -> Asked:
+        seen: Mapping[str, Any] = trace.extra.get("promptfoo", {})
+        output = seen.get("output", trace.output.final_answer)
+        names: Mapping[str, Any] = seen.get("vars", {})
+        value = self._assertion.get("value")
+        if not self._assertion.get("as_is") and not in_file(value):
+            try:
+                value = render_all(value, names) if isinstance(value, (str, list)) else value
+            except TemplateError as error:
+                raise EvaluatorError(str(error), "template_error") from None
+        return Asked(
+            self._kind, self._negated, value, self._assertion, self._options, output, shown_text(output), names, case,
+            trace, self._folder,
+        )  # fmt: skip
+
+    async def _awaited(self, case: Case, trace: Trace) -> Evaluation:
+        if self._check is None:
+            return self._finish(await self._set(case, trace), trace)
+        question = self._question(case, trace)
+        if code := self._assertion.get("transform"):
+            from evalwright.formats.promptfoo.transforms import transformed
+
+            try:
+                output = await transformed(code, question.output, context_of(question), self._folder)
+            except ScriptError as error:
+                raise EvaluatorError(f"transform: {error}", "transform_error") from None
+            question = question._replace(output=output, text=shown_text(output))
+        if self._waits and in_file(question.value):
+            question = question._replace(value=await self._value_of_file(question))
+        given = self._check(question)
+        return self._finish(await given if inspect.isawaitable(given) else given, trace)
+
+    async def _value_of_file(self, question: Asked) -> Any:
+        """What a function gives that stands where a value could."""
+        from evalwright.formats.promptfoo.scripts import call_file
+
+        named = str(question.value)
+        if not split_function(named)[0].endswith(SCRIPTS):
+            raise EvaluatorError(f"there is no file {named!r}", "missing_file")
+        try:
+            return await call_file(self._folder, named, "get_assert", [question.output, context_of(question)])
+        except ScriptError as error:
+            raise EvaluatorError(f"{named}: {error}", error.type) from None
+
+    async def _set(self, case: Case, trace: Trace) -> Evaluation:
+        """The members, one after the other, and their weighted mean."""
+        from evalwright.formats.promptfoo.verdicts import weighted
+
+        rows = []
+        cost: float | None = None
+        for i, one in enumerate(self._assertion["assert"]):
+            given = PromptfooAssertion(one, self._options, self._folder).evaluate(case, trace)
+            said = await given if inspect.isawaitable(given) else given
+            rows.append({
+                "evaluator": f"{one['type']}#{i}", "evaluator_type": one["type"], "passed": said.passed,
+                "score": said.score, "reason": said.reason, "detail": said.detail,
+            })  # fmt: skip
+            cost = cost if said.cost_usd is None else (cost or 0.0) + said.cost_usd
+        score = weighted((row["score"], row["detail"].get("weight", 1)) for row in rows)
+        threshold = self._assertion.get("threshold")
+        passed = all(row["passed"] for row in rows) if threshold is None else score >= threshold
+        failed = [f"{row['evaluator']}: {row['reason']}" for row in rows if not row["passed"]]
+        return Evaluation(passed, score, "" if passed else "; ".join(failed), {"children": rows}, cost_usd=cost)
+
+    def _metric(self, trace: Trace) -> str:
+        return render(str(self._assertion.get("metric") or ""), trace.extra.get("promptfoo", {}).get("vars", {}))
+
+
+def context_of(question: Asked) -> dict[str, Any]:
+    """What code of a configuration is told about the cell, under promptfoo's names."""
+    seen: Mapping[str, Any] = question.trace.extra.get("promptfoo", {})
+    own = question.case.extra.get("promptfoo", {})
+    response = {"output": seen.get("response", question.output), "metadata": seen.get("metadata", {})}
+    if "raw" in seen:
+        response["raw"] = seen["raw"]
+    metrics = question.trace.metrics
+    if metrics.cost_usd is not None:
+        response["cost"] = metrics.cost_usd
+    context: dict[str, Any] = {
+        "prompt": seen.get("prompt"),
+        "vars": dict(question.names),
+        "test": {
+            "vars": question.case.input,
+            "metadata": question.case.metadata,
+            "options": own.get("options", {}),
+            "description": question.case.description,
+            "threshold": own.get("threshold"),
+        },
+        "provider": seen.get("provider", {}),
+        "providerResponse": response,
+        "metadata": seen.get("metadata", {}),
+        "latencyMs": question.trace.latency_ms,
+    }
+    if (config := question.assertion.get("config")) is not None:
+        context["config"] = config
+    return context
+
+
+def _asks(assertion: Mapping[str, Any]) -> bool:
+    if assertion["type"] == SET:
+        return any(map(_asks, assertion["assert"]))
+    return CHECKS[base_of(assertion["type"])[1]].startswith(_JUDGED)

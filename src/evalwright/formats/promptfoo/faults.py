@@ -1,0 +1,24 @@
+"""What goes wrong with the code and the templates of a configuration."""
+
+from __future__ import annotations
+
+from evalwright.errors import EvalwrightError
+
+__all__ = ["ScriptError", "TemplateError"]
+
+
+class ScriptError(EvalwrightError):
+    """A script that gave no value. `type` is that of the sandbox: exception, unusable, timeout, not_started, ..."""
+
+    def __init__(self, message: str, type: str = "exception") -> None:
+        super().__init__(message)
+        self.type = type
+
+    @property
+    def threw(self) -> bool:
+        """Whether the script itself raised, or cannot be used whatever it is given."""
+        return self.type in ("exception", "unusable")
+
+
+class TemplateError(EvalwrightError):
+    """A template that cannot be rendered; the message says why."""

@@ -1,0 +1,102 @@
+"""The configuration as it stands in its file: parsed, with its references and variables resolved."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.files import yaml
+from evalwright.files.key_paths import Place
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.scripts import evaluated_file
+from evalwright.formats.promptfoo.values import as_javascript
+
+__all__ = ["env_names", "mapping_of", "read_document", "resolved", "with_environment"]
+
+_VARIABLE = re.compile(r"\{\{-?\s*env(?:\.([A-Za-z_]\w*)|\[\s*['\"]([A-Za-z_]\w*)['\"]\s*\])\s*-?\}\}")
+_DEEPEST = 20
+"""References that lead to references."""
+
+
+def read_document(path: Path, folder: Path) -> yaml.Document:
+    """A file of the configuration: YAML 1.2, JSON, or JavaScript that exports it. Raises InputError."""
+    if path.suffix in (".yaml", ".yml", ".json", ".jsonl"):
+        return yaml.load(path, "yaml12")
+    return yaml.Document(str(path), evaluated_file(path, folder), b"")
+
+
+def resolved(raw: Any, document: Any, origin: Origin) -> Any:
+    """The value with every `{$ref: "#/..."}` replaced by what it points at."""
+    return _Referring(document, origin).resolved(raw, (), 0)
+
+
+class _Referring:
+    def __init__(self, document: Any, origin: Origin) -> None:
+        self._document, self._origin = document, origin
+
+    def resolved(self, value: Any, place: Place, depth: int) -> Any:
+        if isinstance(value, list):
+            return [self.resolved(one, (*place, i), depth) for i, one in enumerate(value)]
+        if not isinstance(value, dict):
+            return value
+        reference = value.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/"):
+            return self._target(reference, place, depth)
+        schemas = place[-1:] == ("parameters",) and bool({"tools", "functions"} & set(map(str, place)))
+        if schemas:
+            return value
+        return {key: self.resolved(one, (*place, str(key)), depth) for key, one in value.items()}
+
+    def _target(self, reference: str, place: Place, depth: int) -> Any:
+        found = self._document
+        for step in reference[2:].split("/"):
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, dict) and name in found:
+                found = found[name]
+            elif isinstance(found, list) and name.isdigit() and int(name) < len(found):
+                found = found[int(name)]
+            else:
+                self._origin.at(*place).tell(f"$ref: there is no {reference!r} in this file")
+                return None
+        if depth >= _DEEPEST:
+            self._origin.at(*place).tell(f"$ref: {reference!r} leads to itself")
+            return None
+        return self.resolved(copy.deepcopy(found), place, depth + 1)
+
+
+def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
+    """The value with `{{env.NAME}}` filled in for the variables that are set; the others stay for the templates."""
+    if isinstance(value, str):
+        if "env" not in value:
+            return value
+        return _VARIABLE.sub(lambda found: environment.get(found[1] or found[2], found[0]), value)
+    if isinstance(value, dict):
+        return {with_environment(key, environment): with_environment(one, environment) for key, one in value.items()}
+    return [with_environment(one, environment) for one in value] if isinstance(value, list) else value
+
+
+def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]:
+    """The configuration in a file. Raises InputError for one that is empty or is no mapping."""
+    document = read_document(path, folder)
+    raw = document.value
+    if not isinstance(raw, dict):
+        found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
+        raise InputError(Problem(str(path), f"{found}, expected a mapping with prompts, providers and tests"))
+    return document, as_javascript(raw)
+
+
+def env_names(value: Any) -> Iterator[str]:
+    """The names of the variables that are referred to."""
+    if isinstance(value, str):
+        for found in _VARIABLE.finditer(value):
+            yield found[1] or found[2]
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from env_names(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from env_names(one)

@@ -1,0 +1,28 @@
+"""Filters of templates that a configuration brings: functions in files of JavaScript or Python."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.scripts import call_file
+from evalwright.formats.promptfoo.values import template_text
+
+__all__ = ["filter_of"]
+
+
+def filter_of(folder: str, named: str) -> Callable[..., Any]:
+    """The filter in a file, as a template calls it: without waiting for anybody else."""
+
+    def applied(value: Any, *arguments: Any) -> Any:
+        given = [value if isinstance(value, (str, int, float, list, dict)) else template_text(value), *arguments]
+        with ThreadPoolExecutor(1) as thread:  # the loop of this thread is running
+            try:
+                return thread.submit(asyncio.run, call_file(folder, named, "filter", given)).result()
+            except ScriptError as error:
+                raise TemplateError(f"{named}: {error}") from None
+
+    return applied

@@ -1,0 +1,105 @@
+"""What judges: the provider of an assertion, that of its test's options, or the one that the keys at hand suggest."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError, TargetError
+from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
+from evalwright.formats.promptfoo.models import embedding_model, request_of
+from evalwright.formats.promptfoo.providers import Provider, provider_kind
+from evalwright.formats.promptfoo.values import compact_json, shown_text
+from evalwright.model.chat import ChatRequest
+from evalwright.session import environment, session
+
+__all__ = ["Grader", "grader_of", "grader_requests"]
+
+_MODELS = (
+    ("OPENAI_API_KEY", "openai:chat:gpt-5"),
+    ("ANTHROPIC_API_KEY", "anthropic:messages:claude-sonnet-4-5-20250929"),
+)
+_EMBEDDINGS = "openai:embedding:text-embedding-3-large"
+
+
+class Grader:
+    """One provider as a judge; `cost_usd` adds up what its calls cost."""
+
+    def __init__(self, provider: Provider, folder: str) -> None:
+        self._provider, self._folder = provider, folder
+        self.name: str = provider["label"]
+        self.cost_usd: float | None = None
+
+    @property
+    def model(self) -> str:
+        return embedding_model(self._provider)
+
+    async def ask(self, messages: list[dict[str, Any]]) -> str:
+        """The reply. Raises EvaluatorError."""
+        prompt = compact_json(messages)
+        if provider_kind(self._provider["id"]) != "chat":
+            return await self._called(prompt if len(messages) > 1 else str(messages[0]["content"]))
+        request = request_of(self._provider, prompt, {}, self._folder)
+        try:
+            reply = await session().models.chat(request, "judge")
+        except EvaluatorError as error:
+            raise EvaluatorError(f"the judge {self.name} could not be asked: {error}", error.type) from error
+        if reply.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + reply.cost_usd
+        if reply.refusal is not None:
+            raise EvaluatorError(f"the judge {self.name} refused: {reply.refusal}", "refused")
+        return reply.text
+
+    async def _called(self, prompt: str) -> str:
+        """The reply of a provider that is a program of the user's."""
+        call = ProviderCall(prompt, {"vars": {}, "prompt": {"raw": prompt, "label": "judge"}}, {}, 0, environment())
+        try:
+            reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
+        except TargetError as error:
+            raise EvaluatorError(f"the judge {self.name} could not be asked: {error}", error.type) from error
+        if reply.cost is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + reply.cost
+        return shown_text(reply.output)
+
+
+@functools.lru_cache(16)
+def _caller(provider: str, folder: str) -> Any:
+    return caller_of(json.loads(provider), folder)
+
+
+def grader_of(assertion: Mapping[str, Any], options: Mapping[str, Any], folder: str, kind: str) -> Grader:
+    """The judge of an assertion; `kind` is what is asked of it: `text` or `embedding`."""
+    for given in (assertion.get("provider"), options.get("provider")):
+        if isinstance(given, dict):
+            chosen = given if "id" in given else given.get(kind)
+            if chosen and (kind == "text" or provider_kind(chosen["id"]) in ("embedding", "chat")):
+                return Grader(chosen if kind == "text" else _embedding(chosen), folder)
+    named = _EMBEDDINGS if kind == "embedding" else _by_keys()
+    return Grader({"id": named, "label": named}, folder)
+
+
+def _embedding(provider: Provider) -> Provider:
+    """A model of texts cannot embed: promptfoo then takes its own."""
+    embeds = provider_kind(provider["id"]) == "embedding"
+    return provider if embeds else {"id": _EMBEDDINGS, "label": _EMBEDDINGS}
+
+
+def _by_keys() -> str:
+    known = environment()
+    return next((model for variable, model in _MODELS if known.get(variable)), _MODELS[0][1])
+
+
+def grader_requests(
+    assertion: Mapping[str, Any], options: Mapping[str, Any], folder: str, kind: str
+) -> list[ChatRequest]:
+    """The calls that judging will need, without their text."""
+    grader = grader_of(assertion, options, folder, kind)
+    if kind == "embedding":
+        return [ChatRequest(grader.model, [])]
+    if provider_kind(grader._provider["id"]) != "chat":
+        return []
+    return [msgspec.structs.replace(request_of(grader._provider, "", {}, folder), messages=[])]

@@ -1,0 +1,144 @@
+"""Models by promptfoo's names: the request that a provider and a prompt make."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError
+from evalwright.files import yaml
+from evalwright.formats.promptfoo.providers import CHAT, Provider
+from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.model.chat import ChatMessage, ChatRequest
+from evalwright.session import hide, learn
+
+__all__ = ["embedding_model", "messages_in", "model_of", "request_of"]
+
+_WORDS = ("chat", "responses", "messages", "completion", "embedding", "embeddings")
+_LITELLM = {"vertex": "vertex_ai", "bedrock": "bedrock", "together": "together_ai", "togetherai": "together_ai"}
+_OLLAMA = "http://localhost:11434/v1"
+_MOST_TOKENS = 1024
+_PASSED_ON = (
+    "top_p", "top_k", "stop", "seed", "response_format", "tools", "tool_choice", "functions", "function_call",
+    "frequency_penalty", "presence_penalty", "max_completion_tokens", "reasoning_effort", "reasoning", "verbosity",
+    "logprobs", "top_logprobs", "thinking", "text", "parallel_tool_calls",
+)  # fmt: skip
+_REASONING = ("o1", "o3", "o4", "gpt-5")
+"""Beginnings of the names of models that take no temperature."""
+
+
+def model_of(provider: Provider) -> tuple[str, str]:
+    """The name of a provider's company, and of its model."""
+    prefix, _, rest = provider["id"].partition(":")
+    word, _, model = rest.partition(":")
+    if word not in _WORDS:
+        model = rest
+    return prefix, str(provider.get("config", {}).get("model") or model)
+
+
+def embedding_model(provider: Provider) -> str:
+    """The same in one, as the model layer has it."""
+    prefix, model = model_of(provider)
+    return model if "/" in model else f"{CHAT.get(prefix, prefix)}/{model}"
+
+
+def messages_in(prompt: str) -> list[dict[str, Any]]:
+    """The messages of a prompt: a list of them in JSON or YAML, or the text as the user's."""
+    text = prompt.strip()
+    value: Any = None
+    if text.startswith("["):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+    elif text.startswith("- role"):
+        try:
+            value = as_javascript(yaml.parse(text.encode(), "prompt", "yaml12").value)
+        except InputError:
+            value = None
+    if isinstance(value, list) and value and all(isinstance(one, dict) and "role" in one for one in value):
+        return value
+    return [{"role": "user", "content": prompt}]
+
+
+def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder: str, trial: int = 0) -> ChatRequest:
+    """The request for a prompt. `more` is what the prompt itself says of the call."""
+    config = {**provider.get("config", {}), **more}
+    prefix, model = model_of({**provider, "config": config})
+    company = CHAT[prefix]
+    extra = {key: _loaded(config[key], folder) for key in _PASSED_ON if config.get(key) is not None}
+    extra |= config.get("passthrough") or {}
+    if headers := config.get("headers"):
+        extra["extra_headers"] = headers
+    thinks = model.startswith(_REASONING)
+    most = config.get("max_tokens", config.get("max_output_tokens"))
+    if most is None and "max_completion_tokens" not in extra and not thinks:
+        most = _MOST_TOKENS
+    request = ChatRequest(
+        _named(prefix, company, model),
+        [_message(one) for one in messages_in(prompt)],
+        config.get("instructions") or config.get("systemPrompt"),
+        config.get("temperature", None if thinks else 0),
+        most,
+        repeat=trial,
+        provider=company if company in ("openai", "anthropic", "azure") else None,
+        base_url=_address(prefix, config),
+        api_key_env=_key(provider, config),
+        extra=extra,
+    )
+    return _responding(request) if ":responses:" in provider["id"] else request
+
+
+def _responding(request: ChatRequest) -> ChatRequest:
+    import msgspec
+
+    return msgspec.structs.replace(request, api="responses")
+
+
+def _named(prefix: str, company: str, model: str) -> str:
+    if prefix in _LITELLM:
+        return f"litellm/{_LITELLM[prefix]}/{model}"
+    if company in ("openai", "anthropic", "azure"):
+        return model
+    return f"openai/{model}" if prefix == "ollama" else f"{company}/{model}"
+
+
+def _address(prefix: str, config: Mapping[str, Any]) -> str | None:
+    if address := config.get("apiBaseUrl"):
+        return str(address)
+    if host := config.get("apiHost"):
+        address = str(host) if "://" in str(host) else f"https://{host}"
+        return address if prefix.startswith("azure") else f"{address.rstrip('/')}/v1"
+    if prefix == "ollama":
+        return f"{os.environ['OLLAMA_BASE_URL'].rstrip('/')}/v1" if "OLLAMA_BASE_URL" in os.environ else _OLLAMA
+    return os.environ.get("OPENAI_API_BASE_URL") if prefix == "openai" and "OPENAI_BASE_URL" not in os.environ else None
+
+
+def _key(provider: Provider, config: Mapping[str, Any]) -> str | None:
+    """The variable with the key; one that stands in the configuration is put into a variable of its own."""
+    if named := config.get("apiKeyEnvar"):
+        return str(named)
+    key = config.get("apiKey")
+    if not isinstance(key, str) or not key:
+        return None
+    name = "PROMPTFOO_" + "".join(sign if sign.isalnum() else "_" for sign in provider["label"].upper()) + "_KEY"
+    learn({name: key})
+    hide({name: key})
+    return name
+
+
+def _message(one: Mapping[str, Any]) -> ChatMessage:
+    return ChatMessage(str(one["role"]), one.get("content"), one.get("name"), tool_call_id=one.get("tool_call_id"))
+
+
+def _loaded(value: Any, folder: str) -> Any:
+    """A part of a request that may stand in a file of its own."""
+    if isinstance(value, str) and value.startswith("file://"):
+        return as_javascript(yaml.load(Path(folder, value[7:]), "yaml12").value)
+    if isinstance(value, list):
+        parts = [_loaded(one, folder) for one in value]
+        return [item for one in parts for item in (one if isinstance(one, list) else [one])]
+    return value

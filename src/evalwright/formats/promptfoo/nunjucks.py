@@ -1,0 +1,229 @@
+"""The engine for templates: Jinja2, with the ways of Nunjucks where the two differ.
+
+Values reach a template as subclasses that behave as in JavaScript: an empty list is true, a list is printed as `a,b`.
+Nothing of Python can be reached: attributes are keys of mappings, or one of the few members that are listed here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import ChainableUndefined, Undefined, nodes
+from jinja2 import TemplateError as JinjaError
+from jinja2.runtime import LoopContext, Macro
+from jinja2.sandbox import SandboxedEnvironment
+
+from evalwright.formats.promptfoo.faults import TemplateError
+from evalwright.formats.promptfoo.values import pretty_json, template_text
+
+__all__ = ["rendered"]
+
+_STRICT_EQUALITY = re.compile(r"([=!])==")
+_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_KEPT = 512
+"""Compiled templates that are kept: a run has a few, unless each case brings its own."""
+_MEMBERS_OF_TEXT: dict[str, Callable[[str], Any]] = {
+    "toUpperCase": lambda text: text.upper,
+    "toLowerCase": lambda text: text.lower,
+    "trim": lambda text: text.strip,
+    "includes": lambda text: lambda part: template_text(part) in text,
+    "startsWith": lambda text: text.startswith,
+    "endsWith": lambda text: text.endswith,
+    "indexOf": lambda text: text.find,
+    "split": lambda text: lambda sign: List(list(text) if sign == "" else text.split(sign)),
+    "slice": lambda text: lambda start=0, end=None: text[int(start) : None if end is None else int(end)],
+    "substring": lambda text: lambda start=0, end=None: text[max(0, start) : None if end is None else max(0, end)],
+    "replace": lambda text: lambda old, new: text.replace(old, new, 1),
+    "repeat": lambda text: lambda times: text * times,
+}
+_MEMBERS_OF_LIST: dict[str, Callable[[list[Any]], Any]] = {
+    "slice": lambda items: lambda start=0, end=None: List(items[int(start) : None if end is None else int(end)]),
+    "join": lambda items: lambda sign=",": sign.join(map(template_text, items)),
+    "includes": lambda items: lambda item: item in items,
+    "indexOf": lambda items: lambda item: items.index(item) if item in items else -1,
+    "concat": lambda items: lambda other: List([*items, *other]),
+}
+
+
+class List(list[Any]):
+    """A list that is true even if it is empty, and printed as its items between commas."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return template_text(self)
+
+
+class Mapped(dict[str, Any]):
+    """The same for a mapping."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return template_text(self)
+
+
+def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable[..., Any]]) -> str:
+    """The text of a template. Raises TemplateError."""
+    try:
+        engine = _engine() if not filters else _Engine(filters)
+        template = _compiled(text) if not filters else engine.from_string(_prepared(text))
+        return str(template.render({name: _wrapped(value) for name, value in names.items()}))
+    except JinjaError as error:
+        raise TemplateError(f"template: {error.message}{_line(error)}") from None
+    except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, AttributeError) as error:
+        raise TemplateError(f"template: {error}") from None
+
+
+def _line(error: JinjaError) -> str:
+    line = getattr(error, "lineno", None)
+    return f" (line {line})" if line and line > 1 else ""
+
+
+def _prepared(text: str) -> str:
+    return _TAG.sub(lambda tag: _STRICT_EQUALITY.sub(r"\1=", tag[0]), text) if "==" in text else text
+
+
+@cache
+def _engine() -> _Engine:
+    return _Engine({})
+
+
+_templates: dict[str, Any] = {}
+
+
+def _compiled(text: str) -> Any:
+    found = _templates.get(text)
+    if found is None:
+        if len(_templates) >= _KEPT:
+            _templates.clear()
+        found = _templates[text] = _engine().from_string(_prepared(text))
+    return found
+
+
+class _Engine(SandboxedEnvironment):
+    """Jinja2 with the members, operators and filters of Nunjucks."""
+
+    intercepted_binops = frozenset({"+"})
+
+    def __init__(self, filters: Mapping[str, Callable[..., Any]]) -> None:
+        super().__init__(undefined=ChainableUndefined, finalize=_final, keep_trailing_newline=True, cache_size=0)
+        self.globals.update({"null": None, "undefined": self.undefined(name="undefined")})
+        self.filters.update(_FILTERS)
+        for name, own in filters.items():
+            self.filters[name] = own
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, (LoopContext, Macro)):
+            return super().getattr(obj, attribute)
+        return self.getitem(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if isinstance(obj, dict):
+            if argument in obj:
+                return obj[argument]
+        elif isinstance(obj, (str, list, tuple)):
+            if argument == "length":
+                return len(obj)
+            members: Any = _MEMBERS_OF_TEXT if isinstance(obj, str) else _MEMBERS_OF_LIST
+            if argument in members:
+                return members[argument](obj)
+            if isinstance(argument, slice):
+                return obj[argument]
+            position = int(argument) if str(argument).isdigit() else -1
+            if 0 <= position < len(obj):
+                return obj[position]
+        return self.undefined(obj=None, name=str(argument))
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if isinstance(left, str) or isinstance(right, str):
+            return template_text(left) + template_text(right)
+        return super().call_binop(context, operator, left, right)
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        return True  # whatever can be named is a member of a value that is listed above, a macro or a global
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        """Loops with two names go over the pairs of a mapping."""
+        tree = super()._parse(source, name, filename)
+        for loop in tree.find_all(nodes.For):
+            if isinstance(loop.target, nodes.Tuple):
+                loop.iter = nodes.Filter(loop.iter, "pairs of", [], [], None, None)
+        return tree
+
+
+def _wrapped(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return Mapped({key: _wrapped(one) for key, one in value.items()})
+    return List(map(_wrapped, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _final(value: Any) -> Any:
+    if isinstance(value, Iterator):
+        value = list(value)
+    return value if isinstance(value, Undefined) else template_text(value)
+
+
+def _dump(value: Any, indent: int | None = None) -> str:
+    if isinstance(value, Undefined):
+        return ""
+    if indent:
+        return pretty_json(value, int(indent))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
+    if not isinstance(value, (list, tuple, Iterator)):
+        raise TypeError(f"join: expected a list, found {type(value).__name__.lower()}")
+    items = list(value)
+    if attribute is not None:
+        items = [one.get(attribute) if isinstance(one, dict) else None for one in items]
+    return sign.join(map(template_text, items))
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, (str, list, tuple, dict)) else 0
+
+
+def _replaced(value: Any, old: str, new: str, count: int = -1) -> Any:
+    return template_text(value).replace(template_text(old), template_text(new), count)
+
+
+def _rounded(value: float, digits: int = 0, method: str = "common") -> float:
+    import math
+
+    factor = 10**digits
+    rounding = {"ceil": math.ceil, "floor": math.floor}.get(method)
+    scaled = value * factor
+    whole: int = rounding(scaled) if rounding is not None else math.floor(scaled + 0.5)
+    return float(whole / factor)
+
+
+def _reversed(value: Any) -> Any:
+    return value[::-1] if isinstance(value, str) else List(reversed(list(value)))
+
+
+def _pairs(value: Any) -> Any:
+    return list(value.items()) if isinstance(value, dict) else value
+
+
+_FILTERS: dict[str, Callable[..., Any]] = {
+    "dump": _dump,
+    "join": _joined,
+    "length": _length,
+    "nl2br": lambda text: template_text(text).replace("\n", "<br />\n"),
+    "pairs of": _pairs,
+    "replace": _replaced,
+    "reverse": _reversed,
+    "round": _rounded,
+    "string": template_text,
+    "lower": lambda text: template_text(text).lower(),
+    "upper": lambda text: template_text(text).upper(),
+    "trim": lambda text: template_text(text).strip(),
+}

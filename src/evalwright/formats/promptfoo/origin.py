@@ -1,0 +1,24 @@
+"""Places in the files of a configuration, to name them in messages."""
+
+from __future__ import annotations
+
+from evalwright.files.key_paths import Place
+from evalwright.formats.shared.findings import Findings
+
+__all__ = ["Origin"]
+
+
+class Origin:
+    """Where a part of the configuration was read, to name it in messages."""
+
+    def __init__(self, findings: Findings, place: Place = ()) -> None:
+        self.findings, self.place = findings, place
+
+    def at(self, *steps: str | int) -> Origin:
+        return Origin(self.findings, (*self.place, *steps))
+
+    def tell(self, message: str, *, absent: bool = False) -> None:
+        self.findings.tell(self.place, message, absent=absent)
+
+    def warn(self, message: str) -> None:
+        self.findings.warn(self.place, message)

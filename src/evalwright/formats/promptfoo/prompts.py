@@ -1,0 +1,160 @@
+"""The prompts of a configuration: texts, and functions in users' files, each with a name."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
+from evalwright.formats.promptfoo.values import as_javascript, pretty_json
+
+__all__ = ["AuthoredPrompt", "allows", "prompts_of"]
+
+AuthoredPrompt = dict[str, Any]
+"""`raw` or `function` (file and name), `label`, and perhaps `id` and `config`: plain data, as plans hold it."""
+
+_TEXTS = (".txt", ".json", ".jsonl", ".yaml", ".yml", ".md", ".j2", ".csv")
+_KNOWN = (*_TEXTS, *SCRIPTS)
+_ELSEWHERE = ("portkey://", "langfuse://", "helicone://")
+_DEFAULT = "{{prompt}}"
+_MAGIC = frozenset("*?[")
+"""Signs of a pattern of names: one that matches no file is a text after all."""
+_ONLY_PARTS = re.compile(r"[*/\\]")
+
+
+def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPrompt]:
+    """Every prompt of the key `prompts`, files read."""
+    if raw is None:
+        return [{"raw": _DEFAULT, "label": _DEFAULT}]
+    reading = _Reading(sources)
+    found: list[AuthoredPrompt] = []
+    for i, one in enumerate(raw if isinstance(raw, list) else [raw]):
+        found += reading.prompts(one, origin.at(i) if isinstance(raw, list) else origin)
+    return found
+
+
+def allows(allowed: list[Any] | None, prompt: AuthoredPrompt) -> bool:
+    """Whether a list of labels and ids has the prompt; `x` and `x:*` also mean what begins with `x:`."""
+    if allowed is None:
+        return True
+    names = [str(prompt[key]) for key in ("label", "id") if prompt.get(key)]
+    wanted = [str(one).removesuffix(":*") for one in allowed]
+    return any(name == one or name.startswith(f"{one}:") for name in names for one in wanted)
+
+
+def is_path(text: str) -> bool:
+    """Whether promptfoo takes a prompt for the name of a file."""
+    if "\n" in text:
+        return False
+    if text.startswith("file://"):
+        return True
+    parts = text.split(":")
+    if any(part.endswith(_KNOWN) for part in parts[-2:]):
+        return True
+    return text[-4:-3] == "." or text[-3:-2] == "." or _ONLY_PARTS.search(text) is not None
+
+
+class _Reading:
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    def prompts(self, one: Any, origin: Origin) -> list[AuthoredPrompt]:
+        if isinstance(one, str):
+            return self._text(one, {}, origin)
+        if isinstance(one, dict):
+            named = {key: one[key] for key in ("id", "label", "config") if one.get(key) is not None}
+            source = one.get("raw", one.get("id"))
+            if isinstance(source, str):
+                return self._text(source, named, origin, written="raw" in one)
+        if isinstance(one, list):
+            return [{"raw": pretty_json(one), "label": pretty_json(one)}]
+        origin.tell(f"expected a text, or a mapping with raw or id, found {_shown(one)}")
+        return []
+
+    def _text(self, text: str, named: AuthoredPrompt, origin: Origin, *, written: bool = False) -> list[AuthoredPrompt]:
+        if text.startswith(_ELSEWHERE):
+            origin.tell(f"{text!r} is kept by a service, which is not asked: write the prompt into a file")
+            return []
+        if text.startswith("file://") or (not written and is_path(text)):
+            return [{**one, **named} for one in self._files(text, origin)]
+        if not text.strip():
+            origin.tell("the prompt is empty")
+            return []
+        return [{"raw": text, "label": text, **named}]
+
+    def _files(self, named: str, origin: Origin) -> Iterator[AuthoredPrompt]:
+        path, name = split_function(named)
+        if not _MAGIC.isdisjoint(named) and not self._sources.matches(path) and not named.startswith("file://"):
+            yield {"raw": named, "label": named}
+            return
+        if "{{" in named and not self._sources.matches(path):
+            origin.tell(
+                f"the prompt {named!r} is taken for the name of a file, as promptfoo does: write it on two lines, or"
+                " put it into a text file"
+            )
+            return
+        for found in self._sources.paths(path, origin):
+            shown = os.path.relpath(found, self._sources.folder)
+            yield from self._of_file(found, shown, name, origin)
+
+    def _of_file(self, path: Path, shown: str, name: str, origin: Origin) -> Iterator[AuthoredPrompt]:
+        suffix = path.suffix.lower()
+        if suffix in SCRIPTS:
+            yield {"function": [shown, name], "label": f"{shown}:{name}" if name else shown}
+        elif suffix == ".txt":
+            pieces = _pieces(self._sources.text(path, origin))
+            if not pieces:
+                origin.tell(f"{shown!r} holds no prompt")
+            for piece in pieces:
+                yield {"raw": piece, "label": f"{shown}: {piece}"}
+        elif suffix == ".csv":
+            yield from self._of_csv(path, origin)
+        elif suffix == ".jsonl":
+            for line in filter(str.strip, self._sources.text(path, origin).splitlines()):
+                yield {"raw": line, "label": f"{shown}: {line}"}
+        elif suffix in (".yaml", ".yml"):
+            document = self._sources.document(path, origin)
+            if document is not None:
+                text = json.dumps(as_javascript(document.value), ensure_ascii=False)
+                yield {"raw": text, "label": f"{shown}: {text}"}
+        elif suffix in _TEXTS:
+            text = self._sources.text(path, origin)
+            yield {"raw": text, "label": f"{shown}: {text}"}
+        else:
+            origin.tell(f"{shown!r} is no file of prompts: expected one of {', '.join(_KNOWN)}")
+
+    def _of_csv(self, path: Path, origin: Origin) -> Iterator[AuthoredPrompt]:
+        text = self._sources.text(path, origin)
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+        header = rows[0] if rows else []
+        if "prompt" not in header:
+            for line in filter(str.strip, text.splitlines()):
+                yield {"raw": line, "label": line}
+            return
+        for row in rows[1:]:
+            cells = dict(zip(header, row, strict=False))
+            if cells.get("prompt"):
+                yield {"raw": cells["prompt"], "label": cells.get("label") or cells["prompt"]}
+
+
+def _pieces(text: str) -> list[str]:
+    """Prompts of one text file, which lines of three hyphens part."""
+    separator = os.environ.get("PROMPTFOO_PROMPT_SEPARATOR", "---")
+    lines: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if line.rstrip() == separator:
+            lines.append([])
+        else:
+            lines[-1].append(line)
+    return [piece for part in lines if (piece := "\n".join(part).strip())]
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else f"{type(value).__name__} {value!r:.60}"

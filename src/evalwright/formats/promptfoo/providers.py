@@ -1,0 +1,135 @@
+"""The providers of a configuration: what is called, under which name, and how promptfoo names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.errors import did_you_mean
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.sources import Sources, split_function
+from evalwright.formats.promptfoo.values import as_javascript
+
+__all__ = ["CHAT", "Provider", "provider_kind", "provider_of", "providers_of"]
+
+Provider = dict[str, Any]
+"""`id`, `label`, `config`, and perhaps `prompts`, `transform`, `delay`, `env`, `inputs`: plain data."""
+
+_KEYS = ("id", "label", "config", "prompts", "transform", "delay", "env", "inputs")
+CHAT: Mapping[str, str] = {
+    "openai": "openai", "azure": "azure", "azureopenai": "azure", "anthropic": "anthropic", "openrouter": "openrouter",
+    "ollama": "ollama", "groq": "groq", "mistral": "mistral", "deepseek": "deepseek", "together": "together",
+    "togetherai": "together", "google": "google", "vertex": "litellm/vertex_ai", "bedrock": "litellm/bedrock",
+    "litellm": "litellm", "xai": "xai",
+}  # fmt: skip
+"""Providers of models by the name before the first colon, and the same in our model names."""
+_NEAREST = {
+    "anthropic:claude-agent-sdk": "call the agent from a Python or exec provider",
+    "openai:codex-sdk": "call the agent from a Python or exec provider",
+    "openai:assistant": "call the assistant from a Python provider",
+    "openai:realtime": "use openai:chat",
+    "webhook": "use an http provider",
+    "websocket": "use a Python provider",
+    "ws": "use a Python provider",
+    "wss": "use a Python provider",
+    "mcp": "use a Python provider",
+    "browser": "use a Python provider",
+    "ruby": "use an exec provider",
+    "golang": "use an exec provider",
+    "promptfoo": "name a model or a program of your own",
+}
+"""Known providers that are not called here, and what is nearest to them."""
+_KNOWN = ("echo", "exec", "python", "javascript", "http", "https", *CHAT)
+_URL = re.compile(r"https?://")
+
+
+def providers_of(raw: Any, sources: Sources, origin: Origin) -> list[Provider]:
+    """Every provider of the key `providers` or `targets`."""
+    found: list[Provider] = []
+    for i, one in enumerate(raw if isinstance(raw, list) else [raw]):
+        found += _entry(one, sources, origin.at(i) if isinstance(raw, list) else origin)
+    return found
+
+
+def provider_of(raw: Any, sources: Sources, origin: Origin) -> Provider | None:
+    """The one provider of a test or an assertion; None, and told, if it is none."""
+    found = _entry(raw, sources, origin)
+    return found[0] if found else None
+
+
+def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:
+    if isinstance(one, str) and one.startswith("file://") and one.endswith((".yaml", ".yml", ".json")):
+        path = sources.path(one, origin)
+        document = None if path is None else sources.document(path, origin)
+        if document is None:
+            return []
+        value = as_javascript(document.value)
+        return [p for item in (value if isinstance(value, list) else [value]) for p in _entry(item, sources, origin)]
+    if isinstance(one, str):
+        return _checked({"id": one}, sources, origin)
+    if isinstance(one, dict) and "id" not in one and len(one) == 1:
+        ((name, inner),) = one.items()
+        if isinstance(inner, dict):
+            return _checked({**inner, "id": inner.get("id", name)}, sources, origin)
+    if isinstance(one, dict) and isinstance(one.get("id"), str):
+        return _checked(one, sources, origin)
+    origin.tell(f"expected the id of a provider, or a mapping with one, found {type(one).__name__} {one!r:.60}")
+    return []
+
+
+def _checked(one: Mapping[str, Any], sources: Sources, origin: Origin) -> list[Provider]:
+    for key in one:
+        if key not in _KEYS:
+            origin.at(key).warn(f"nothing reads this key{did_you_mean(str(key), _KEYS)}")
+    named = str(one["id"])
+    kind = provider_kind(named)
+    if kind in ("python", "javascript"):
+        path, function = split_function(re.sub(r"^(python|javascript):", "", named))
+        if sources.path(path, origin) is None:
+            return []
+        if kind == "python" and named.startswith("file://"):
+            named = f"python:{path}:{function or 'default'}"
+    elif kind == "":
+        _refuse(named, origin)
+        return []
+    config = one.get("config")
+    if config is not None and not isinstance(config, dict):
+        origin.at("config").tell(f"expected a mapping, found {type(config).__name__}")
+        return []
+    if named in ("http", "https") and not (config or {}).get("url"):
+        origin.at("config").tell("config.url: the address is missing")
+        return []
+    kept = {key: one[key] for key in _KEYS if one.get(key) is not None}
+    return [{**kept, "id": named, "label": str(one.get("label") or named)}]
+
+
+def provider_kind(named: str) -> str:
+    """How a provider is called: echo, exec, python, javascript, http, chat, embedding; "" if it is not known."""
+    if named == "echo":
+        return "echo"
+    if named.startswith("exec:"):
+        return "exec"
+    path, _ = split_function(named)
+    if named.startswith("python:") or (named.startswith("file://") and path.endswith(".py")):
+        return "python"
+    if named.startswith(("javascript:", "file://")):
+        return "javascript"
+    if named in ("http", "https") or _URL.match(named):
+        return "http"
+    prefix, colon, _ = named.partition(":")
+    if any(named == one or named.startswith(f"{one}:") for one in _NEAREST):
+        return ""
+    if colon and prefix in CHAT:
+        return "embedding" if ":embedding" in named else "chat"
+    return ""
+
+
+def _refuse(named: str, origin: Origin) -> None:
+    nearest = next((cure for one, cure in _NEAREST.items() if named == one or named.startswith(f"{one}:")), None)
+    if nearest is not None:
+        origin.tell(f"the provider {named!r} is not supported: {nearest}")
+        return
+    prefix = named.partition(":")[0]
+    known = ", ".join(("echo", "exec:", "python:", "file://", "http", "openai:", "anthropic:"))
+    origin.tell(f"unknown provider {named!r}{did_you_mean(prefix, _KNOWN)}; expected one of {known} and other models")

@@ -1,0 +1,155 @@
+"""The prompt of a cell: its variables resolved, then the prompt rendered with them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import mimetypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import TargetError
+from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.prompts import AuthoredPrompt
+from evalwright.formats.promptfoo.scripts import call_file
+from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
+from evalwright.formats.promptfoo.templates import holds_template, render, render_all
+from evalwright.formats.promptfoo.values import as_javascript, compact_json, pretty_json
+
+__all__ = ["Rendering", "rendering_error"]
+
+_ROUNDS = 5
+_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg")
+
+
+def rendering_error(error: Exception) -> TargetError:
+    """The error of a cell whose prompt cannot be made."""
+    return TargetError(str(error), "template_error" if isinstance(error, TemplateError) else "script_error")
+
+
+class Rendering:
+    """Renders the prompts of one column."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._folder: str = config["folder"]
+        self._boundary = Boundary(Path(self._folder), config.get("allow_outside", ()))
+        self._prompt: AuthoredPrompt = config["prompt"]
+        self._provider: Mapping[str, Any] = config["provider"]
+        self._filters = {name: str(named) for name, named in config.get("filters", {}).items()}
+        self._files: dict[Path, str] = {}
+        self._own_filters: dict[str, Any] | None = None
+
+    async def variables(self, given: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+        """The variables of a cell: files read, one trailing line break dropped, references to each other filled in."""
+        values = dict(given)
+        for name, value in given.items():
+            if in_file(value):
+                values[name] = await self._of_file(name, str(value), values)
+        for name, value in values.items():
+            if isinstance(value, str) and value.endswith("\n"):
+                values[name] = value[:-1]
+        return self._joined(values, environment)
+
+    def _joined(self, values: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+        for _ in range(_ROUNDS):
+            changed = False
+            for name, value in values.items():
+                if isinstance(value, str) and holds_template(value):
+                    others = {other: one for other, one in values.items() if other != name}
+                    try:
+                        new = self.text(value, {**others, "env": environment})
+                    except TemplateError:
+                        continue
+                    changed = changed or new != value
+                    values[name] = new
+            if not changed:
+                break
+        return values
+
+    async def _of_file(self, name: str, named: str, values: Mapping[str, Any]) -> Any:
+        path, _ = split_function(named)
+        suffix = Path(path).suffix.lower()
+        if suffix in SCRIPTS:
+            arguments = [name, self._prompt.get("raw", ""), values, {"id": self._provider["id"]}]
+            if suffix == ".py":
+                arguments.pop()
+            given = await call_file(self._folder, named, "get_var", arguments, walled=False)
+            if not isinstance(given, dict) or given.get("error") or "output" not in given:
+                said = given.get("error") if isinstance(given, dict) else f"gave {given!r:.60}"
+                raise ScriptError(f"{named}: {said or 'no output'}")
+            return as_javascript(given["output"])
+        return self._content(Path(self._folder, path), suffix)
+
+    def _content(self, path: Path, suffix: str) -> str:
+        if path in self._files:
+            return self._files[path]
+        try:
+            read = self._boundary.read(path)
+            text = _as_text(read, path, suffix)
+        except (OSError, OutsideError, ValueError) as error:
+            raise ScriptError(f"{path.name!r} cannot be read: {error}") from None
+        self._files[path] = text
+        return text
+
+    async def prompt(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The rendered prompt, and what the prompt says of the call. Raises ScriptError, TemplateError."""
+        config = dict(self._prompt.get("config") or {})
+        raw = self._prompt.get("raw")
+        if raw is None:
+            raw, more = await self._called(values)
+            config |= more
+        if prefix := options.get("prefix"):
+            raw = f"{prefix}{raw}"
+        if suffix := options.get("suffix"):
+            raw = f"{raw}{suffix}"
+        await self._load_filters()
+        return self._rendered(raw, values), config
+
+    async def _called(self, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        file, name = self._prompt["function"]
+        provider = {"id": self._provider["id"], "label": self._provider["label"]}
+        context = {"vars": {k: v for k, v in values.items() if k != "env"}, "provider": provider}
+        given = await call_file(self._folder, f"{file}:{name}" if name else file, "get_prompt", [context], walled=False)
+        if isinstance(given, str):
+            return given, {}
+        if isinstance(given, dict) and "prompt" in given:
+            inner = given["prompt"]
+            return inner if isinstance(inner, str) else compact_json(inner), dict(given.get("config") or {})
+        if isinstance(given, (dict, list)):
+            return compact_json(given), {}
+        raise ScriptError(f"{file} gave {type(given).__name__}, expected a prompt")
+
+    def _rendered(self, raw: str, values: Mapping[str, Any]) -> str:
+        if raw.lstrip()[:1] in ("[", "{") and not raw.lstrip().startswith(("{{", "{%", "{#")):
+            try:
+                document = json.loads(raw)
+            except ValueError:
+                pass
+            else:
+                return pretty_json(render_all(as_javascript(document), values))
+        return self.text(raw, values)
+
+    def text(self, text: str, values: Mapping[str, Any]) -> str:
+        """A template of the configuration, rendered. Raises TemplateError."""
+        return render(text, values, self._own_filters)
+
+    async def _load_filters(self) -> None:
+        if not self._filters or self._own_filters is not None:
+            return
+        from evalwright.formats.promptfoo.filters import filter_of
+
+        self._own_filters = {name: filter_of(self._folder, named) for name, named in self._filters.items()}
+
+
+def _as_text(read: bytes, path: Path, suffix: str) -> str:
+    if suffix in _IMAGES:
+        kind = mimetypes.guess_type(path.name)[0] or "image/png"
+        return f"data:{kind};base64,{base64.b64encode(read).decode()}"
+    text = read.decode("utf-8-sig")
+    if suffix in (".yaml", ".yml"):
+        from evalwright.files import yaml
+
+        return compact_json(yaml.parse(read, str(path), "yaml12").value)
+    return text.strip()

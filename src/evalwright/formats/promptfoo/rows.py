@@ -1,0 +1,88 @@
+"""Tests in a CSV file: a row each, columns with two underscores in front say more than variables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+from evalwright.formats.promptfoo.assertions import short_form
+from evalwright.formats.promptfoo.origin import Origin
+
+__all__ = ["tests_in"]
+
+_EXPECTED = re.compile(r"__expected(\d*)$")
+_CONFIG = re.compile(r"__config:__expected(\d*):(\w+)$")
+_METADATA = "__metadata:"
+_NEARLY = re.compile(r"_(expected\d*|prefix|suffix|description|providerOutput|metric|threshold|metadata:.*)$")
+_PLAIN = ("__description", "__providerOutput", "__threshold", "__metric", "__prefix", "__suffix")
+
+
+def tests_in(text: str, origin: Origin) -> list[dict[str, Any]]:
+    """The tests, as they would stand in YAML."""
+    rows = csv.reader(io.StringIO(text, newline=""), strict=False)
+    header = [column.strip() for column in next(rows, [])]
+    for column in header:
+        if _NEARLY.match(column):
+            origin.warn(f"the column {column!r} is a variable: with two underscores, '_{column}', it says more")
+        elif column.startswith("__") and not _is_known(column):
+            origin.warn(f"nothing reads the column {column!r}")
+    tests = []
+    for number, row in enumerate(rows, 2):
+        if any(cell.strip() for cell in row):
+            tests.append(_test(dict(zip(header, row, strict=False)), origin, number))
+    return tests
+
+
+def _is_known(column: str) -> bool:
+    return column in _PLAIN or bool(_EXPECTED.match(column) or _CONFIG.match(column)) or column.startswith(_METADATA)
+
+
+def _test(row: dict[str, str], origin: Origin, number: int) -> dict[str, Any]:
+    test: dict[str, Any] = {"vars": {key: value for key, value in row.items() if not key.startswith("__")}}
+    expected = {found[1] or "1": short_form(row[key]) for key in row if (found := _EXPECTED.match(key)) and row[key]}
+    for key, value in row.items():
+        if found := _CONFIG.match(key):
+            _configure(expected, found, key, value, origin, number)
+        elif key.startswith(_METADATA) and value:
+            name = key.removeprefix(_METADATA)
+            listed = name.endswith("[]")
+            test.setdefault("metadata", {})[name.removesuffix("[]")] = (
+                [one.strip() for one in value.split(",")] if listed else value
+            )
+    _plain(test, row, origin, number)
+    if metric := row.get("__metric"):
+        for assertion in expected.values():
+            assertion["metric"] = metric
+    if expected:
+        test["assert"] = list(expected.values())
+    return test
+
+
+def _configure(
+    expected: dict[str, Any], found: re.Match[str], key: str, value: str, origin: Origin, number: int
+) -> None:
+    try:
+        threshold = float(value)
+    except ValueError:
+        origin.tell(f"row {number}: {key}: expected a number, found {value!r}")
+        return
+    if found[2] != "threshold":
+        origin.tell(f"{key}: only the threshold of an assertion can be set")
+    elif (assertion := expected.get(found[1] or "1")) is not None:
+        assertion["threshold"] = threshold
+
+
+def _plain(test: dict[str, Any], row: dict[str, str], origin: Origin, number: int) -> None:
+    options = {key: row[f"__{key}"] for key in ("prefix", "suffix") if row.get(f"__{key}")}
+    if options:
+        test["options"] = options
+    for key in ("description", "providerOutput"):
+        if row.get(f"__{key}"):
+            test[key] = row[f"__{key}"]
+    if given := row.get("__threshold"):
+        try:
+            test["threshold"] = float(given)
+        except ValueError:
+            origin.tell(f"row {number}: __threshold: expected a number, found {given!r}")

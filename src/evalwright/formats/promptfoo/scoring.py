@@ -1,0 +1,41 @@
+"""`assertScoringFunction`: a function of the user's that makes the outcome of a cell of its named scores."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from evalwright.formats.promptfoo.checks.code import finite
+from evalwright.formats.promptfoo.faults import ScriptError
+from evalwright.formats.promptfoo.scripts import call_file
+from evalwright.formats.promptfoo.verdicts import named_scores
+from evalwright.model.result import Evaluation, EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["ScoringFunction"]
+
+
+class ScoringFunction:
+    """`function` is `file://FILE[:NAME]`; its result replaces the outcome of the cell."""
+
+    uses_results: bool = True
+    scores: tuple[float, float] = (-sys.float_info.max, sys.float_info.max)
+
+    def __init__(self, function: str, folder: str, threshold: float | None = None) -> None:
+        self._function, self._folder, self._threshold = function, folder, threshold
+
+    async def evaluate(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> Evaluation:
+        parts = [
+            {"pass": row.passed, "score": row.score, "reason": row.reason, "assertion": {"type": row.evaluator_type}}
+            for row in results
+        ]
+        context = {"threshold": self._threshold, "componentResults": parts, "parentAssertionSet": None}
+        try:
+            said = await call_file(self._folder, self._function, "get_score", [named_scores(results), context])
+        except ScriptError as error:
+            return Evaluation(False, 0.0, f"{self._function} raised {error}", {"threw": True})
+        score = finite(said.get("score")) if isinstance(said, dict) else None
+        if not isinstance(said, dict) or score is None or not isinstance(said.get("pass"), bool):
+            return Evaluation(False, 0.0, f"{self._function} must give pass, score and reason: found {said!r:.80}")
+        return Evaluation(said["pass"], score, str(said.get("reason") or ""))

@@ -1,0 +1,287 @@
+"""Scripts of a configuration: JavaScript in Node, Python in the sandbox or, from files, in this process.
+
+Checks and transforms run behind the walls of code evaluators; what is a part of the system under test (providers,
+functions of prompts and variables, generators of tests) runs as the program that it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.errors import EvaluatorError, InputError, Problem
+from evalwright.files.boundary import Boundary
+from evalwright.formats.promptfoo.faults import ScriptError
+from evalwright.formats.promptfoo.sources import split_function
+from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.session import environment, import_from
+from evalwright.session.imports import executes_code, module_at
+from evalwright.targets.threads import Threads
+
+__all__ = [
+    "Generated",
+    "call_file",
+    "called",
+    "evaluated_file",
+    "generated_tests",
+    "javascript_body",
+    "needs_node",
+    "provide",
+    "python_function",
+    "run_javascript",
+    "run_python",
+    "simple_path",
+]
+
+LIMIT = 30.0
+"""Seconds for one call of a check or a transform."""
+LONGEST = 600.0
+"""Seconds for a provider: its own limit is that of the cell."""
+_DECLARATION = re.compile(r"^(const|let|var)\s")
+_NAMED = re.compile(r"(?:[A-Za-z_$][\w$]*)(?:\??\.[A-Za-z_$][\w$]*|\[\d+\]|\[(?:'[^'\\]*'|\"[^\"\\]*\")\])*;?")
+_PARSED = re.compile(r"JSON\.parse\(\s*output\s*\)")
+_STEP = re.compile(r"\??\.([A-Za-z_$][\w$]*)|\[(\d+)\]|\['([^'\\]*)'\]|\[\"([^\"\\]*)\"\]")
+_NO_VALUE = object()
+_threads = Threads()
+"""Idle threads, which any run may use."""
+
+
+class Generated(NamedTuple):
+    """What a generator of tests gave."""
+
+    tests: Any
+
+
+def javascript_body(code: str) -> str:
+    """The body of a function for a piece of code: of one line an expression, of several as they are."""
+    code = code.rstrip()
+    if "\n" in code:
+        return code
+    code = code.strip().rstrip(";").rstrip()
+    if not _DECLARATION.match(code):
+        return f"return {code}"
+    *before, last = _statements(code)
+    return ";".join([*before, f" return {last.strip()}"])
+
+
+def _statements(line: str) -> list[str]:
+    """The statements of a line, parted at the semicolons that are in no text and no bracket."""
+    pieces, depth, quote, start = [], 0, "", 0
+    i = 0
+    while i < len(line):
+        sign = line[i]
+        if quote:
+            if sign == "\\":
+                i += 1
+            elif sign == quote:
+                quote = ""
+        elif sign in "'\"`":
+            quote = sign
+        elif sign in "([{":
+            depth += 1
+        elif sign in ")]}":
+            depth -= 1
+        elif sign == ";" and depth == 0:
+            pieces.append(line[start:i])
+            start = i + 1
+        i += 1
+    return [piece for piece in [*pieces, line[start:]] if piece.strip()]
+
+
+def needs_node(code: str) -> bool:
+    """Whether an expression is more than a path to a value."""
+    return _path_of(code) is None
+
+
+def simple_path(code: str, names: Mapping[str, Any]) -> tuple[bool, Any]:
+    """Whether an expression is only a path to a value, and that value."""
+    steps = _path_of(code)
+    if steps is None or steps[0] not in names:
+        return False, None
+    value, parsed = names[steps[0]], steps[1] == [_NO_VALUE]
+    if parsed or steps[1][:1] == [_NO_VALUE]:
+        import json
+
+        try:
+            value = as_javascript(json.loads(value))
+        except (TypeError, ValueError) as error:
+            raise ScriptError(f"SyntaxError: {error}") from None
+    for step in steps[1]:
+        if step is not _NO_VALUE:
+            value = _member(value, step)
+    return True, value
+
+
+def _path_of(code: str) -> tuple[str, list[Any]] | None:
+    code = code.strip().removesuffix(";")
+    parsed = _PARSED.match(code)
+    rest = "output" + code[parsed.end() :] if parsed else code
+    if not _NAMED.fullmatch(rest):
+        return None
+    name = re.match(r"[\w$]+", rest)
+    assert name is not None
+    steps: list[Any] = [int(m[2]) if m[2] else m[1] or m[3] or m[4] or "" for m in _STEP.finditer(rest, name.end())]
+    if "length" in steps:
+        return None
+    return name[0], [_NO_VALUE, *steps] if parsed else steps
+
+
+def _member(value: Any, step: Any) -> Any:
+    if isinstance(value, dict):
+        return value.get(str(step))
+    if isinstance(value, (list, str)) and isinstance(step, int):
+        return value[step] if step < len(value) else None
+    if value is None:
+        raise ScriptError(f"TypeError: Cannot read properties of null (reading {str(step)!r})")
+    return None
+
+
+@lru_cache(64)
+def _walled(folder: str) -> tuple[str, ...]:
+    from evalwright.sandbox.workers import script_command
+
+    return tuple(script_command(folder, str(Boundary(Path(folder)).root)))
+
+
+async def _asked(folder: str, request: dict[str, Any], seconds: float, *, walled: bool) -> Any:
+    from evalwright.sandbox.workers import ask_worker, script_command
+
+    request = {**request, "seconds": seconds}
+    try:
+        if walled:
+            reply = await ask_worker(list(_walled(folder)), request, on_stdio=True)
+        else:
+            command = script_command(folder)
+            reply = await ask_worker(command, request, on_stdio=True, environment=environment(), folder=folder)
+    except EvaluatorError as error:
+        raise ScriptError(str(error), error.type) from None
+    return _value_in(reply)
+
+
+def _value_in(reply: Mapping[str, Any]) -> Any:
+    if "error" in reply:
+        raise ScriptError(str(reply.get("message")), str(reply["error"]))
+    return as_javascript(reply.get("value"))
+
+
+async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *, walled: bool = True) -> Any:
+    """What a piece of JavaScript gives. Raises ScriptError."""
+    request = {
+        "code": javascript_body(code),
+        "names": list(arguments),
+        "arguments": list(arguments.values()),
+        "living": True,
+    }
+    return await _asked(folder, request, LIMIT, walled=walled)
+
+
+async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
+    """What a piece of Python gives, run in the sandbox: of one line an expression, of several the body of a function.
+
+    Raises ScriptError.
+    """
+    from evalwright.sandbox.workers import ask_worker, python_command
+
+    code = code.strip("\n").rstrip()
+    lines = code.splitlines() if "\n" in code.strip() else [f"return {code.strip()}"]
+    body = "\n".join(f"    {line}" for line in lines)
+    script = f"import json\ndef validate({', '.join(arguments)}):\n{body}\n"
+    request = {"code": script, "arguments": list(arguments.values()), "seconds": LIMIT}
+    try:
+        return _value_in(await ask_worker(python_command(), request))
+    except EvaluatorError as error:
+        raise ScriptError(str(error), error.type) from None
+
+
+async def call_file(
+    folder: str, named: str, default: str, arguments: Sequence[Any], *, walled: bool = True, plain: bool = False
+) -> Any:
+    """What a function of a file gives: `file://f.js[:name]`, or `file://f.py[:name]`. Raises ScriptError."""
+    path, name = split_function(named)
+    file = Path(folder, path)
+    if file.suffix == ".py":
+        return as_javascript(await called(python_function(file, name or default), arguments, _threads))
+    request = {
+        "file": str(file.resolve()),
+        "name": name,
+        "arguments": list(arguments),
+        "living": walled,
+        "plain": plain,
+    }
+    return await _asked(folder, request, LIMIT if walled else LONGEST, walled=walled)
+
+
+async def provide(folder: str, file: str, name: str, options: Mapping[str, Any], arguments: Sequence[Any]) -> Any:
+    """What a provider in a JavaScript file gives. Raises ScriptError."""
+    request = {
+        "file": str(Path(folder, file).resolve()),
+        "name": name,
+        "options": dict(options),
+        "arguments": list(arguments),
+    }
+    return await _asked(folder, request, LONGEST, walled=False)
+
+
+async def called(function: Callable[..., Any], arguments: Sequence[Any], threads: Threads) -> Any:
+    """What a function of the user's gives, awaited, or called in a thread. Raises ScriptError."""
+    from evalwright.targets.failures import located
+
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(*arguments)
+        given = await threads.call(function, *arguments)
+        return await given if inspect.isawaitable(given) else given
+    except (Exception, SystemExit) as error:
+        raise ScriptError(located(error)) from error
+
+
+def python_function(file: Path, name: str) -> Callable[..., Any]:
+    """The function of a user's file, which is executed once. Raises ScriptError (unusable)."""
+    import_from([str(file.resolve().parent)])
+    try:
+        module = module_at(file)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        message = f"{file.name} cannot be imported: {type(error).__name__}: {error}"
+        raise ScriptError(message, "unusable") from error
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise ScriptError(f"{file.name} has no function {name!r}", "unusable")
+    return found  # type: ignore[no-any-return]
+
+
+def _now(work: Any) -> Any:
+    """The result of something to be awaited, where nothing awaits."""
+    with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
+        return thread.submit(asyncio.run, work).result()
+
+
+def evaluated_file(path: Path, folder: Path) -> Any:
+    """What a configuration in JavaScript exports. Raises InputError, also where nothing is to be executed."""
+    if not executes_code():
+        raise InputError(Problem(str(path), "is a program, which was not executed: --import executes it", absent=True))
+    try:
+        return _now(call_file(str(folder), path.name, "", [], walled=False))
+    except ScriptError as error:
+        raise InputError(Problem(str(path), str(error))) from None
+
+
+def generated_tests(path: Path, function: str, config: Any, folder: Path) -> Generated | str | None:
+    """The tests that a function makes; what went wrong; None where nothing is to be executed."""
+    if not executes_code():
+        return None
+    named = f"{path}:{function}" if function else str(path)
+    arguments = [] if config is None else [config]
+    try:
+        return Generated(_now(call_file(str(folder), named, "generate_tests", arguments, walled=False)))
+    except ScriptError as error:
+        return f"{path.name} made no tests: {error}"

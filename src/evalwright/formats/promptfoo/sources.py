@@ -1,0 +1,103 @@
+"""The files that a configuration names: found from its folder, and read within its boundary."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from evalwright.errors import InputError
+from evalwright.files import yaml
+from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.files.paths import near_file
+from evalwright.formats.promptfoo.origin import Origin
+
+__all__ = ["SCRIPTS", "Sources", "in_file", "split_function"]
+
+SCRIPTS = (".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".py")
+_FILE = "file://"
+_MAGIC = frozenset("*?[{")
+
+
+class Sources:
+    """The files below one folder, and all that were read."""
+
+    def __init__(self, folder: Path, allowed: Iterable[Path] = ()) -> None:
+        self.folder = folder
+        self.allowed = [str(Path(one).absolute()) for one in allowed]
+        self.boundary = Boundary(folder, self.allowed)
+        self.used: list[Path] = []
+
+    def path(self, named: str, origin: Origin) -> Path | None:
+        """The file of that name; None, and told, if there is none or it lies outside."""
+        path = self.folder / named.removeprefix(_FILE)
+        try:
+            self.boundary.check(path)
+        except OutsideError as error:
+            origin.tell(str(error))
+            return None
+        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
+            origin.tell(f"there is no file {named!r}{near_file(path)}", absent=True)
+            return None
+        if path not in self.used:
+            self.used.append(path)
+        return path
+
+    def paths(self, named: str, origin: Origin) -> Iterator[Path]:
+        """The files that a name or a pattern means, in the order of their names; told if there are none."""
+        pattern = named.removeprefix(_FILE)
+        if _MAGIC.isdisjoint(pattern) or (self.folder / pattern).is_file():
+            found = self.path(named, origin)
+            yield from () if found is None else (found,)
+            return
+        matches = [match for one in _alternatives(pattern) for match in self.folder.glob(one) if match.is_file()]
+        if not matches:
+            origin.tell(f"no file matches {named!r}", absent=True)
+        for match in sorted(dict.fromkeys(matches)):
+            if (found := self.path(os.path.relpath(match, self.folder), origin)) is not None:
+                yield found
+
+    def matches(self, named: str) -> bool:
+        """Whether there is a file of that name, or that matches the pattern."""
+        try:
+            return (self.folder / named).is_file() or any(self.folder.glob(named))
+        except (OSError, ValueError, NotImplementedError):  # no name that a file could have
+            return False
+
+    def text(self, path: Path, origin: Origin) -> str:
+        """The text of a file; empty, and told, if it cannot be read."""
+        try:
+            return self.boundary.read(path).decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError, OutsideError) as error:
+            origin.tell(f"{path.name!r} cannot be read: {error}")
+            return ""
+
+    def document(self, path: Path, origin: Origin) -> yaml.Document | None:
+        """A YAML or JSON file; None, and told, if it cannot be parsed."""
+        try:
+            return yaml.load(path, "yaml12")
+        except InputError as error:
+            origin.findings.add(error)
+            return None
+
+
+def _alternatives(pattern: str) -> Iterator[str]:
+    """`a.{x,y}` as `a.x` and `a.y`, which Python's patterns do not know."""
+    before, opened, rest = pattern.partition("{")
+    inside, closed, after = rest.partition("}")
+    if not (opened and closed):
+        yield pattern
+        return
+    for one in inside.split(","):
+        yield from _alternatives(before + one + after)
+
+
+def in_file(value: object) -> bool:
+    """Whether a value is the name of a file."""
+    return isinstance(value, str) and value.startswith(_FILE)
+
+
+def split_function(named: str) -> tuple[str, str]:
+    """`file.py:name` as file and name; without a name it is empty."""
+    path, colon, name = named.removeprefix(_FILE).rpartition(":")
+    return (path, name) if colon and path.endswith(SCRIPTS) else (named.removeprefix(_FILE), "")

@@ -1,0 +1,212 @@
+"""promptfoo configurations: prompts × providers × tests, read unchanged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, did_you_mean
+from evalwright.files.masker import may_be_secret
+from evalwright.formats.promptfoo import FORMAT
+from evalwright.formats.promptfoo.assertions import Assertions
+from evalwright.formats.promptfoo.cases import Tests
+from evalwright.formats.promptfoo.columns import columns
+from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.prompts import AuthoredPrompt, prompts_of
+from evalwright.formats.promptfoo.providers import Provider, providers_of
+from evalwright.formats.promptfoo.sources import Sources
+from evalwright.formats.shared.environment import literal_secrets
+from evalwright.formats.shared.findings import Findings
+from evalwright.model.plan import RunSettings
+from evalwright.model.snapshot import Case
+from evalwright.model.suite import Suite
+from evalwright.session import environment, learn
+
+__all__ = ["load"]
+
+_KEYS = (
+    "description", "prompts", "providers", "targets", "tests", "scenarios", "defaultTest", "env", "evaluateOptions",
+    "derivedMetrics", "nunjucksFilters", "assertionTemplates", "extensions",
+)  # fmt: skip
+_WITHOUT_EFFECT = (
+    "$schema", "tags", "sharing", "outputPath", "commandLineOptions", "metadata", "tracing", "writeLatestResults",
+)  # fmt: skip
+_REFUSED = ("redteam", "plugins", "strategies")
+_CONCURRENT = 4
+_PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
+
+
+def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
+    """The suite in a configuration. Raises InputError with every problem."""
+    folder = path.resolve().parent
+    document, raw = mapping_of(path, folder)
+    return _Reading(path, raw, Findings(path, document), options, variables).suite()
+
+
+class _Reading:
+    """One reading of one configuration, gathering its problems."""
+
+    def __init__(
+        self,
+        path: Path,
+        raw: dict[str, Any],
+        findings: Findings,
+        options: Mapping[str, Any],
+        variables: Mapping[str, str],
+    ) -> None:
+        self._path, self._findings, self._options = path, findings, options
+        self._origin = Origin(findings)
+        self._own = {str(key): str(value) for key, value in _mapping(raw.get("env")).items()}
+        known = {**environment(), **variables, **self._own}
+        self._own = {key: with_environment(value, known) for key, value in self._own.items()}
+        self._known = {**known, **self._own}
+        self._taken = {
+            name: self._known[name] for name in env_names(raw) if name in self._known and name not in self._own
+        }
+        raw = resolved(raw, raw, self._origin)
+        self._raw: dict[str, Any] = with_environment({k: v for k, v in raw.items() if k != "env"}, self._known)
+        self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
+
+    def suite(self) -> Suite:
+        raw, origin = self._raw, self._origin
+        self._keys()
+        learn(self._own)
+        prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
+        providers = self._providers()
+        assertions = Assertions(self._sources, raw)
+        tests = Tests(raw, self._sources, assertions, origin)
+        cases = self._chosen(tests.cases())
+        settings = self._settings(prompts, cases)
+        variants = columns(prompts, providers, self._shared())
+        self._findings.refuse(f"Invalid suite {self._path}")
+        return Suite(
+            name=_name(self._path),
+            dialect=FORMAT.name,
+            source=self._path,
+            cases=cases,
+            variants=variants,
+            evaluators=[],
+            evaluators_by_case=True,
+            run=settings,
+            gate=self._gate(),
+            document={**raw, **({"env": self._own} if self._own else {})},
+            secrets={**literal_secrets({**raw, "env": self._own}), **self._secrets()},
+            warnings=self._findings.warnings,
+            files=self._sources.used,
+            empty="loaded" if tests.skipped else "refused",
+            metadata=self._metadata(),
+        )
+
+    def _keys(self) -> None:
+        raw, origin = self._raw, self._origin
+        for key in _REFUSED:
+            if key in raw:
+                origin.at(key).tell(f"{key!r} is of promptfoo's red team, which is not supported")
+        for key in raw:
+            if key == "assert":
+                origin.at(key).warn("a list of assertions up here is never read: write defaultTest.assert")
+            elif key in _WITHOUT_EFFECT:
+                hint = "; use --out" if key == "outputPath" else ""
+                origin.at(key).warn(f"this key has no effect here{hint}")
+            elif key == "extensions":
+                origin.at(key).warn("extensions are not called")
+            elif key not in (*_KEYS, *_REFUSED) and not key.startswith("x-"):
+                origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
+
+    def _providers(self) -> list[Provider]:
+        raw, origin = self._raw, self._origin
+        if raw.get("providers") and raw.get("targets"):
+            origin.at("targets").tell("targets are providers: expected one of the two keys, found both")
+        key = "providers" if raw.get("providers") else "targets"
+        if not raw.get(key):
+            if "redteam" not in raw:
+                origin.tell("no providers: expected the key providers (or targets) with what is to be asked")
+            return []
+        found = providers_of(raw[key], self._sources, origin.at(key))
+        wanted = self._options.get("filter_providers")
+        if wanted is None:
+            return found
+        chosen = [one for one in found if re.search(wanted, one["id"]) or re.search(wanted, one["label"])]
+        if not chosen:
+            raise InputError(
+                f"--filter-providers: none of {', '.join(one['label'] for one in found)} matches {wanted!r}"
+            )
+        return chosen
+
+    def _shared(self) -> dict[str, Any]:
+        filters = _mapping(self._raw.get("nunjucksFilters"))
+        for name, named in filters.items():
+            self._sources.path(str(named), self._origin.at("nunjucksFilters", name))
+        return {
+            "folder": str(self._sources.folder),
+            **({"allow_outside": self._sources.allowed} if self._sources.allowed else {}),
+            **({"filters": filters} if filters else {}),
+            **({"env": self._own} if self._own else {}),
+        }
+
+    def _settings(self, prompts: Sequence[AuthoredPrompt], cases: Sequence[Case]) -> RunSettings:
+        given = {**_mapping(self._raw.get("commandLineOptions")), **_mapping(self._raw.get("evaluateOptions"))}
+        most = self._options.get("max_concurrency") or self._count(given, "maxConcurrency", _CONCURRENT)
+        trials = self._options.get("repeat") or self._count(given, "repeat", 1)
+        if any(_remembers(prompt) for prompt in prompts) or any(_stores(case) for case in cases):
+            most = 1
+        return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
+
+    def _count(self, given: Mapping[str, Any], key: str, default: int) -> int:
+        value = given.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            self._origin.at("evaluateOptions", key).tell(f"{key}: expected a whole number from 1, found {value!r}")
+            return default
+        return value
+
+    def _chosen(self, cases: list[Case]) -> list[Case]:
+        options = self._options
+        if (pattern := options.get("filter_pattern")) is not None:
+            cases = [case for case in cases if re.search(pattern, case.description or "")]
+        if (wanted := options.get("filter_metadata")) is not None:
+            key, _, value = wanted.partition("=")
+            cases = [case for case in cases if value in _texts(case.metadata.get(key))]
+        if (first := options.get("filter_first_n")) is not None:
+            cases = cases[:first]
+        return cases
+
+    def _gate(self) -> dict[str, Any] | None:
+        given = self._known.get(_PASS_RATE)
+        if given is None:
+            return None
+        try:
+            return {"kind": "promptfoo", "pass_rate": float(given)}
+        except ValueError:
+            raise InputError(f"{_PASS_RATE}: expected a percentage, found {given!r}") from None
+
+    def _metadata(self) -> dict[str, Any]:
+        raw = self._raw
+        kept = {"description": raw["description"]} if raw.get("description") else {}
+        return {**kept, **({"derived_metrics": raw["derivedMetrics"]} if raw.get("derivedMetrics") else {})}
+
+    def _secrets(self) -> dict[str, str]:
+        return {name: value for name, value in self._taken.items() if may_be_secret(value)}
+
+
+def _name(path: Path) -> str:
+    stem = path.stem
+    return path.resolve().parent.name or stem if stem == "promptfooconfig" else stem
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else [] if value is None else [str(value)]
+
+
+def _remembers(prompt: AuthoredPrompt) -> bool:
+    return "_conversation" in str(prompt.get("raw", ""))
+
+
+def _stores(case: Case) -> bool:
+    return "storeOutputAs" in _mapping(case.extra["promptfoo"].get("options"))

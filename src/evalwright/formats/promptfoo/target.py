@@ -1,0 +1,181 @@
+"""The system under test: a prompt rendered with the variables of a test, a provider called, its output transformed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from evalwright.errors import TargetError
+from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply, caller_of
+from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.rendering import Rendering, rendering_error
+from evalwright.formats.promptfoo.transforms import transformed, transformed_vars
+from evalwright.formats.promptfoo.values import as_javascript, shown_text
+from evalwright.model.chat import ChatRequest
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Metrics, Output
+from evalwright.session import environment
+from evalwright.targets.captured import traced
+from evalwright.targets.failures import target_failure
+
+__all__ = ["PromptfooTarget"]
+
+_NOT_KEPT = ("_conversation", "env")
+
+
+class PromptfooTarget:
+    """Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `allow_outside`."""
+
+    may_be_silent: bool = True
+    """An empty text is an output."""
+
+    def __init__(self, variant: Variant) -> None:
+        self._config = variant.config
+        self._provider: dict[str, Any] = variant.config["provider"]
+        self._folder: str = variant.config["folder"]
+        self._rendering = Rendering(variant.config)
+        self._caller = caller_of(self._provider, self._folder)
+        self._others: dict[str, Any] = {}
+        self._talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._kept: dict[str, Any] = {}
+        self._remembers = "_conversation" in str(variant.config["prompt"].get("raw", ""))
+
+    async def open(self) -> None:
+        self._environment = {**environment(), **self._config.get("env", {})}
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        own = _of_test(case)
+        if "provider_output" not in own:
+            yield from self._caller_for(own).asks()
+
+    @traced
+    async def run(self, case: Case, trial: int) -> Answer:
+        own = _of_test(case)
+        options: Mapping[str, Any] = own.get("options", {})
+        seen: dict[str, Any] = {"vars": case.input}
+        try:
+            return await self._answer(case, trial, own, options, seen)
+        except (ScriptError, TemplateError) as error:
+            failure = target_failure(rendering_error(error))
+        except TargetError as error:
+            failure = target_failure(error)
+        return Answer(error=failure, extra={"promptfoo": seen})
+
+    async def _answer(
+        self, case: Case, trial: int, own: Mapping[str, Any], options: Mapping[str, Any], seen: dict[str, Any]
+    ) -> Answer:
+        """The answer; what is known of the cell goes into `seen`, also where there is none."""
+        values, prompt, config = await self._prompted(case, own, options)
+        context = {
+            "vars": {key: value for key, value in values.items() if key not in _NOT_KEPT},
+            "prompt": {"raw": prompt, "label": self._config["prompt"]["label"], "config": config},
+        }
+        provider = own.get("provider", self._provider)
+        described = {"id": provider["id"], "label": provider["label"]}
+        seen.update(prompt=prompt, vars=context["vars"], provider=described)
+        if "provider_output" in own:
+            reply = ProviderReply(own["provider_output"])
+        else:
+            call = ProviderCall(prompt, {**context, "test": _described(case, own)}, config, trial, self._environment)
+            reply = await self._caller_for(own)(call)
+        output = await self._transformed(reply, provider, options, context)
+        self._remember(case, options, prompt, output)
+        if delay := provider.get("delay"):
+            await asyncio.sleep(float(delay) / 1000)
+        return _answered(reply, output, seen)
+
+    async def _prompted(
+        self, case: Case, own: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], str, dict[str, Any]]:
+        given: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
+        if code := options.get("transformVars"):
+            given = await transformed_vars(code, given, {"vars": given}, self._folder)
+        values = await self._rendering.variables({**self._kept, **given}, self._environment)
+        if self._remembers and options.get("disableConversationVar") is not True:
+            values["_conversation"] = self._talks[_talk_of(case)]
+        values["env"] = self._environment
+        prompt, config = await self._rendering.prompt(values, options)
+        return values, prompt, config
+
+    def _caller_for(self, own: Mapping[str, Any]) -> Any:
+        provider = own.get("provider")
+        if provider is None:
+            return self._caller
+        key = json.dumps(provider, sort_keys=True)
+        if key not in self._others:
+            self._others[key] = caller_of(provider, self._folder)
+        return self._others[key]
+
+    async def _transformed(
+        self, reply: ProviderReply, provider: Mapping[str, Any], options: Mapping[str, Any], context: Mapping[str, Any]
+    ) -> Any:
+        output = reply.output
+        if output is None:
+            raise TargetError("no output: the provider gave null")
+        context = {**context, "metadata": reply.metadata}
+        for code in (provider.get("transform"), options.get("transform", options.get("postprocess"))):
+            if code:
+                try:
+                    output = await transformed(code, output, context, self._folder)
+                except ScriptError as error:
+                    raise TargetError(f"transform: {error}", "transform_error") from None
+        return output
+
+    def _remember(self, case: Case, options: Mapping[str, Any], prompt: str, output: Any) -> None:
+        if self._remembers:
+            turn = {"prompt": _parsed(prompt), "input": _asked(prompt), "output": output, "metadata": case.metadata}
+            self._talks[_talk_of(case)].append(turn)
+        if name := options.get("storeOutputAs"):
+            self._kept[str(name)] = output
+
+    async def close(self) -> None:
+        for caller in (self._caller, *self._others.values()):
+            await caller.close()
+
+
+def _of_test(case: Case) -> dict[str, Any]:
+    found: dict[str, Any] = case.extra.get("promptfoo", {})
+    return found
+
+
+def _talk_of(case: Case) -> str:
+    return str(case.metadata.get("conversationId", ""))
+
+
+def _described(case: Case, own: Mapping[str, Any]) -> dict[str, Any]:
+    """The test as promptfoo shows it to code."""
+    said = {"vars": case.input, "metadata": case.metadata, "options": own.get("options", {})}
+    return {**said, "description": case.description} if case.description else said
+
+
+def _parsed(prompt: str) -> Any:
+    try:
+        return json.loads(prompt)
+    except ValueError:
+        return prompt
+
+
+def _asked(prompt: str) -> Any:
+    """What the last message of a prompt says, or all of one that is no list of messages."""
+    messages = _parsed(prompt)
+    if isinstance(messages, list) and messages and isinstance(messages[-1], dict) and "content" in messages[-1]:
+        return messages[-1]["content"]
+    return prompt
+
+
+def _answered(reply: ProviderReply, output: Any, seen: dict[str, Any]) -> Answer:
+    seen["output"] = output
+    if reply.raw is not None:
+        seen["raw"] = reply.raw
+    if reply.output != output:
+        seen["response"] = reply.output
+    if reply.metadata:
+        seen["metadata"] = reply.metadata
+    tokens = reply.tokens
+    metrics = Metrics(token_input=tokens.get("prompt"), token_output=tokens.get("completion"), cost_usd=reply.cost)
+    structured = as_javascript(output) if isinstance(output, dict) else None
+    return Answer(Output(shown_text(output), structured=structured), metrics=metrics, extra={"promptfoo": seen})

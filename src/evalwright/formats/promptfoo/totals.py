@@ -1,0 +1,108 @@
+"""The counters of a run under promptfoo's names, and its gate: the share of cells that must pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalwright.formats.promptfoo.arithmetic import value_of
+from evalwright.model.plan import Plan
+from evalwright.model.result import Status
+from evalwright.model.summary import GateOutcome, GatePart, RunSummary
+from evalwright.scoring.facts import ResultLike, TraceLike
+
+__all__ = ["PromptfooTotals"]
+
+
+@dataclass(slots=True)
+class _Column:
+    score: float = 0.0
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    asserts: list[int] = field(default_factory=lambda: [0, 0])
+    sums: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> int:
+        return self.passed + self.failed + self.errors
+
+    def merge(self, other: _Column) -> None:
+        self.score += other.score
+        self.passed, self.failed, self.errors = (
+            self.passed + other.passed, self.failed + other.failed, self.errors + other.errors,
+        )  # fmt: skip
+        self.add(other.asserts, other.sums)
+
+    def add(self, asserts: Collection[int], sums: Mapping[str, float]) -> None:
+        self.asserts = [mine + theirs for mine, theirs in zip(self.asserts, asserts, strict=True)]
+        for name, value in sums.items():
+            self.sums[name] = self.sums.get(name, 0.0) + value
+
+
+class PromptfooTotals:
+    """Counts by column."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._columns = {variant.name: _Column() for variant in plan.variants}
+        self._derived = plan.metadata.get("derived_metrics") or []
+        self._gate = plan.gate
+
+    def add(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
+        column = self._columns.setdefault(trace.variant_name, _Column())
+        column.score += score or 0.0
+        column.passed += status == "pass"
+        column.failed += status in ("fail", "borderline")
+        column.errors += status == "error"
+
+    def add_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
+        """What verdicts say beside their score."""
+        self._columns.setdefault(variant, _Column()).add(extra.get("asserts", (0, 0)), extra.get("sums", {}))
+
+    def merge(self, other: Any) -> None:
+        for name, column in other._columns.items():
+            self._columns.setdefault(name, _Column()).merge(column)
+
+    def finish(self, summary: RunSummary) -> None:
+        columns = self._columns.values()
+        summary.native = {
+            "successes": sum(column.passed for column in columns),
+            "failures": sum(column.failed for column in columns),
+            "errors": sum(column.errors for column in columns),
+            "prompts": [self._described(name, column) for name, column in self._columns.items()],
+        }
+        if self._gate is not None:
+            summary.gate = self._decided()
+
+    def _described(self, name: str, column: _Column) -> dict[str, Any]:
+        return {
+            "variant": name,
+            "score": column.score,
+            "namedScores": {**column.sums, **self._derive(column)},
+            "testPassCount": column.passed,
+            "testFailCount": column.failed,
+            "testErrorCount": column.errors,
+            "assertPassCount": column.asserts[0],
+            "assertFailCount": column.asserts[1],
+        }
+
+    def _derive(self, column: _Column) -> dict[str, float]:
+        names: dict[str, float] = {**column.sums, "__count": column.cells}
+        derived: dict[str, float] = {}
+        for one in self._derived:
+            found = value_of(str(one.get("value")), {**names, **derived})
+            if found is not None:
+                derived[str(one.get("name"))] = found
+        return derived
+
+    def _decided(self) -> GateOutcome:
+        assert self._gate is not None
+        columns = self._columns.values()
+        passed, cells = sum(column.passed for column in columns), sum(column.cells for column in columns)
+        wanted: float = self._gate["pass_rate"]
+        rate = 100 * passed / cells if cells else 0.0
+        part = GatePart(f"pass rate >= {wanted:g} %", rate >= wanted, rate, n=cells)
+        return GateOutcome(part.passed, [part])

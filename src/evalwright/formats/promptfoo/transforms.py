@@ -1,0 +1,54 @@
+"""Transforms: code that makes another output of an output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.formats.promptfoo.faults import ScriptError
+from evalwright.formats.promptfoo.scripts import call_file, run_javascript, simple_path
+from evalwright.formats.promptfoo.sources import in_file, split_function
+
+__all__ = ["response_of", "transformed", "transformed_vars"]
+
+
+async def transformed(code: Any, output: Any, context: Mapping[str, Any], folder: str) -> Any:
+    """What a transform makes of an output. Raises ScriptError, also if it gives nothing."""
+    if in_file(code):
+        given = await call_file(folder, code, "get_transform", [output, context])
+    else:
+        given = await _evaluated(str(code), {"output": output, "context": context}, folder)
+    if given is None:
+        raise ScriptError(f"the transform {_named(code)} gave nothing")
+    return given
+
+
+async def transformed_vars(code: Any, values: Mapping[str, Any], context: Mapping[str, Any], folder: str) -> Any:
+    """What `transformVars` makes of the variables. Raises ScriptError."""
+    if in_file(code):
+        given = await call_file(folder, code, "get_transform", [values, context])
+    else:
+        given = await _evaluated(str(code), {"vars": dict(values), "context": context}, folder)
+    if not isinstance(given, dict):
+        raise ScriptError(f"transformVars {_named(code)} gave {type(given).__name__}, expected a mapping")
+    return given
+
+
+async def response_of(code: Any, document: Any, text: str, context: Mapping[str, Any], folder: str) -> Any:
+    """The output in the response of an HTTP service. Raises ScriptError."""
+    if in_file(code):
+        return await call_file(folder, code, "get_response", [document, text, context])
+    names = {"json": document, "text": text, "context": context}
+    code = str(code).strip()
+    if "=>" in code.partition("\n")[0] or code.startswith(("function", "async ")):
+        return await run_javascript(folder, f"({code.rstrip(';')})(json, text, context)", names)
+    return await _evaluated(code, names, folder)
+
+
+async def _evaluated(code: str, names: Mapping[str, Any], folder: str) -> Any:
+    found, value = simple_path(code, names)
+    return value if found else await run_javascript(folder, code, names)
+
+
+def _named(code: Any) -> str:
+    return repr(split_function(code)[0] if in_file(code) else str(code).strip().partition("\n")[0])

@@ -1,0 +1,67 @@
+"""Values as JavaScript has them: one kind of number, and its ways of making text of a value."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import date
+from typing import Any
+
+__all__ = ["as_javascript", "compact_json", "number_text", "pretty_json", "shown_text", "template_text"]
+
+_EXACT = 10.0**21
+"""From here on JavaScript prints a whole number with an exponent."""
+
+
+def as_javascript(value: Any) -> Any:
+    """Plain data in which whole numbers are ints, as there is one kind of number only, and all keys are text."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _EXACT else value
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else template_text(key): as_javascript(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_javascript(one) for one in value]
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def number_text(value: float) -> str:
+    """A number as JavaScript prints it: `5`, not `5.0`."""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "NaN"
+        if math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
+        return str(as_javascript(value))
+    return str(value)
+
+
+def compact_json(value: Any) -> str:
+    """`JSON.stringify(value)`."""
+    return json.dumps(as_javascript(value), ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def pretty_json(value: Any, indent: int = 2) -> str:
+    """`JSON.stringify(value, null, indent)`."""
+    return json.dumps(as_javascript(value), ensure_ascii=False, indent=indent or None, default=str)
+
+
+def shown_text(value: Any) -> str:
+    """The text of an output that rules on texts see: text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else compact_json(value)
+
+
+def template_text(value: Any) -> str:
+    """What stands for a value in a rendered template."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    if isinstance(value, dict):
+        return "[object Object]"
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(template_text, value))
+    return str(value)

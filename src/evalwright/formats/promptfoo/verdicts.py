@@ -1,0 +1,120 @@
+"""The outcome of a cell by promptfoo's rules: the weighted mean of its assertions, and all of them or a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evalwright.model.plan import PassCriteria
+from evalwright.model.result import CaseVerdict, EvaluationResult, Status
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["named_scores", "verdict", "weighted"]
+
+_SCORING = "assertScoringFunction"
+
+
+def weighted(scores: Iterable[tuple[float | None, float]]) -> float:
+    """The mean of scores by weight; 0 where nothing has weight."""
+    total = weight = 0.0
+    for score, share in scores:
+        total += (score or 0.0) * share
+        weight += share
+    return total / weight if weight else 0.0
+
+
+def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
+    """The verdict of a cell. A test without assertions passes with 1; one with an error has no score."""
+    rows = [row for row in results if row.evaluator != _SCORING]
+    own = next((row for row in results if row.evaluator == _SCORING), None)
+    missing = {spec.name for spec in case.evaluators or ()} - {row.evaluator for row in results}
+    errored = trace.error is not None or missing or any(row.error is not None for row in results)
+    sums, weights = _sums(rows)
+    score = weighted((row.score, _weight(row.detail)) for row in rows) if rows else 1.0
+    status: Status = "error" if errored else _status(case, rows, score)
+    if own is not None and not errored:
+        score, status = own.score or 0.0, "pass" if own.passed else "fail"
+    found = CaseVerdict(
+        trace.case_id,
+        trace.variant_name,
+        status,
+        trace.run_id,
+        trace.trial,
+        trace.attempt,
+        None if errored else score,
+        [] if status == "pass" else _reasons(trace, results, missing),
+        trace.error,
+        occurrence=trace.occurrence,
+    )
+    if sums and not errored:
+        found.named_scores = {name: total / weights[name] if weights[name] else 0.0 for name, total in sums.items()}
+    passed, failed = _counted(row.passed for row in _all(row for row in rows if row.error is None))
+    found.extra = {"asserts": [passed, failed], **({"sums": sums} if sums and not errored else {})}
+    return found
+
+
+def _status(case: Case, rows: Sequence[EvaluationResult], score: float) -> Status:
+    threshold = case.extra.get("promptfoo", {}).get("threshold")
+    if threshold is None:
+        return "pass" if all(row.passed for row in rows) else "fail"
+    return "pass" if score >= threshold else "fail"
+
+
+def named_scores(rows: Iterable[EvaluationResult]) -> dict[str, float]:
+    """The named scores of a cell: means by weight."""
+    sums, weights = _sums(rows)
+    return {name: total / weights[name] if weights[name] else 0.0 for name, total in sums.items()}
+
+
+def _sums(rows: Iterable[EvaluationResult]) -> tuple[dict[str, float], dict[str, float]]:
+    sums: dict[str, float] = {}
+    weights: dict[str, float] = {}
+    for detail, score in ((row.detail, row.score) for row in _all(rows)):
+        weight = _weight(detail)
+        given = {**detail.get("named_scores", {})}
+        if metric := detail.get("metric"):
+            given[metric] = score or 0.0
+        for name, value in given.items():
+            sums[name] = sums.get(name, 0.0) + value * weight
+            weights[name] = weights.get(name, 0.0) + weight
+    return sums, weights
+
+
+class _Member:
+    """A row within the row of a set, or a part of what a check said."""
+
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self.passed: bool = bool(row.get("passed"))
+        self.score: float | None = row.get("score")
+        self.detail: dict[str, Any] = row.get("detail") or {}
+
+
+def _all(rows: Iterable[Any]) -> Iterator[Any]:
+    """Every row, those within others too."""
+    for row in rows:
+        yield row
+        yield from _all(map(_Member, row.detail.get("children", ())))
+        yield from map(_Member, row.detail.get("components", ()))
+
+
+def _weight(detail: Mapping[str, Any]) -> float:
+    weight: float = detail.get("weight", 1)
+    return weight
+
+
+def _counted(passed: Iterable[bool]) -> tuple[int, int]:
+    found = list(passed)
+    return sum(found), len(found) - sum(found)
+
+
+def _reasons(trace: Trace, results: Sequence[EvaluationResult], missing: Iterable[str]) -> list[str]:
+    if trace.error is not None:
+        return [f"{trace.error.type}: {trace.error.message}"]
+    lines = []
+    for row in results:
+        if row.error is not None:
+            lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
+        elif not row.passed:
+            lines.append(f"{row.evaluator}: {row.reason}" if row.reason else row.evaluator)
+    return [*lines, *(f"{name}: no result" for name in sorted(missing))]

@@ -1,0 +1,65 @@
+"""OpenAI's Responses API, through the official client."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from evalwright.llm.failures import failure_of
+from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
+from evalwright.model.chat import ChatReply, ChatRequest, Usage
+from evalwright.model.trace import ToolCall
+
+__all__ = ["respond"]
+
+
+async def respond(client: Any, errors: type[Exception], model: str, request: ChatRequest) -> ChatReply:
+    """The reply to a request. Raises CallFailed."""
+    started = time.monotonic()
+    with reading_reply():
+        try:
+            response = await client.responses.create(**_body(model, request))
+        except errors as error:
+            raise failure_of(error) from error
+        return _reply(response, model, int((time.monotonic() - started) * 1000))
+
+
+def _body(model: str, request: ChatRequest) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "model": model,
+        "input": [{"role": message.role, "content": message.content} for message in request.messages],
+        **request.extra,
+    }
+    if request.system:
+        body["instructions"] = request.system
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    if request.max_tokens is not None:
+        body["max_output_tokens"] = request.max_tokens
+    return body
+
+
+def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
+    texts, calls, refusal = [], [], None
+    for item in response.output:
+        if item.type == "function_call":
+            arguments = json.loads(item.arguments) if item.arguments else {}
+            calls.append(ToolCall(item.name, item.call_id, arguments if isinstance(arguments, dict) else {}))
+        for part in item.content if item.type == "message" else ():
+            if part.type == "refusal":
+                refusal = part.refusal
+            else:
+                texts.append(part.text)
+    if not (texts or calls or refusal):
+        raise silent(response.status)
+    reply = ChatReply(
+        text="".join(texts),
+        model=response.model or model,
+        tool_calls=calls,
+        usage=Usage(count_of(response.usage, "input_tokens"), count_of(response.usage, "output_tokens")),
+        latency_ms=latency_ms,
+        finish_reason=response.status,
+        refusal=refusal,
+    )
+    return checked_reply(reply)

@@ -1,0 +1,81 @@
+// A long-lived Node for the scripts of one suite: what `workers.py` sends over stdin is run in one worker thread, which
+// is kept from call to call and replaced when a script hangs, ends it or needs too much memory.
+// Request and reply are JSON, each preceded by its length (8 bytes). Arguments: a folder, and the walls that are missing.
+import fs from "node:fs";
+import { Worker } from "node:worker_threads";
+
+const LARGEST_REPLY = 1_000_000;
+const LONGEST = 2000;
+const MEMORY_MB = 512;
+const [folder, missing = ""] = process.argv.slice(2);
+const walls = missing.split(",").filter(Boolean);
+let thread;
+
+function started() {
+  thread ??= new Worker(new URL("./scripts_thread.mjs", import.meta.url), {
+    workerData: { folder },
+    stdout: true,
+    stderr: true,
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+  });
+  return thread;
+}
+
+function answer(request) {
+  return new Promise((resolve) => {
+    const worker = started();
+    const late = { error: "timeout", message: `took more than ${request.seconds} s and was stopped` };
+    const timer = setTimeout(() => end(late), request.seconds * 1000);
+    function settle(reply) {
+      clearTimeout(timer);
+      worker.removeAllListeners();
+      resolve(reply);
+    }
+    async function end(reply) {
+      thread = undefined;
+      worker.removeAllListeners();
+      worker.on("error", () => {});
+      await worker.terminate();
+      settle(reply);
+    }
+    worker.on("message", (said) => settle(read(said)));
+    worker.on("error", (error) => end({ error: "exit", message: `${error.name}: ${error.message}`.slice(0, LONGEST) }));
+    worker.on("exit", (status) => end({ error: "exit", message: `ended with exit code ${status}` }));
+    worker.postMessage(request);
+  });
+}
+
+function read(said) {
+  if (typeof said !== "string") return { error: "exit", message: "gave no result" };
+  if (said.length > LARGEST_REPLY) {
+    return { error: "too_much_output", message: `gave ${said.length} characters, at most ${LARGEST_REPLY} are read` };
+  }
+  const { value = null, error, message } = JSON.parse(said);
+  return error ? { error: String(error), message: String(message).slice(0, LONGEST) } : { value };
+}
+
+function send(reply) {
+  const body = Buffer.from(JSON.stringify(reply));
+  const frame = Buffer.alloc(8 + body.length);
+  frame.writeBigUInt64BE(BigInt(body.length));
+  body.copy(frame, 8);
+  for (let at = 0; at < frame.length; ) {
+    try {
+      at += fs.writeSync(1, frame, at);
+    } catch (error) {
+      if (error.code !== "EAGAIN") throw error;
+    }
+  }
+}
+
+let received = Buffer.alloc(0);
+for await (const chunk of process.stdin) {
+  received = received.length ? Buffer.concat([received, chunk]) : chunk;
+  while (received.length >= 8 && received.length >= 8 + Number(received.readBigUInt64BE())) {
+    const size = Number(received.readBigUInt64BE());
+    const request = JSON.parse(received.subarray(8, 8 + size));
+    received = received.subarray(8 + size);
+    send({ ...(await answer(request)), missing_walls: walls, nonce: request.nonce });
+  }
+}
+process.exit(0);

@@ -1,0 +1,81 @@
+// Runs the scripts of one suite, one after the other: code that comes with the request, or a function of a file.
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { parentPort, workerData } from "node:worker_threads";
+
+const MOST_COMPILED = 1000;
+const compiled = new Map();
+const instances = new Map();
+process.mainModule = { require: createRequire(path.join(workerData.folder, "noname.js")) };
+
+function functionOf(code, names) {
+  const key = JSON.stringify([code, names]);
+  let found = compiled.get(key);
+  if (!found) {
+    if (compiled.size >= MOST_COMPILED) compiled.clear();
+    try {
+      found = new Function(...names, "process", code);
+    } catch (error) {
+      throw Object.assign(error, { unusable: true });
+    }
+    compiled.set(key, found);
+  }
+  return found;
+}
+
+async function loaded(file, name) {
+  let exported;
+  try {
+    exported = await import(pathToFileURL(file).href);
+  } catch (error) {
+    throw Object.assign(error instanceof Error ? error : new Error(String(error)), { unusable: true });
+  }
+  const whole = exported.default ?? exported;
+  const found = name ? (exported[name] ?? whole[name]) : (whole.default ?? whole);
+  if (found === undefined) {
+    throw Object.assign(new Error(`${path.basename(file)} exports no ${name}`), { unusable: true });
+  }
+  return found;
+}
+
+function living(context) {
+  if (context && typeof context === "object" && context.provider && typeof context.provider.id === "string") {
+    const id = context.provider.id;
+    context.provider.id = () => id;
+  }
+  return context;
+}
+
+async function provided(request) {
+  const key = JSON.stringify([request.file, request.name, request.options]);
+  if (!instances.has(key)) {
+    const found = await loaded(request.file, request.name);
+    const isClass = typeof found === "function" && typeof found.prototype?.callApi === "function";
+    instances.set(key, isClass ? new found(request.options) : found);
+  }
+  const provider = instances.get(key);
+  const [prompt, context] = request.arguments;
+  if (typeof provider === "function") return provider(prompt, context, request.options);
+  return provider.callApi(prompt, context, request.options);
+}
+
+async function result(request) {
+  if (request.options) return provided(request);
+  const given = request.living ? request.arguments.map(living) : request.arguments;
+  if (request.file === undefined) return functionOf(request.code, request.names)(...given, process);
+  const found = await loaded(request.file, request.name);
+  return typeof found === "function" && !request.plain ? found(...given) : found;
+}
+
+parentPort.on("message", async (request) => {
+  let reply;
+  try {
+    const value = await result(request);
+    reply = JSON.stringify({ value: value === undefined ? null : value });
+  } catch (error) {
+    const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    reply = JSON.stringify({ error: error?.unusable ? "unusable" : "exception", message });
+  }
+  parentPort.postMessage(reply);
+});

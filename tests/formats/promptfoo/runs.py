@@ -1,0 +1,77 @@
+"""Runs of small configurations of promptfoo, and what is in their records."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evalwright.formats.loading import load_suite
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.start import open_run, run_suite
+
+ECHO = {"prompts": ["{{q}}"], "providers": ["echo"]}
+
+
+def write(folder: Path, config: Any, **files: str) -> Path:
+    for name, text in files.items():
+        place = folder / name.replace("__", ".")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    path = folder / "promptfooconfig.yaml"
+    path.write_text(config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False))
+    return path
+
+
+def _place(record: Trace | CaseVerdict) -> tuple[int, int]:
+    """Records are stored as cells finish; the sort keeps the variants of a case in the order in which they started."""
+    return record.case_index or 0, record.trial
+
+
+class Ran:
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        reader, _ = open_run(outcome.run_dir)
+        with closing(reader):
+            self.traces = {(t.case_id, t.variant_name, t.trial): t for t in sorted(reader.traces(Trace), key=_place)}
+            self.verdicts = {
+                (v.case_id, v.variant_name, v.trial): v for v in sorted(reader.verdicts(CaseVerdict), key=_place)
+            }
+            self.rows = list(reader.results(EvaluationResult))
+
+    @property
+    def verdict(self) -> CaseVerdict:
+        [only] = self.verdicts.values()
+        return only
+
+    @property
+    def statuses(self) -> list[str]:
+        return [verdict.status for verdict in self.verdicts.values()]
+
+    @property
+    def outputs(self) -> list[Any]:
+        return [trace.extra["promptfoo"]["output"] for trace in self.traces.values()]
+
+    @property
+    def native(self) -> dict[str, Any]:
+        assert self.outcome.summary.native is not None
+        return self.outcome.summary.native
+
+    def judged(self) -> list[str]:
+        """`passed` of each row by its evaluator's name."""
+        return [f"{row.evaluator} {row.status}" for row in self.rows]
+
+
+def run(folder: Path, config: Any, *, options: dict[str, Any] | None = None, **files: str) -> Ran:
+    path = write(folder, config, **files)
+    return Ran(run_suite(load_suite(path, options=options), RunOptions(out=folder / "runs")))
+
+
+def asserted(folder: Path, output: Any, *assertions: Any, **files: str) -> Ran:
+    """One cell whose output is given."""
+    test = {"vars": {"q": "asked"}, "providerOutput": output, "assert": list(assertions)}
+    return run(folder, {**ECHO, "tests": [test]}, **files)

@@ -1,0 +1,70 @@
+"""The rules of promptfoo's assertions."""
+
+from __future__ import annotations
+
+import pytest
+
+from formats.promptfoo.runs import asserted
+
+TEXT = "The Quick brown fox, 42"
+
+
+@pytest.mark.parametrize(
+    ("output", "assertions", "statuses"),
+    [
+        (
+            TEXT,
+            [("contains", "Quick"), ("contains", "quick"), ("icontains", "QUICK"), ("contains", 42),
+             ("not-contains", "fox"), ("starts-with", "The"), ("contains-any", "x, fox"), ("contains-all", ["The", 42]),
+             ("icontains-all", "the,FOX"), ("word-count", 5), ("word-count", {"max": 3}), ("contains", "")],
+            "pass fail pass pass fail pass pass pass pass pass fail error",
+        ),
+        (
+            "a\nTotal: $5 in 2024",
+            [("regex", r"\d{4}"), ("regex", "^Total"), ("regex", r"a$"), ("regex", r"\$\d"), ("regex", "(?<y>20)24"),
+             ("not-regex", "refund"), ("regex", "("), ("regex", "[^]T")],
+            "pass fail fail pass pass pass fail pass",
+        ),
+        (
+            '{"n": 3, "when": "x"}',
+            [("is-json", None), ("is-json", {"required": ["n"]}), ("is-json", "required: [zip]"), ("not-is-json", None),
+             ("contains-json", None), ("equals", {"when": "x", "n": 3.0}), ("equals", {"n": 3}),
+             ("is-json", {"properties": {"when": {"format": "date"}}}), ("is-json", {"type": 7})],
+            "pass pass fail fail pass pass fail fail fail",
+        ),
+        ("so: {a: 1} end", [("is-json", None), ("contains-json", {"required": ["a"]})], "fail pass"),
+        ("[1]", [("is-json", None), ("contains-json", None)], "pass fail"),
+        ("5", [("equals", 5), ("equals", "5"), ("equals", 5.0), ("not-equals", "6")], "pass pass pass pass"),
+        ("kitten", [("levenshtein", "sitting"), ("not-levenshtein", "sitting"), ("levenshtein", "zebras!")],
+         "pass fail fail"),
+        ("<r><a>1</a></r>", [("is-xml", "r.a"), ("is-xml", "r.b"), ("contains-html", None)], "pass fail pass"),
+        ("I'm sorry, but no.", [("is-refusal", None), ("not-is-refusal", None)], "pass fail"),
+    ],
+)  # fmt: skip
+def test_rules_of_texts(tmp_path, output, assertions, statuses):
+    given = [{"type": kind, **({} if value is None else {"value": value})} for kind, value in assertions]
+    found = asserted(tmp_path, output, *given)
+    assert [row.status for row in found.rows] == statuses.split()
+    assert [row.evaluator for row in found.rows] == [f"{kind}#{i}" for i, (kind, _) in enumerate(assertions)]
+
+
+def test_an_assertion_that_cannot_judge_makes_the_cell_an_error(tmp_path):
+    found = asserted(tmp_path, "x", {"type": "contains", "value": "x"}, {"type": "latency"}, {"type": "cost"})
+    assert [row.status for row in found.rows] == ["pass", "error", "error"]
+    assert (found.verdict.status, found.outcome.exit_code) == ("error", 3)
+
+
+def test_similarity_of_words_is_the_score(tmp_path):
+    kinds = ("rouge-n", "bleu", "gleu")
+    value = "A cat sat on the mat today"
+    found = asserted(tmp_path, "The cat sat on the mat", *({"type": kind, "value": value} for kind in kinds))
+    assert [round(row.score, 4) for row in found.rows] == [0.7692, 0.6432, 0.6364]
+
+
+def test_values_come_from_files(tmp_path):
+    found = asserted(
+        tmp_path, '{"a": 1}',
+        {"type": "equals", "value": "file://e.json"}, {"type": "contains", "value": "file://t.txt"},
+        **{"e.json": '{"a": 1}', "t.txt": '"a"\n'},
+    )  # fmt: skip
+    assert found.judged() == ["equals#0 pass", "contains#1 pass"]

@@ -1,0 +1,211 @@
+"""Configurations of promptfoo run as they are: prompts × providers × tests in, verdicts and counters out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import format_at, load_suite
+from formats.promptfoo.runs import ECHO, asserted, run, write
+
+
+def test_every_prompt_is_asked_of_every_provider(tmp_path):
+    found = run(
+        tmp_path,
+        {
+            "evaluateOptions": {"maxConcurrency": 1},
+            "prompts": ["Hello {{name}}.", {"raw": "Bye {{ name }}", "label": "bye"}],
+            "providers": ["echo", {"id": "echo", "label": "second"}],
+            "tests": [{"vars": {"name": "Ann"}, "assert": [{"type": "contains", "value": "{{name}}"}]}],
+        },
+    )
+    assert [name for _, name, _ in found.verdicts] == ["echo@prompt-0", "echo@bye", "second@prompt-0", "second@bye"]
+    assert found.outputs == ["Hello Ann.", "Bye Ann"] * 2
+    assert (found.native["successes"], found.outcome.exit_code) == (4, 0)
+
+
+def test_lists_of_texts_are_multiplied_out_and_other_lists_are_values(tmp_path):
+    test = {"vars": {"a": ["x", "y"], "b": ["1", "2"], "c": [{"k": 1}]}}
+    found = run(tmp_path, {"prompts": ["{{a}}{{b}}{{ c | dump }}"], "providers": ["echo"], "tests": [test]})
+    assert found.outputs == [f'{a}{b}[{{"k":1}}]' for a in "xy" for b in "12"]
+
+
+def test_the_tests_of_files_come_in_order(tmp_path):
+    files = {
+        "a.yaml": "- {vars: {q: yaml}}\n",
+        "b.json": '[{"vars": {"q": "json"}}]',
+        "c.jsonl": '{"vars": {"q": "jsonl"}}\n',
+        "d.csv": "q,__expected,__description,__threshold\ncsv,contains: v,named,\ncsv,no,,0\n",
+    }
+    path = write(tmp_path, {**ECHO, "tests": ["file://a.yaml", "b.json", "c.jsonl", "d.csv"]}, **files)
+    cases = list(load_suite(path).cases)
+    assert [case.input["q"] for case in cases] == ["yaml", "json", "jsonl", "csv", "csv"]
+    assert [case.description for case in cases][-2:] == ["named", None]
+    assert [spec.called for case in cases for spec in case.evaluators] == ["contains", "equals"]
+    assert cases[-1].extra["promptfoo"]["threshold"] == 0
+
+
+def test_defaults_come_before_what_a_test_says(tmp_path):
+    config = {
+        **ECHO,
+        "defaultTest": {"vars": {"q": "a", "p": "b"}, "assert": [{"type": "contains", "value": "{{q}}"}]},
+        "tests": [
+            {"vars": {"q": "own"}, "assert": [{"type": "equals", "value": "own"}]},
+            {"options": {"disableDefaultAsserts": True}},
+        ],
+    }
+    found = run(tmp_path, config)
+    assert found.judged() == ["contains#0 pass", "equals#1 pass"]
+    assert found.outputs == ["own", "a"]
+
+
+def test_scenarios_come_after_tests_every_config_with_every_test(tmp_path):
+    scenario = {"config": [{"vars": {"l": "fr"}}, {"vars": {"l": "de"}}], "tests": [{"vars": {"q": x}} for x in "ab"]}
+    config = {"prompts": ["{{l}}{{q}}"], "providers": ["echo"], "tests": [{"vars": {"l": "it"}}]}
+    found = run(tmp_path, {**config, "scenarios": [scenario]})
+    assert found.outputs == ["it", "fra", "frb", "dea", "deb"]
+
+
+def test_a_test_without_assertions_passes(tmp_path):
+    found = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "hi"}}]})
+    assert (found.verdict.status, found.verdict.score) == ("pass", 1.0)
+
+
+def test_scores_are_weighted_and_a_threshold_replaces_that_all_must_pass(tmp_path):
+    asserts = [{"type": "contains", "value": "a", "weight": 3}, {"type": "contains", "value": "z"}]
+    tests = [{"vars": {"q": "ab"}, "assert": asserts, **more} for more in ({}, {"threshold": 0.7}, {"threshold": 0.8})]
+    tests.append({"vars": {"q": "ab"}, "assert": [{"type": "contains", "value": "z", "weight": 0}]})
+    found = run(tmp_path, {**ECHO, "tests": tests})
+    assert found.statuses == ["fail", "pass", "fail", "pass"]
+    assert [verdict.score for verdict in found.verdicts.values()] == [0.75, 0.75, 0.75, 0.0]
+    assert found.native["prompts"][0]["assertFailCount"] == 3
+
+
+def test_named_scores_and_metrics_derived_of_their_sums(tmp_path):
+    config = {
+        **ECHO,
+        "derivedMetrics": [{"name": "twice", "value": "tone * 2"}, {"name": "mean", "value": "tone / __count"}],
+        "tests": [{"vars": {"q": "ab"}, "assert": [{"type": "contains", "value": x, "metric": "tone"} for x in "az"]}],
+    }
+    found = run(tmp_path, config)
+    assert found.verdict.named_scores == {"tone": 0.5}
+    assert found.native["prompts"][0]["namedScores"] == {"tone": 1.0, "twice": 2.0, "mean": 1.0}
+
+
+def test_a_set_is_one_member_of_the_list(tmp_path):
+    members = [{"type": "contains", "value": "a"}, {"type": "contains", "value": "z"}]
+    found = asserted(tmp_path, "abc", {"type": "assert-set", "threshold": 0.5, "assert": members, "weight": 2})
+    [row] = found.rows
+    assert (row.evaluator, row.score, row.passed, found.verdict.status) == ("assert-set#0", 0.5, True, "pass")
+    assert [child["passed"] for child in row.detail["children"]] == [True, False]
+
+
+def test_repeats_are_trials(tmp_path):
+    found = run(tmp_path, {**ECHO, "evaluateOptions": {"repeat": 2}, "tests": [{"vars": {"q": "a"}}]})
+    assert [trial for *_, trial in found.verdicts] == [0, 1]
+    again = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}}]}, options={"repeat": 3})
+    assert len(again.verdicts) == 3
+
+
+def test_an_output_can_be_stored_for_later_tests(tmp_path):
+    tests = [{"vars": {"q": "77"}, "options": {"storeOutputAs": "last"}}, {"vars": {"q": "was {{last}}"}}]
+    assert run(tmp_path, {**ECHO, "tests": tests}).outputs == ["77", "was 77"]
+
+
+def test_a_conversation_sees_its_earlier_turns(tmp_path):
+    prompt = "{% for turn in _conversation %}{{ turn.input }}>{% endfor %}{{q}}"
+    tests = [{"vars": {"q": q}, "metadata": {"conversationId": c}} for q, c in (("a", "1"), ("b", "1"), ("c", "2"))]
+    found = run(tmp_path, {"prompts": [prompt], "providers": ["echo"], "tests": tests})
+    assert found.outputs == ["a", "a>b", "c"]
+
+
+def test_a_provider_in_python_has_prompt_options_and_context(tmp_path):
+    provider = (
+        "def call_api(prompt, options, context):\n"
+        "    if context['vars']['q'] == 'boom':\n        return {'error': 'overloaded'}\n"
+        "    return {'output': prompt + options['config']['end'], 'cost': 0.5, 'tokenUsage': {'prompt': 3}}\n"
+    )
+    config = {
+        "prompts": ["Q {{q}}"],
+        "providers": [{"id": "file://p.py", "config": {"end": "!"}}],
+        "tests": [{"vars": {"q": "hi"}, "assert": [{"type": "cost", "threshold": 0.1}]}, {"vars": {"q": "boom"}}],
+    }
+    found = run(tmp_path, config, **{"p.py": provider})
+    assert found.statuses == ["fail", "error"]
+    first, second = found.traces.values()
+    assert (first.output.final_answer, first.metrics.token_input) == ("Q hi!", 3)
+    assert (second.error.message, found.outcome.exit_code) == ("overloaded", 3)
+    assert found.native["errors"] == 1
+
+
+def test_the_share_that_must_pass_is_a_gate(tmp_path, monkeypatch):
+    tests = [{"vars": {"q": x}, "assert": [{"type": "equals", "value": "a"}]} for x in "ab"]
+    assert run(tmp_path, {**ECHO, "tests": tests}).outcome.exit_code == 1
+    monkeypatch.setenv("PROMPTFOO_PASS_RATE_THRESHOLD", "50")
+    assert run(tmp_path, {**ECHO, "tests": tests}).outcome.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "left"),
+    [
+        ("filter_pattern", "^fir", ["a"]),
+        ("filter_first_n", 2, ["a", "b"]),
+        ("filter_metadata", "area=x", ["b", "c"]),
+    ],
+)
+def test_tests_can_be_chosen(tmp_path, option, value, left):
+    tests = [
+        {"vars": {"q": "a"}, "description": "first"},
+        {"vars": {"q": "b"}, "metadata": {"area": ["x", "y"]}},
+        {"vars": {"q": "c"}, "metadata": {"area": "x"}},
+    ]
+    cases = load_suite(write(tmp_path, {**ECHO, "tests": tests}), options={option: value}).cases
+    assert [case.input["q"] for case in cases] == left
+
+
+def test_files_are_known_by_name_and_by_content(tmp_path):
+    (tmp_path / "shop.yaml").write_text("prompts: [hi]\nproviders: [echo]\n")
+    (tmp_path / "more.json").write_text(json.dumps({"targets": ["echo"], "tests": [{"vars": {}}]}))
+    for name in ("shop.yaml", "more.json"):
+        assert format_at(tmp_path / name).name == "promptfoo"
+    assert format_at(write(tmp_path, "prompts: [hi]\n")).name == "promptfoo"
+
+
+def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
+    text = (
+        "prompts: [file://gone.txt]\n"
+        "providers: [echo, 'nosuch:model']\n"
+        "redteam: {}\n"
+        "tests:\n"
+        "  - assert: [{type: contians, value: a}]\n"
+        "  - assert: nothing\n"
+        "  - {vars: {a: 1}, assert: [{value: b}, {type: select-best, value: x}]}\n"
+    )
+    with pytest.raises(InputError) as refusal:
+        load_suite(write(tmp_path, text))
+    said = str(refusal.value)
+    for line, part in (
+        (1, "there is no file 'gone.txt'"),
+        (2, "unknown provider 'nosuch:model'"),
+        (3, "'redteam' is of promptfoo's red team"),
+        (5, "unknown assertion type 'contians'; did you mean \"contains\"?"),
+        (6, "expected a list of assertions, found str"),
+        (7, "an assertion needs a type"),
+        (7, "the assertion type 'select-best' is not supported"),
+    ):
+        assert any(f"promptfooconfig.yaml:{line}" in row and part in row for row in said.splitlines()), part
+
+
+def test_keys_that_nothing_reads_are_warned_of(tmp_path):
+    config = {**ECHO, "assert": [], "promts": [], "tests": [{"vars": {"q": "a"}, "asert": []}]}
+    said = [warning.message for warning in load_suite(write(tmp_path, config)).warnings]
+    assert any("defaultTest.assert" in one for one in said)
+    assert sum("did you mean" in one for one in said) == 2
+
+
+def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):
+    with pytest.raises(InputError, match="taken for the name of a file") as refusal:
+        load_suite(write(tmp_path, {**ECHO, "prompts": ["{{a}} / {{b}}"]}))
+    assert "'{{a}} / {{b}}'" in str(refusal.value)
