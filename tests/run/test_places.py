@@ -86,7 +86,7 @@ def test_the_id_in_a_note_leads_nowhere_else(on_a_shelf: Suite, run_id: str) -> 
 def test_a_damaged_note_is_named(on_a_shelf: Suite) -> None:
     place = run_suite(on_a_shelf).run_dir
     (place / "store.json").write_text("{")
-    with pytest.raises(InputError, match=r"store\.json .*is no note of a run"):
+    with pytest.raises(InputError, match=r"store\.json .*is not a note of a run"):
         open_run(place)
 
 

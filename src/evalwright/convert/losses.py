@@ -51,7 +51,7 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
     if given is None or read is None:
         there = given or read
         assert there is not None
-        yield Problem(f"case {there.id}", "is missing there" if read is None else "is only there")
+        yield Problem(f"case {there.id}", "is missing in the new file" if read is None else "is only in the new file")
         return
     was, became = _values(given), _values(read)
     error = became.get("extra", {}).get("load_error")

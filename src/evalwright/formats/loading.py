@@ -127,7 +127,7 @@ def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
     beside = [file.name for file in sorted(path.parent.glob("*.y*ml")) if file != path and fitting(file)]
     suite = f"name the suite: {' or '.join(beside[:3])}" if beside else "`evalwright init` makes a suite to start from"
     what = "a dataset" if head else "a module" if path.suffix == ".py" else "this"
-    return f"format not recognised: {what} is no suite; {suite}"
+    return f"format not recognised: {what} is not a suite; {suite}"
 
 
 def suite_beside(path: Path) -> Path | None:

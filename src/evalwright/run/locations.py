@@ -192,9 +192,9 @@ def _noted(folder: Path, secrets: Mapping[str, str], named: Plugin | None, trust
     try:
         note = msgspec.json.decode(file.read_bytes(), type=_Note)
     except (OSError, ValueError) as error:
-        raise InputError(Problem(str(file), f"is no note of a run: {error}")) from error
+        raise InputError(Problem(str(file), f"is not a note of a run: {error}")) from error
     if safe_id(note.run_id) != note.run_id:  # it becomes the name of a folder
-        raise InputError(Problem(str(file), f"is no note of a run: {note.run_id!r} is not the id of one"))
+        raise InputError(Problem(str(file), f"is not a note of a run: {note.run_id!r} is not the id of one"))
     kind = note.store.type
     if named is not None and named.type != kind:
         raise InputError(Problem(str(file), f"the run is in a store of type {kind!r}, the suite names {named.type!r}"))

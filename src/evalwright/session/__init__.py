@@ -155,7 +155,7 @@ def session() -> Session:
     """The session of this task or thread. Raises RuntimeError outside of a run."""
     found = _innermost()
     if found is None:
-        raise RuntimeError("there is no run here: models are asked within a Session only")
+        raise RuntimeError("there is no run here: models can be called within a Session only")
     return found
 
 

@@ -122,7 +122,7 @@ def test_an_embedder_that_fails_is_an_error(own: str, name: str, why: str) -> No
     ("name", "said"),
     [
         ("own_embedders:absent", "AttributeError"),
-        ("own_embedders:number", "no function"),
+        ("own_embedders:number", "not a function"),
         ("not_there:embed", "ModuleNotFoundError"),
         ("openai-text-embedding-3-smal", 'did you mean "openai-text-embedding-3-small"?'),
         ("mine", "sentence-transformers/all-MiniLM-L6-v2"),

@@ -215,7 +215,7 @@ def test_a_case_without_expected_calls_is_skipped(facts: dict[str, Any]) -> None
 
 @pytest.mark.parametrize("actions", ["a", [1], [{"kwargs": {}}], [{"name": 3}], [{"name": "a", "arguments": [1]}]])
 def test_facts_that_are_no_calls_cannot_be_judged(actions: Any) -> None:
-    with pytest.raises(EvaluatorError, match="'actions' is no list of calls") as raised:
+    with pytest.raises(EvaluatorError, match="'actions' is not a list of calls") as raised:
         verdict("tool_calls_match", {}, MADE, a_case(expected=Expected(facts={"actions": actions})))
     assert raised.value.type == "invalid_fact"
 

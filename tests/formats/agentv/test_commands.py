@@ -67,7 +67,7 @@ def test_a_case_that_the_batch_leaves_out_is_an_error(run):
     ("batch", "said"),
     [
         (lines({"id": "a"}, {"id": "a"}), "'a' for the second time"),
-        ("nonsense", "line 1 of its output is no JSON"),
+        ("nonsense", "line 1 of its output is not JSON"),
         (lines({"text": "x"}), "has no 'id'"),
     ],
 )

@@ -332,7 +332,7 @@ def test_a_command_judges_one_question_at_a_time(project):
 def test_rubrics_without_a_word_of_the_judge_are_not_met_and_named(project):
     outcome = judged(project, ['{"checks": [{"id": "a", "satisfied": true}]}'], None, rubrics=RUBRICS)
     row = results(outcome)["a", "rubric"]
-    assert (row.score, row.reason) == (0.5, "no word of the judge on b")
+    assert (row.score, row.reason) == (0.5, "the judge said nothing about b")
 
 
 def test_a_case_without_evaluators_is_judged_by_its_criterion(project):

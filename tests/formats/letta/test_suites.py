@@ -344,7 +344,7 @@ def test_a_setup_that_fails_stops_the_run(project, setup):
 def test_what_is_no_score_is_an_error_however_it_came_about(project, grader, told):
     outcome = run(project, SUITE.replace("function: contains}", f"function: agent.py:{grader}}}"))
     error = rows(outcome)["0", "right"].error
-    assert (error.type, error.message) == ("grader_error", f"the grader gave no GradeResult: {told}")
+    assert (error.type, error.message) == ("grader_error", f"the grader returned no GradeResult: {told}")
 
 
 REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent.py:NAME}\n"
@@ -359,7 +359,7 @@ REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent
 )
 def test_what_is_no_reward_is_an_error(project, composer, told):
     error = rows(run(project, REWARDED.replace("NAME", composer)))["0", "reward composer"].error
-    assert (error.type, error.message) == ("grader_error", f"the reward composer gave no reward: {told}")
+    assert (error.type, error.message) == ("grader_error", f"the reward composer returned no reward: {told}")
 
 
 def test_the_mean_reward_stands_where_a_gate_would(project):
@@ -423,7 +423,7 @@ def test_a_key_that_an_extractor_does_not_read_is_a_warning_and_a_mistake_with_s
     [("name: support", "sandbox: true\nname: support"), ("agent_id: agent-1", "agent_id: agent-1, isolation: docker")],
 )
 def test_a_key_that_isolates_is_refused(project, old, new):
-    with pytest.raises(InputError, match="nothing runs without it"):
+    with pytest.raises(InputError, match="so nothing is run"):
         run(project, SUITE.replace(old, new))
 
 

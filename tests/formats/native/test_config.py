@@ -324,7 +324,7 @@ def test_any_value_anywhere_is_taken_or_refused(tmp_path: Path, place: str, valu
 
 def test_a_misspelt_reference_is_a_mistake_but_by_the_rules_of_evalh(tmp_path: Path) -> None:
     metadata = {"a": "${my_key}", "b": "${__:-$}{my_key}"}
-    with pytest.raises(InputError, match=r"metadata\.a  \$\{my_key\} is no reference .*\$\{MY_KEY\}") as refused:
+    with pytest.raises(InputError, match=r"metadata\.a  \$\{my_key\} is not a reference .*\$\{MY_KEY\}") as refused:
         load_suite(write(tmp_path, changed("metadata", metadata)))
     assert len(refused.value.problems) == 1
     suite = load_suite(write(tmp_path, changed("metadata", metadata)), "evalh")
@@ -354,8 +354,8 @@ FUNCTION = {"name": "s", "adapter": "python_function", "target": "agent:answer"}
     [
         ({"isolaton": "process"}, 'did you mean "isolation"'),
         ({"timeout_secnds": 3}, 'did you mean "timeout_seconds"'),
-        ({"sandbox": "docker"}, "nothing runs without it"),
-        ({"dockerImage": "x"}, "nothing runs without it"),
+        ({"sandbox": "docker"}, "so nothing is run"),
+        ({"dockerImage": "x"}, "so nothing is run"),
         ({"workspace": {"type": "git"}}, "at the top of the file"),
     ],
 )

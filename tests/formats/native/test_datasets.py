@@ -262,7 +262,7 @@ def test_times_of_a_hand_written_trace_are_utc(tmp_path: Path) -> None:
     ("trace", "key", "said"),
     [
         ({}, "embedded_trace", "case_id"),
-        ("text", "embedded_trace", "no trace"),
+        ("text", "embedded_trace", "not a trace"),
         ([], "embedded_trace", "empty list"),
         ([TRACE, {**TRACE, "latency_ms": "x"}], "embedded_trace[1].latency_ms", "int"),
         ({**TRACE, "messages": [{"role": 1}]}, "embedded_trace.messages[0].role", "str"),

@@ -53,7 +53,7 @@ class Extracted:
         except Exception as error:
             raise EvaluatorError(f"the extractor raised {type(error).__name__}: {error}", "extraction_error") from error
         if not isinstance(text, str):
-            raise EvaluatorError(f"the extractor gave {type(text).__name__}, expected text", "extraction_error")
+            raise EvaluatorError(f"the extractor returned {type(text).__name__}, expected text", "extraction_error")
         return text
 
     def _by_turn(

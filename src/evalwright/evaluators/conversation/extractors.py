@@ -84,7 +84,7 @@ class Pattern(msgspec.Struct, frozen=True):
         try:
             groups = re.compile(pattern).groups
         except re.error as error:
-            return [Problem("", f"'pattern' is no regular expression: {error}", key="pattern")]
+            return [Problem("", f"'pattern' is not a regular expression: {error}", key="pattern")]
         group = values.get("group", 0)
         last = groups - 1 if values.get("search_all") and groups > 1 else groups
         if isinstance(group, int) and group > last:

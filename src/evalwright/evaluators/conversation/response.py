@@ -105,7 +105,7 @@ class ToolOutputReferenced(msgspec.Struct, frozen=True):
         if conversation.final_response is None:
             return graded(False, NO_ANSWER, {"threshold": 1.0})
         if not outputs:
-            return graded(False, "no tool gave anything back", {"threshold": 1.0})
+            return graded(False, "no tool returned anything", {"threshold": 1.0})
         said = self._terms(conversation.final_response)
         measured = [(len(said & terms) / len(terms), text) for text in outputs if (terms := self._terms(text))]
         best, text = max(measured, key=lambda pair: pair[0], default=(0.0, ""))

@@ -159,7 +159,7 @@ class FaithfulnessJudge(ConversationJudge, frozen=True, kw_only=True):
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
         expected, said = expected_of(case), conversation_of(trace)
         if not expected.context and not said.tool_outputs:
-            return "the case has no context, and no tool gave anything back"
+            return "the case has no context, and no tool returned anything"
         return {
             "goal": expected.goal,
             "ground_truth": expected.ground_truth,

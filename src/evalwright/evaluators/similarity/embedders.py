@@ -51,7 +51,7 @@ def _function_at(place: str) -> Embed:
     except BaseException as error:
         raise InputError(f"the embedder {place!r} cannot be imported: {type(error).__name__}: {error}") from error
     if not callable(found):
-        raise InputError(f"the embedder {place!r} is no function")
+        raise InputError(f"the embedder {place!r} is not a function")
     return found  # type: ignore[no-any-return]
 
 

@@ -42,7 +42,7 @@ class TextCheck(msgspec.Struct, frozen=True):
         try:
             re.compile(str(values.get("value")))
         except re.error as error:
-            return [Problem("", f"'value' is no regular expression: {error}", key="value")]
+            return [Problem("", f"'value' is not a regular expression: {error}", key="value")]
         return []
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:

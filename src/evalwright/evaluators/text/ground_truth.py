@@ -57,7 +57,7 @@ class Matches(msgspec.Struct, frozen=True):
         try:
             found = search(re.compile(truth), answer) is not None
         except re.error as error:
-            return Evaluation(False, 0.0, f"the ground truth {shown(truth)} is no regular expression: {error}")
+            return Evaluation(False, 0.0, f"the ground truth {shown(truth)} is not a regular expression: {error}")
         return _said(found, "matches", "does not match", truth)
 
 

@@ -48,7 +48,7 @@ class Regex(msgspec.Struct, frozen=True, dict=True):
         try:
             re.compile(pattern if isinstance(pattern, str) else "")
         except (re.error, OverflowError, RecursionError) as error:
-            problems.append(Problem("", f"'pattern' is no regular expression: {error}", key="pattern"))
+            problems.append(Problem("", f"'pattern' is not a regular expression: {error}", key="pattern"))
         return problems
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:

@@ -221,7 +221,7 @@ class ToolCallsMatch(msgspec.Struct, frozen=True, dict=True):
         try:
             return msgspec.convert(given, list[_RecordedCall])
         except msgspec.ValidationError as error:
-            message = f"the fact {self.expected_from!r} is no list of calls {{name, arguments}}: {error}"
+            message = f"the fact {self.expected_from!r} is not a list of calls {{name, arguments}}: {error}"
             raise EvaluatorError(message, "invalid_fact") from error
 
     def _counts(self, name: str) -> bool:

@@ -108,10 +108,10 @@ class Cases:
             tell("", f"expected a mapping, found {type(raw).__name__}")
             return ForeignCase(id=case_id, input="")
         if not isinstance(raw.get("id"), str) or not raw["id"].strip():
-            tell("id", f"id: expected a text that is not empty, found {raw.get('id')!r}")
+            tell("id", f"id: expected text that is not empty, found {raw.get('id')!r}")
         outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
         if not isinstance(outcome, str) or not outcome.strip():
-            tell("expected_outcome", f"expected_outcome: expected a text that is not empty, found {outcome!r}")
+            tell("expected_outcome", f"expected_outcome: expected text that is not empty, found {outcome!r}")
         execution = {} if raw.get("execution") is None else raw["execution"]
         if not isinstance(execution, dict):
             tell("execution", f"execution: expected a mapping, found {execution!r}")

@@ -81,7 +81,7 @@ class Command:
             try:
                 record = json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise TargetError(f"line {number} of its output is no JSON: {error}") from None
+                raise TargetError(f"line {number} of its output is not JSON: {error}") from None
             case_id = record.get("id") if isinstance(record, dict) else None
             if not isinstance(case_id, str):
                 raise TargetError(f"line {number} of its output has no 'id'")

@@ -98,7 +98,7 @@ def said_of(found: dict[str, Any], text: str) -> Said:
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _messages(found: dict[str, Any]) -> Any:

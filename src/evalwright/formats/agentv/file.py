@@ -127,7 +127,7 @@ class EvalFile:
         values = {
             "target": (self.default_target, "the name of a target"),
             "timeout_seconds": (self.timeout_seconds, "a number above 0"),
-            "trials": (self.trials, "{count: a number from 1 on}"),
+            "trials": (self.trials, "{count: a number of at least 1}"),
         }
         for key, (used, expected) in values.items():
             if execution.get(key) is not None and used is None:

@@ -51,7 +51,7 @@ class HealthCheck:
             expected = "{url: ...} or {command: ...}, with timeout_seconds above 0"
             raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: expected {expected}, found {raw!r}")
         if given["type"] == "http" and not what.startswith(("http://", "https://")):
-            raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: {what!r} is no address of HTTP")
+            raise refused("healthcheck", f"healthcheck of {target.get('name')!r}: {what!r} is not an HTTP address")
         cwd = given.get("cwd", target.get("cwd")) or "."
         return cls(given["type"], what, float(limit), str(Path(folder) / str(cwd)))
 

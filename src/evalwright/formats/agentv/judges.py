@@ -214,7 +214,7 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
             said = read(text)
             replies.append(said)
             if missing := known - said.by_rubric.keys():
-                raise _Unreadable(f"no check of {', '.join(sorted(missing))}")
+                raise _Unreadable(f"the judge left out {', '.join(sorted(missing))}")
             return said
 
         try:
@@ -254,7 +254,7 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
             if item["id"] in checks.by_rubric:
                 said = f"[{item['id']}] {item['text']}: {checks.by_rubric[item['id']].reasoning}"
                 (hits if met[item["id"]] else misses).append(said)
-        untold = f"no word of the judge on {', '.join(silent)}" if silent else ""
+        untold = f"the judge said nothing about {', '.join(silent)}" if silent else ""
         return banded(
             score,
             hits,

@@ -99,7 +99,9 @@ class Targets:
             known, near = ", ".join(self._targets), did_you_mean(found[-1], self._targets)
             wrong.append(Problem(str(self.path), f"there is no target {found[-1]!r}{near} (there are: {known})"))
         if not wrong and len(found) > _DEEPEST:
-            wrong.append(Problem(str(self.path), f"use_target: the targets from {name!r} on stand for one another"))
+            wrong.append(
+                Problem(str(self.path), f"use_target: the targets from {name!r} on refer to each other in a circle")
+            )
         if wrong:
             raise InputError(wrong)
         if self._template is not None:

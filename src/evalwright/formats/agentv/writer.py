@@ -127,7 +127,7 @@ class _Writing:
             found = {"type": "code_judge", "script": config["script"], **(config.get("config") or {})}
             found |= {"env": config["env"]} if config.get("env") else {}
             if not config.get("lenient"):
-                what = "AgentV takes scores beyond 0 to 1 for the nearest, and replies that cannot be read for 0"
+                what = "AgentV limits scores to 0 to 1, and counts replies that cannot be read as 0"
                 self.losses.append(Problem(place, what, key=f"evaluators.{spec.name}"))
             return found | ({"cwd": self._places.near(config["cwd"])} if "cwd" in config else {})
         if spec.type == "criteria_judge":

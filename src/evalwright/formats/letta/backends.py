@@ -132,7 +132,7 @@ def _answered(response: Any, context: Context) -> Any:
     try:
         body = response.json()
     except ValueError as error:
-        raise TargetError(f"the reply is no JSON: {error}") from error
+        raise TargetError(f"the reply is not JSON: {error}") from error
     if not isinstance(body, dict) or not ("output" in body or "messages" in body):
         raise TargetError("expected a JSON object with 'output' or 'messages'")
     if isinstance(body.get("blocks"), dict):

@@ -43,7 +43,7 @@ def function_at(place: str, role: str | None, key: str = "function") -> Callable
             key, f"{Path(path).name} has no {name!r}{did_you_mean(name, known)} (it has: {', '.join(known)})"
         )
     if role is not None and not isinstance(found, NotExecuted) and role_of(found) != role:
-        raise _refused(key, f"{Path(path).name}:{name} does not carry the decorator @{role}")
+        raise _refused(key, f"{Path(path).name}:{name} is not decorated with @{role}")
     return found  # type: ignore[no-any-return]
 
 
@@ -98,7 +98,7 @@ def _evaluation(given: Any) -> Evaluation:
     try:
         graded = GradeResult.model_validate(given, from_attributes=True)
     except ValidationError as error:
-        raise EvaluatorError(f"the grader gave no GradeResult: {_first(error)}", "grader_error") from error
+        raise EvaluatorError(f"the grader returned no GradeResult: {_first(error)}", "grader_error") from error
     turns = [turn.model_dump() for turn in graded.per_turn_grades or ()]
     detail = {**({"metadata": graded.metadata} if graded.metadata else {}), **({"per_turn": turns} if turns else {})}
     return Evaluation(graded.score >= 1.0, graded.score, graded.rationale or "", detail)
@@ -145,7 +145,7 @@ class PythonReward:
             said = {"score": given} if given is None or isinstance(given, (int, float, str)) else given
             reward = RewardOutput.model_validate(said, from_attributes=True)
         except ValidationError as error:
-            raise EvaluatorError(f"the reward composer gave no reward: {_first(error)}", "grader_error") from error
+            raise EvaluatorError(f"the reward composer returned no reward: {_first(error)}", "grader_error") from error
         return Evaluation(True, reward.score, "", {"metadata": reward.metadata} if reward.metadata else {})
 
 

@@ -264,7 +264,7 @@ def _near_column(header: Sequence[str]) -> str:
     """What may be wrong with a header that has no column `input`."""
     if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
         return "; columns are separated by commas"
-    return next((f"; is {name!r} meant for it?" for name in header if did_you_mean(name.strip(), ["input"])), "")
+    return next((f"; should {name!r} be 'input'?" for name in header if did_you_mean(name.strip(), ["input"])), "")
 
 
 def _records(reader: Any, file: str) -> Iterator[_Row]:

@@ -117,7 +117,7 @@ class LettaAgent:
         if callable(made):
             return _Responding(made), None
         raise TargetError(
-            f"the agent factory gave {type(made).__name__}, expected an agent id or something that answers"
+            f"the agent factory returned {type(made).__name__}, expected an agent id or something that answers"
         )
 
     async def _converse(self, backend: Backend, context: Context, asked: Any, tell: Tell) -> list[Turn]:

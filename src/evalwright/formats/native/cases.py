@@ -99,7 +99,7 @@ def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
         elif item["type"] == "missing":
             meant = [str(key) for key in item["input"] if did_you_mean(str(key), [str(place[-1])])]
             known = FileCase.model_fields
-            near = next((f"; is {key!r} meant for it?" for key in meant if key not in known), "")
+            near = next((f"; should {key!r} be {place[-1]!r}?" for key in meant if key not in known), "")
             yield tell(place, f"the required {place[-1]!r} is missing{near}")
         else:
             advice = remedy(item["type"], item["input"])
@@ -138,7 +138,7 @@ def take_recording(case: FileCase, tell: Tell) -> list[Problem]:
         traces = [msgspec.convert(given, Trace)] if single else msgspec.convert(given, list[Trace])
     except msgspec.ValidationError as error:
         message, _, inside = str(error).partition(" - at `$")
-        return [tell((key, *steps_of(inside.rstrip("`").partition("[...")[0])), f"no trace: {message}")]
+        return [tell((key, *steps_of(inside.rstrip("`").partition("[...")[0])), f"not a trace: {message}")]
     for trace in traces:
         trace.started_at, trace.finished_at = _aware(trace.started_at), _aware(trace.finished_at)
     case.recorded = msgspec.to_builtins(traces[0] if single else traces)

@@ -52,8 +52,8 @@ def idle(raw: dict[str, Any]) -> Mistakes:
 
 
 _AS_IT_STANDS = (
-    "contains_text looks for this text as it stands and fills in no template; what one case expects belongs "
-    "into its expected.answer_should_include"
+    "contains_text searches for this text literally and fills in no template; what a single case expects "
+    "belongs in its expected.answer_should_include"
 )
 
 
@@ -63,7 +63,7 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
     for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
         threshold = _found(one, "threshold")
         if _is_beyond(threshold):
-            yield ("evaluators", i, "threshold"), f"scores are from 0 to 1 as a rule{_as_share(threshold)}"
+            yield ("evaluators", i, "threshold"), f"scores usually range from 0 to 1{_as_share(threshold)}"
         for place, message in _texts(one):
             yield ("evaluators", i, "config", *place), message
     yield from _gates(raw.get("gate"), ("gate",))
@@ -106,7 +106,7 @@ def _gates(gate: Any, place: Place) -> Mistakes:
         yield from _gates(one, (*place, "conditions", i))
     value, of = gate.get("value"), gate.get("aggregation", gate.get("metric", "avg_score"))
     if of != "accuracy" and _is_beyond(value):
-        yield (*place, "value"), f"{of} is from 0 to 1 as a rule{_as_share(value)}; accuracy is a percentage"
+        yield (*place, "value"), f"{of} usually ranges from 0 to 1{_as_share(value)}; accuracy is a percentage"
 
 
 def _is_beyond(value: Any) -> TypeGuard[float]:

@@ -80,7 +80,7 @@ class Dataset:
         """Why no case is left: the filter matches none, or there is none."""
         empty = next(self.found(), None) is None
         if empty or not self._filter:
-            return Problem(str(self._path), "has no cases" if empty else "no case is taken: sample is 0")
+            return Problem(str(self._path), "has no cases" if empty else "no case is selected: sample is 0")
         cases = [case for case, _, _ in islice(self.found(), _MOST_ASKED) if case is not None]
         return Problem(str(self._path), why_none_fits(cases, self._filter))
 

@@ -299,10 +299,10 @@ def _needed(kind: type[BaseModel]) -> list[str]:
 
 
 def _missing(name: str, given: Any, known: Collection[str]) -> str:
-    """That a key is missing, and which key of the mapping may be meant for it."""
+    """That a key is missing, and which key of the mapping may be it, misspelt."""
     others = [key for key in given if isinstance(key, str) and key not in known] if isinstance(given, dict) else []
     meant = next((key for key in others if did_you_mean(key, [name])), None)
-    return f"the key {name!r} is missing" + (f"; is {meant!r} meant for it?" if meant else "")
+    return f"the key {name!r} is missing" + (f"; should {meant!r} be {name!r}?" if meant else "")
 
 
 def _shown(value: Any) -> str:

@@ -179,7 +179,7 @@ class _Reading:
             near = re.sub(r"\W", "_", bare).upper()
             how = "write" if near == bare else "names are upper case:"
             meant = f"{how} ${{{near}}}; for the text itself, write ${{__:-$}} for its dollar sign"
-            self._complain(place, f"{text} is no reference to a variable ({meant})")
+            self._complain(place, f"{text} is not a reference to a variable ({meant})")
         for place, name in self._expansion.secret:
             if place[-1:] == ("name",):
                 self._complain(place, f"names are stored: {name!r} is a secret, expected a name without it")

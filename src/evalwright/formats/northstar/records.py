@@ -73,7 +73,7 @@ def is_lines(path: Path) -> bool:
 
 
 def records_of(path: Path, *, lines: bool) -> Iterator[Record]:
-    """Every record, unchecked. Raises InputError for what is no JSON; in JSON Lines after the last line, with all."""
+    """Every record, unchecked. Raises InputError for what is not JSON; in JSON Lines after the last line, with all."""
     if lines:
         problems: list[Problem] = []
         for index, (number, line) in enumerate(lines_of(path)):

@@ -72,7 +72,7 @@ class AutoevalsAdapter:
         if said.score is None:
             return Evaluation(0.0, "Evaluation skipped (score is None)", {**details, "skipped": True})
         if isinstance(said.score, bool) or not math.isfinite(said.score):
-            raise ValueError(f"{name} gave the score {said.score}")
+            raise ValueError(f"{name} returned the score {said.score}")
         rationale = metadata.get("rationale")
         reason = rationale if isinstance(rationale, str) and rationale.strip() else f"{name}: {said.score}"
         return Evaluation(float(said.score), reason, details)

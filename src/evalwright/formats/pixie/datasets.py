@@ -131,13 +131,13 @@ class _Reading:
             found += [(base, key, nearest) for key in entry if (nearest := _near(key, _ENTRY_KEYS))]
         odd = [Problem(str(self._path), f"unknown key {key!r}{near}", key=base + key) for base, key, near in found]
         shared = _repeated(self._raw.get("evaluators") or [])
-        odd += [Problem(str(self._path), f"{name!r} is there more than once", key="evaluators") for name in shared]
+        odd += [Problem(str(self._path), f"{name!r} appears more than once", key="evaluators") for name in shared]
         for number, entry in enumerate(entries):
             given = entry.get("eval_input")
             named = [one.get("name") for one in given if isinstance(one, dict)] if isinstance(given, list) else []
             for key, names in (("eval_input", named), ("evaluators", entry.get("evaluators") or [])):
                 for name in _repeated(names):
-                    message = f"Entry #{number + 1}: {name!r} is there more than once"
+                    message = f"Entry #{number + 1}: {name!r} appears more than once"
                     odd.append(Problem(str(self._path), message, key=f"entries.{number}.{key}"))
         return odd
 
@@ -157,7 +157,7 @@ class _Reading:
             for kind in sorted(_classes_in(entry.get("eval_input"))):
                 message = (
                     f"Entry #{number + 1}: an object of {kind} is given to the application as a plain mapping; "
-                    "--trust-pickled-types makes it again if its class is the project's"
+                    "--trust-pickled-types restores it if its class belongs to the project's"
                 )
                 found.append(Problem(str(self._path), message, key=f"entries.{number}.eval_input"))
         return found
@@ -202,7 +202,7 @@ class _Reading:
 
     def _entries(self, older: bool) -> list[Any]:
         if "items" in self._raw and "entries" in self._raw:
-            self._tell("items", "'entries' and 'items' are both there, expected one of them")
+            self._tell("items", "'entries' and 'items' are both given, expected one of them")
             return []
         key = "items" if older else "entries"
         entries = self._raw.get(key, _MISSING)
@@ -274,7 +274,7 @@ class _Reading:
     def _given(self, entry: dict[str, Any], base: str, where: str) -> tuple[Any, list[dict[str, Any]]]:
         newer = _RESERVED in entry
         if newer and "entry_kwargs" in entry:
-            self._tell(f"{base}.{_RESERVED}", f"{where}{base}: 'input_data' and 'entry_kwargs' are both there")
+            self._tell(f"{base}.{_RESERVED}", f"{where}{base}: 'input_data' and 'entry_kwargs' are both given")
         key = _RESERVED if newer else "entry_kwargs"
         arguments = entry.get(key, _MISSING)
         if arguments is _MISSING:

@@ -45,7 +45,7 @@ async def judged(evaluator: Any, case: Case, trace: Trace) -> Evaluation:
     from evalwright.formats.pixie.surface.evaluation import said_by
 
     if trace.error is not None:
-        raise EvaluatorError(f"the application gave no output: {trace.error.message}", "no_output")
+        raise EvaluatorError(f"the application returned no output: {trace.error.message}", "no_output")
     return judgement(await said_by(evaluator, _evaluable(case, trace)))
 
 

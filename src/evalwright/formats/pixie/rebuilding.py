@@ -46,7 +46,7 @@ def _class_at(place: str, folders: Sequence[Path]) -> type:
         raise ImportError(f"{module_name} is not a module of the project")
     found = getattr(module, name)
     if not isinstance(found, type):
-        raise TypeError(f"{place} is no class")
+        raise TypeError(f"{place} is not a class")
     return found
 
 

@@ -52,7 +52,7 @@ def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
     except Exception as error:
         raise InputError(f"Invalid evaluator {place!r}: {type(error).__name__}: {error}") from error
     if not callable(made):
-        raise InputError(f"Evaluator {place!r} does not resolve to a callable: it gave {type(made).__name__}")
+        raise InputError(f"Evaluator {place!r} does not resolve to a callable: it returned {type(made).__name__}")
     return made
 
 

@@ -31,7 +31,7 @@ def write_pixie(suite: Suite, folder: Path, output: OutputFolder) -> Written:
         if isinstance(made.extra.get("eval_input"), list) and "dataset" in made.extra:
             datasets.setdefault(made.extra["dataset"], []).append(made)
         else:
-            losses.append(Problem(f"case {case.id}", "is no entry of a pixie dataset", key="extra"))
+            losses.append(Problem(f"case {case.id}", "is not an entry of a pixie dataset", key="extra"))
     place = folder if len(datasets) <= 1 else folder / suite.name.replace("/", "_")
     places = Places(suite.source, place)
     written = []

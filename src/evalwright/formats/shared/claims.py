@@ -106,7 +106,7 @@ class _Reading:
     def _text(self, key: str) -> str | None:
         given = self._raw.get(key)
         if key in self._raw and (not isinstance(given, str) or not given.strip()):
-            self._tell(f"{key}: expected a text, found {given!r}", key)
+            self._tell(f"{key}: expected text, found {given!r}", key)
             return None
         return given
 

@@ -40,7 +40,7 @@ def _isolates(key: Any, value: Any, keys: Sequence[str] = _KEYS) -> bool:
 
 
 def refusal(key: Any) -> str:
-    return f"{key!r} isolates or limits what is run, and is not supported: nothing runs without it"
+    return f"{key!r} isolates or limits what is run, and is not supported, so nothing is run"
 
 
 def isolating(raw: Any, known: Iterable[str]) -> Iterator[str]:
@@ -55,8 +55,8 @@ def isolating_function(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Such keys of a Python function, whose other keys are its own, each with what is wrong with it."""
     for key, value in config.items():
         if key not in _OF_SYSTEMS and _isolates(key, value, _OF_SYSTEMS):
-            yield key, f"unknown key{did_you_mean(key, _OF_SYSTEMS)}; keys of your own belong below metadata"
+            yield key, f"unknown key{did_you_mean(key, _OF_SYSTEMS)}; keys of your own belong under metadata"
         elif key == "workspace" and isinstance(value, dict):
             yield key, "a workspace is for all systems: it belongs at the top of the file"
         elif _isolates(key, value, _OF_FUNCTIONS):
-            yield key, f"{refusal(key)}; keys of your own belong below metadata"
+            yield key, f"{refusal(key)}; keys of your own belong under metadata"

@@ -48,7 +48,7 @@ class OutputFolder(AbstractContextManager["OutputFolder"]):
             self._make_folder(path.parent)
             file = opened()
         except NotADirectoryError:
-            raise InputError(Problem(str(path.parent), "is no folder; name another place with --out")) from None
+            raise InputError(Problem(str(path.parent), "is not a folder; name another place with --out")) from None
         except FileExistsError:
             raise InputError(Problem(str(path), "already exists; name another place with --out")) from None
         except OSError as error:

@@ -11,7 +11,7 @@ __all__ = ["PythonCodeGrader", "RegexGrader", "TypeScriptCodeGrader"]
 
 
 class BadPatternError(re.error, ValueError):
-    """A pattern that is no regular expression: `re.error`, as in the original, and a ValueError."""
+    """A pattern that is not a regular expression: `re.error`, as in the original, and a ValueError."""
 
 
 class RegexGrader(Grader):

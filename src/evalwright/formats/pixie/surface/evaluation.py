@@ -99,7 +99,7 @@ def _evaluation(given: Any) -> Evaluation:
     if hasattr(given, "score"):
         reason = str(getattr(given, "reasoning", None) or "")
         return Evaluation(given.score, reason, dict(getattr(given, "details", None) or {}))
-    raise TypeError(f"the evaluator gave {type(given).__name__}, expected an Evaluation")
+    raise TypeError(f"the evaluator returned {type(given).__name__}, expected an Evaluation")
 
 
 def _is_number(score: Any) -> bool:
@@ -109,7 +109,7 @@ def _is_number(score: Any) -> bool:
 def _bounded(evaluation: Evaluation) -> Evaluation:
     score = evaluation.score
     if not _is_number(score):
-        raise TypeError(f"the evaluator gave the score {score!r}, expected a number from 0 to 1")
+        raise TypeError(f"the evaluator returned the score {score!r}, expected a number from 0 to 1")
     if 0 <= score <= 1:
         return evaluation
     _log.warning("the score %r is outside of 0 to 1 and was clamped", score)
