@@ -117,6 +117,18 @@ def test_records_of_a_later_major_version_are_refused(run: Path, version: str) -
         list(reader(run).results(EvaluationResult))
 
 
+@pytest.mark.parametrize(("version", "refused"), [('"2.0"', True), ("2", True), ('"1.99"', False)])
+def test_a_plan_of_a_later_major_version_is_refused(run: Path, version: str, refused: bool) -> None:
+    plan = run / "plan.json"
+    plan.write_text(plan.read_text().replace('"schema_version": "1.0"', f'"schema_version": {version}'))
+    assert version in plan.read_text()
+    if refused:
+        with pytest.raises(InputError, match=r"plan\.json.*schema_version  has version 2"):
+            reader(run)
+    else:
+        assert len(list(reader(run).traces(Trace))) == 3
+
+
 @pytest.mark.parametrize("version", ['"1.0"', '"1.99"', '"0.9"', "1", "null"])
 def test_records_of_this_major_version_and_older_are_read(run: Path, version: str) -> None:
     class Mark(msgspec.Struct):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -70,6 +71,13 @@ def test_a_mistake_in_the_cases_goes_through_and_leaves_nothing(kept: Kept) -> N
     with pytest.raises(InputError, match="is wrong"):
         kept.store().create(a_plan(), cases(), {})
     assert kept.store().run_ids() == []
+
+
+def test_the_plan_says_how_many_cases_there_are(kept: Kept) -> None:
+    run_id = filled(kept)
+    with closing(kept.store().read(run_id)) as reader:
+        assert reader.plan is not None
+        assert reader.plan.cases_total == 3
 
 
 def test_a_taken_id_gets_a_number(kept: Kept) -> None:

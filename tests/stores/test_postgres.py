@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,18 @@ def test_what_is_too_complex_for_jsonb_is_kept_as_its_line(kept: Kept) -> None:
         ("a", False),
         ("b", True),
     ]
+
+
+@pytest.mark.parametrize("table", ["cases", "traces"])
+def test_what_cannot_be_read_is_told_with_its_reason(kept: Kept, store: Store, table: str) -> None:
+    writer = store.create(a_plan(), [a_case()], {})
+    writer.append_trace(a_trace())
+    writer.close()
+    assert writer.plan is not None
+    reader = store.read(writer.plan.run_id)
+    kept.query(f"ALTER TABLE {table} RENAME COLUMN line TO away")
+    with closing(reader), pytest.raises(InputError, match='cannot be read: column "line" does not exist'):
+        list(reader.cases() if table == "cases" else reader.traces(Trace))
 
 
 def test_ids_longer_than_an_index_takes_are_kept(store: Store) -> None:

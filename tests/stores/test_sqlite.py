@@ -305,3 +305,16 @@ def test_a_wrong_configuration_is_told(config: dict[str, object], message: str) 
     with pytest.raises(InputError) as told:
         sqlite(config, None, Path("runs"))
     assert message in str(told.value)
+
+
+def test_a_run_that_cannot_be_opened_is_not_locked_by_the_attempt(tmp_path: Path) -> None:
+    store = Sqlite(tmp_path / "runs.sqlite")
+    with closing(store.create(a_plan(), [a_case()], {})) as writer:
+        assert writer.plan is not None
+        run_id = writer.plan.run_id
+    with closing(sqlite3.connect(tmp_path / "runs.sqlite")) as connection, connection:
+        connection.execute("UPDATE runs SET payload = '{'")
+    for _ in range(2):
+        with pytest.raises(InputError, match="not a valid plan"):
+            store.open(run_id)
+    assert not list(tmp_path.glob(".*.lock"))
