@@ -6,11 +6,12 @@ import json
 import pytest
 
 from evalwright.errors import EvaluatorError, InputError, TargetError
+from evalwright.llm.budget import Spending
 from evalwright.llm.cache import Cache
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.llm.routes import route_of
-from evalwright.model.chat import ChatMessage, ChatRequest, Waits
+from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage, Waits
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 from llm.models import Hasty, anthropic, asked, openai, refused, reply, request
@@ -37,6 +38,13 @@ def test_a_reply_comes_with_tokens_and_cost():
     (said,), _ = asked([openai("yes")], prices=PRICED)
     assert (said.text, said.usage.token_input, said.usage.token_output) == ("yes", 100, 10)
     assert said.cost_usd == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize(
+    ("usage", "cost"), [(Usage(100, 10), 0.002), (Usage(100), 0.001), (Usage(None, 10), 0.001), (Usage(), None)]
+)
+def test_what_a_reply_does_not_say_costs_nothing_and_without_a_word_the_cost_is_unknown(usage, cost):
+    assert Spending(PRICED, None).cost("gpt-test", usage) == (cost and pytest.approx(cost))
 
 
 def test_thinking_is_kept_apart():
@@ -274,6 +282,15 @@ async def gateway(asked_for):
 def test_a_function_can_answer_for_a_model():
     (said,), server = asked([refused(500)], request(model="python:llm.test_models:gateway"))
     assert (said.text, server.requests) == ("python:llm.test_models:gateway was asked hi", [])
+
+
+async def odd_gateway(_asked_for):
+    return ChatReply(text=5, model="m")
+
+
+def test_a_function_that_answers_in_another_shape_gives_no_reply():
+    (outcome,), _ = asked([refused(500)], request(model="python:llm.test_models:odd_gateway"))
+    assert kind(outcome) == "bad_reply"
 
 
 def test_a_function_that_is_not_there_is_told():

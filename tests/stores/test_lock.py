@@ -19,7 +19,9 @@ def test_a_lock_excludes_others_until_it_is_released_and_names_its_owner(tmp_pat
     with pytest.raises(RunLockedError, match=f"run r is being written by.*{os.getpid()}"):
         RunLock(tmp_path / "lock", "run r")
     lock.release()
-    lock.release()
+    with (tmp_path / "other").open("w") as other:  # takes the descriptor that is free now
+        lock.release()
+        other.write("x")
     RunLock(tmp_path / "lock", "run r").release()
     assert (tmp_path / "lock").read_bytes() == b""
 
