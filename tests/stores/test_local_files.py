@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -264,3 +265,39 @@ def test_run_ids_that_lead_elsewhere_are_refused(tmp_path: Path, run_id: str) ->
     created(tmp_path / "runs", run_id="x").close()
     with pytest.raises(InputError):
         LocalFiles(tmp_path / "runs").read(run_id)
+
+
+def test_a_torn_append_is_cut_back_to_what_others_have_appended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = LocalFiles(tmp_path).create(a_plan(), [a_case()], {})
+    traces, write = Path(writer.location) / "traces.jsonl", os.write
+    with traces.open("ab") as other:
+        other.write(b'{"of": "another process"}\n')
+    written: list[int] = []
+
+    def full(descriptor: int, data: bytes) -> int:
+        if written:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(write(descriptor, data[:3]))
+        return written[0]
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(StorageError, match="No space left"):
+        writer.append_lines(b'{"of": "ours"}\n', b"", b"")
+    monkeypatch.undo()
+    assert traces.read_bytes() == b'{"of": "another process"}\n'
+    with pytest.raises(StorageError, match="No space left"):
+        writer.close()
+
+
+def test_what_a_crash_left_in_a_run_is_removed_when_it_is_opened(tmp_path: Path) -> None:
+    writer = LocalFiles(tmp_path).create(a_plan(), [a_case()], {})
+    writer.close()
+    run = Path(writer.location)
+    before = {path.name for path in run.iterdir()}
+    (run / ".judging-0a1b").mkdir()
+    (run / ".judging-0a1b" / "results.jsonl").touch()
+    (run / ".summary.yaml.0a1b.tmp").touch()
+    LocalFiles(tmp_path).open(run.name).close()
+    assert {path.name for path in run.iterdir()} == before
