@@ -85,6 +85,9 @@ def test_after_a_429_half_as_many_call_at_once_and_all_of_them_wait():
         address.heard(error(429), 0)
         address.heard(error(429), 0)
         assert await most_at_once(address) == 4
+        for _ in range(100):
+            address.heard(None, 1)
+        assert await most_at_once(address) == 8
 
     asyncio.run(main())
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evalwright.model.plan import Plan, RunSettings, Variant
 from evalwright.model.snapshot import Case
-from evalwright.run.cells import Grid
+from evalwright.run.cells import Grid, RunState
 
 
 def plan_of(cases, trials, own):
@@ -48,3 +48,12 @@ def test_records_of_no_cell_have_no_number():
     assert grid.number(None, "v0", 0) is None
     assert grid.number(0, "other", 0) is None
     assert grid.number(0, "v0", 1) is None
+
+
+def test_what_is_shown_while_a_run_goes_on_counts_each_verdict_once():
+    state = RunState(total=9)
+    for status in ("pass", "fail", "borderline", "error", "error", "skip"):
+        state.count(status, None)
+    state.count("pass", 0.5)
+    assert (state.done, state.passed, state.failed, state.errored, state.skipped) == (7, 2, 2, 2, 1)
+    assert state.cost_usd == 0.5

@@ -127,3 +127,27 @@ def test_under_the_name_of_the_original_a_filter_may_match_nothing(tmp_path: Pat
     suite = load_suite(written(tmp_path, EMPTY["filter"]), "evalh", to_run=False)
     assert list(chosen_cases(suite, RunOptions())) == []
     assert "metadata.tir" in suite.warnings[0].message
+
+
+@pytest.mark.parametrize(
+    ("options", "chosen"),
+    [
+        (RunOptions(), ["a1", "a2", "b1", "c1"]),
+        (RunOptions(cases=("a*",)), ["a1", "a2"]),
+        (RunOptions(cases=("!a*",)), ["b1", "c1"]),
+        (RunOptions(cases=("{a,c}1",)), ["a1", "c1"]),
+        (RunOptions(cases=("!{a,c}1",)), ["a2", "b1"]),
+        (RunOptions(cases=("[bc]?", "a2")), ["a2", "b1", "c1"]),
+        (RunOptions(tags=("x",)), ["a1", "b1"]),
+        (RunOptions(tags=("x", "y")), ["a1", "a2", "b1"]),
+        (RunOptions(cases=("a*",), tags=("x",)), ["a1"]),
+        (RunOptions(limit=2), ["a1", "a2"]),
+        (RunOptions(cases=("?1",), limit=2), ["a1", "b1"]),
+    ],
+)
+def test_cases_are_chosen_by_patterns_tags_and_number(tmp_path: Path, options: RunOptions, chosen: list[str]) -> None:
+    tags = {"a1": "[x]", "a2": "[y]", "b1": "[x, z]", "c1": "[]"}
+    cases = ", ".join(f"{{id: {name}, input: {{q: 1}}, tags: {tags[name]}}}" for name in tags)
+    files = {"cases.yaml": f"cases: [{cases}]\n", "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml}"}
+    suite = load_suite(written(tmp_path, files), to_run=False)
+    assert [case.id for case in chosen_cases(suite, options)] == chosen
