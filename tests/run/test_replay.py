@@ -9,15 +9,23 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalwright.formats.loading import load_suite
+from evalwright.model.plan import EvaluatorSpec, Plugin, RunSettings, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
+from evalwright.run.re_evaluate import processors
+from evalwright.run.replay import processes_for
 from evalwright.run.start import open_run, re_evaluate, resume, run_suite
+from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.sqlite import Sqlite
+from evalwright.testing import a_plan
 
 CASES = 6_000
 GRADERS = 11
@@ -101,3 +109,28 @@ def test_a_full_disk_ends_the_run_and_spoils_nothing(dataset: Path) -> None:
     (run,) = out.iterdir()
     resume(run)
     check_complete(run)
+
+
+ALONE = [
+    {"variants": [Variant("v", "replay"), Variant("w", "http")]},
+    {"variants": [Variant("v", "replay", isolation="process")]},
+    {"variants": [Variant("v", "replay", enrich_trace_from=[Plugin("langfuse")])]},
+    {"evaluators": [EvaluatorSpec("e", "llm_judge")]},
+    {"mirrors": [Plugin("langfuse")]},
+    {"workspace": Plugin("copy")},
+    {"evaluators_by_case": True},
+    {"run": RunSettings(max_concurrency=2, cost_limit_usd=1.0)},
+    {"cases_total": 10},
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
+@pytest.mark.parametrize("fields", [{}, *ALONE], ids=str)
+def test_only_recordings_that_no_model_judges_are_shared_by_processes(tmp_path: Path, fields: dict[str, Any]) -> None:
+    shared = {"variants": [Variant("v", "replay")], "run": RunSettings(max_concurrency=2)}
+    plan = a_plan(**{**shared, **fields})
+    with closing(LocalFiles(tmp_path).create(plan, [], {})) as writer:
+        plan.cases_total = fields.get("cases_total", 1_000_000)
+        assert processes_for(plan, writer) == (1 if fields else min(2, processors()))
+    with closing(Sqlite(tmp_path / "runs.sqlite").create(a_plan(), [], {})) as writer:
+        assert processes_for(plan, writer) == 1
