@@ -13,7 +13,7 @@ from evalwright.model.plan import EvaluatorSpec, Plan, RetryRule, RunSettings, V
 from evalwright.model.trace import Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.addresses import Address, addresses_of, asked_pause
-from evalwright.run.call import retriable
+from evalwright.run.call import pause_before_next, retriable
 from evalwright.run.start import open_run, run_suite
 from run.suites import suite
 
@@ -59,6 +59,12 @@ def test_how_often_a_cell_is_called(rule, failure, tries):
 )
 def test_a_pause_is_what_the_service_asks_for_up_to_a_minute(failure, seconds):
     assert asked_pause(failure) == seconds
+
+
+def test_each_pause_is_twice_the_last_one_up_to_a_minute():
+    rule, busy = RetryRule(max_attempts=9, backoff_seconds=1.5), error(429, 7.0)
+    assert [pause_before_next(rule, error(500), n) for n in (1, 2, 3, 6, 7, 2000)] == [1.5, 3.0, 6.0, 48.0, 60.0, 60.0]
+    assert [pause_before_next(rule, busy, n) for n in (1, 4)] == [7.0, 12.0]
 
 
 def test_after_a_429_half_as_many_call_at_once_and_all_of_them_wait():

@@ -12,7 +12,7 @@ from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
-from evalwright.run.addresses import BUSY_ATTEMPTS, asked_pause
+from evalwright.run.addresses import BUSY_ATTEMPTS, LONGEST_PAUSE, asked_pause
 from evalwright.run.cells import Cell
 from evalwright.run.records import timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
@@ -20,7 +20,16 @@ from evalwright.targets.answers import says_nothing
 from evalwright.targets.build import optional_parts
 from evalwright.targets.failures import target_failure
 
-__all__ = ["GRACE", "OUT_OF_FILES", "Call", "deadline_in", "failure_in", "out_of_files", "retriable"]
+__all__ = [
+    "GRACE",
+    "OUT_OF_FILES",
+    "Call",
+    "deadline_in",
+    "failure_in",
+    "out_of_files",
+    "pause_before_next",
+    "retriable",
+]
 
 GRACE = 5.0
 """Seconds that cancelled code has to come back before it is left behind: it may close connections meanwhile."""
@@ -137,3 +146,13 @@ def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
     if isinstance(error.status, int) and 400 <= error.status < 500 and error.status != 429:
         return False
     return tries < rule.max_attempts and (error.type in (rule.on or _RETRIABLE) or "*" in rule.on)
+
+
+def pause_before_next(rule: RetryRule, error: TraceError, tries: int) -> float:
+    """Seconds between try number `tries` and the next one: the rule's, doubled each time, or what a service asks for.
+
+    At most a minute.
+    """
+    # The bound keeps the power in what a float holds, however many attempts a rule allows.
+    doubled: float = rule.backoff_seconds * 2 ** min(tries - 1, 30)
+    return max(min(doubled, LONGEST_PAUSE), asked_pause(error) or 0.0)

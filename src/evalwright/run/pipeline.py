@@ -22,8 +22,8 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
-from evalwright.run.addresses import LONGEST_PAUSE, Address, addresses_of, asked_pause
-from evalwright.run.call import GRACE, OUT_OF_FILES, Call, failure_in, retriable
+from evalwright.run.addresses import Address, addresses_of, asked_pause
+from evalwright.run.call import GRACE, OUT_OF_FILES, Call, failure_in, pause_before_next, retriable
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
@@ -146,8 +146,7 @@ class Pipeline:
                 continue
             tries = len(call.retried) + 1
             # The exponent is bounded, because a float times 2 ** 1024 raises OverflowError.
-            pause = min(rule.backoff_seconds * 2 ** min(tries - 1, 30), LONGEST_PAUSE)
-            pause = max(pause, asked_pause(error) or 0.0)
+            pause = pause_before_next(rule, error, tries)
             late = asked_pause(error) is not None and time.monotonic() - begun + pause > _LONGEST_CALL
             if late or not retriable(rule, error, tries):
                 return answer
