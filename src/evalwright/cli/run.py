@@ -75,7 +75,7 @@ _MOST_CODE = 5
 )
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: also cells that failed.")
 @click.option("--until-decided", is_flag=True, help="Stop as soon as it is decided; valid however often one looks.")
-@click.option("--against", metavar="RUN|VARIANT", help="With --until-decided: what the system is held against.")
+@click.option("--against", metavar="RUN|VARIANT", help="With --until-decided: what the system is compared with.")
 @click.option("--margin", metavar="M", help="With --until-decided: the loss that would not matter, 2pp or 0.02.")
 @click.option("--max-cases", type=_COUNT, metavar="N", help="With --until-decided: look at no more than N cases.")
 @click.option(

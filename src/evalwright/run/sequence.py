@@ -149,7 +149,7 @@ def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) 
         if not order:
             raise InputError(
                 f"every unit of the suite was looked at by {terms.continues}, which is undecided: "
-                "--seed N begins anew, with an order and a capital of its own"
+                "--seed N begins again, with an order and a capital of its own"
             )
     order = _within(order, options.max_cases)
     plan.until_decided = terms
