@@ -7,6 +7,7 @@ from evalwright.decisions.comparison import RunComparison, against_baseline, com
 from evalwright.decisions.drift import drift
 from evalwright.decisions.runs import one_run, two_runs
 from evalwright.decisions.terms import Terms
+from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case, case_digest, evaluator_digests
 from evalwright.model.summary import ComparisonReport
@@ -204,3 +205,24 @@ def test_evaluators_have_the_interval_of_the_paired_cases() -> None:
     assert (one.paired, one.ci, one.p, one.q) == (part.difference, part.ci, part.p, part.q)
     assert one.paired == 7 / 8
     assert one.rate_delta == pytest.approx(8 / 9)
+
+
+def test_a_file_that_an_evaluator_names_decides_with_what_is_in_it() -> None:
+    spec = EvaluatorSpec("x", "git_diff", {"expected_patch_path": "/suite/wanted.patch"})
+    plain = evaluator_digests([spec])
+    assert evaluator_digests([spec], lambda path: "") == plain
+    one, other = (evaluator_digests([spec], lambda path, found=found: found) for found in ("1a", "2b"))
+    assert len({plain["x"], one["x"], other["x"]}) == 3
+
+
+def test_a_suite_that_is_the_population_needs_trials_and_pass_rates() -> None:
+    single = [stored(run(("a", True), ("b", False)), PLAN)] * 2
+    with pytest.raises(InputError, match="A and B"):
+        two_runs(single[0], PLAN, single[1], PLAN, Terms(population="suite"))
+    before = stored(run(("a", True), ("a", False), ("b", True), ("b", True), ("c", True)), PLAN)
+    after = stored(run(("a", True), ("a", True), ("b", True), ("b", True), ("c", True)), PLAN)
+    with pytest.raises(InputError, match="pass rates"):
+        two_runs(before, PLAN, after, PLAN, Terms(population="suite", metric="e0"))
+    found = two_runs(before, PLAN, after, PLAN, Terms(population="suite")).decision("v0", "v0")
+    assert (found.population, found.method, found.n, found.difference) == ("suite", "satterthwaite", 2, 0.25)
+    assert "fewer than 2 judged trials" in found.warnings[-1]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import fsum
+from math import fsum, sqrt
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.statistics import decide_difference, guarded_difference, sign_flip
+from evalwright.statistics.differences import TrialsOfCase, decide_suite
+from evalwright.statistics.distributions import t_two_sided
 from evalwright.statistics.units import units_of
 
 tenths = st.integers(-10, 10).map(lambda x: x / 10)
@@ -106,3 +108,36 @@ def test_guarding_pulls_towards_nothing(values: list[float]) -> None:
 
 def test_effective_units_are_those_of_kish() -> None:
     assert units_of([0.0] * 100, ["a"] * 50 + list(range(50))).effective == pytest.approx(100**2 / (50**2 + 50))
+
+
+def test_of_a_whole_suite_only_the_trials_are_a_sample() -> None:
+    """Of one case it is Welch's t-test; a second one that never varies halves difference and error alike."""
+    one = decide_suite([TrialsOfCase(1, 5, 3, 5)], margin=0.1)
+    noise = 0.2 * 0.8 / 4 + 0.6 * 0.4 / 4
+    df = noise**2 / ((0.2 * 0.8 / 4) ** 2 / 4 + (0.6 * 0.4 / 4) ** 2 / 4)
+    assert one.difference == pytest.approx(0.4)
+    assert one.p_value == pytest.approx(t_two_sided(0.4 / sqrt(noise), df))
+    assert one.p_margin == pytest.approx(t_two_sided(0.5 / sqrt(noise), df))
+    two = decide_suite([TrialsOfCase(1, 5, 3, 5), TrialsOfCase(2, 2, 2, 2)])
+    assert two.difference == pytest.approx(0.2)
+    assert two.p_value == pytest.approx(one.p_value)
+    assert (one.method, two.n, two.units) == ("satterthwaite", 2, 2)
+
+
+def test_a_suite_whose_trials_all_agree_is_guarded_by_their_number() -> None:
+    found = decide_suite([TrialsOfCase(4, 4, 4, 4)] * 10, margin=0.1)
+    assert (found.method, found.difference, found.p_value) == ("guarded", 0.0, 1.0)
+    assert found.ci == decide_difference([0.0] * 40).ci
+    with pytest.raises(ValueError, match="at least 2 trials"):
+        decide_suite([TrialsOfCase(1, 1, 1, 2)])
+    assert decide_suite([]).ci is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=20), st.floats(0, 0.5))
+def test_of_a_suite_p_and_interval_agree(cases: list[tuple[int, int]], margin: float) -> None:
+    found = decide_suite([TrialsOfCase(a, 3, b, 4) for a, b in cases], margin=margin)
+    assert found.ci is not None
+    assert found.p_margin is not None
+    inside = found.ci[0] <= -margin <= found.ci[1]
+    near = min(abs(found.ci[0] + margin), abs(found.ci[1] + margin)) < 1e-9
+    assert near or inside == (found.p_margin > 0.05)

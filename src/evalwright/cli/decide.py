@@ -51,6 +51,13 @@ __all__ = ["command"]
     show_default=True,
     help="fail: errors of the system are its failures. strict: the verdict must hold whatever they would have been.",
 )
+@click.option(
+    "--population",
+    type=click.Choice(["cases", "suite"]),
+    default="cases",
+    show_default=True,
+    help="suite: its cases are all there are, and only their trials are a sample (2 a side).",
+)
 @click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
 @click.option(
     "--labels",
@@ -78,6 +85,7 @@ def command(
     slices: str | None,
     guard: str | None,
     errors: str,
+    population: str,
     group: str | None,
     labels: Path | None,
     plot: Path | None,
@@ -89,6 +97,7 @@ def command(
     that, or a guard is broken. Errors are in no rate; where they could turn the verdict, there is none.
     """
     from evalwright.cli.pairs import opened_pair
+    from evalwright.decisions.clusters import clusters_of
     from evalwright.decisions.runs import pairs_of
     from evalwright.decisions.terms import Terms, margin_of
 
@@ -99,12 +108,17 @@ def command(
         better=better,
         slices=tuple(filter(None, map(str.strip, (slices or "").split(",")))),
         errors=errors,  # type: ignore[arg-type]
+        population=population,  # type: ignore[arg-type]
         group=group,
     )
     with opened_pair(a, b, terms, labels) as opened:
         if not allow_changed:
             opened.runs.refuse_changed(cases=True)
-        found = _decided(opened.runs, pairs_of(opened.runs, variant, variants), guard)
+        pairs = pairs_of(opened.runs, variant, variants)
+        found = _decided(opened.runs, pairs, guard)
+        for (before, after), decision in zip(pairs, found, strict=True):
+            changed = decision.identity.cases_changed
+            decision.clusters = clusters_of(opened.before, opened.after, before, after, frozenset(changed))
     _tell(found, as_json)
     if plot is not None:
         from evalwright.cli.screen import write_plot

@@ -53,6 +53,7 @@ def decision_of(
         variant_b=b.variant,
         alpha=terms.alpha,
         margin=margin,
+        population=terms.population,
         family=terms.family,
         method=found.method,
         difference=found.difference,
@@ -159,6 +160,10 @@ def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]
     for name, side in (("A", decision.a), ("B", decision.b)):
         if decision.n * 2 < side.n:
             lines.append(f"only {decision.n:,} of the {side.n:,} cases of {name} are paired")
+    if terms.population == "suite":
+        short = sum(1 for side in (decision.a, decision.b) if side.n > decision.n)
+        left = "; cases with fewer than 2 judged trials on a side are left out" if short else ""
+        lines.append(f"population suite: these cases are all there are, and only their trials are a sample{left}")
     if terms.group == "none":
         lines.append("groups are switched off: cases count as independent")
     return lines

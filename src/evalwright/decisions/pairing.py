@@ -7,7 +7,14 @@ from typing import NamedTuple
 
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
-from evalwright.statistics.differences import DecidedDifference, ShipVerdict, decide_difference, verdict_of
+from evalwright.statistics.differences import (
+    DecidedDifference,
+    ShipVerdict,
+    TrialsOfCase,
+    decide_difference,
+    decide_suite,
+    verdict_of,
+)
 from evalwright.statistics.proportions import Interval
 
 __all__ = ["Counting", "Ground", "Labelled", "Pairs", "ValueRange", "scale_of"]
@@ -40,6 +47,8 @@ class Counting(NamedTuple):
 
 
 _NOTHING = Counting()
+_LEAST_TRIALS = 2
+"""A side, of a case, from which its trials say how much they vary."""
 
 
 class Labelled(NamedTuple):
@@ -59,9 +68,13 @@ class Pairs(NamedTuple):
     single: bool
     """Whether each is of one trial a side, passed or not."""
     scale: ValueRange
+    trials: list[TrialsOfCase] | None = None
+    """Of each case, where these are the sample and not the cases."""
 
     def difference(self, alpha: float, margin: float = 0.0) -> DecidedDifference:
         """The mean difference, by itself without a margin."""
+        if self.trials is not None:
+            return decide_suite(self.trials, alpha, margin)
         return decide_difference(self.differences, self.units, alpha, margin, self.single, self.scale.width)
 
 
@@ -97,7 +110,8 @@ class Ground(NamedTuple):
         self, one: Counting = _NOTHING, other: Counting = _NOTHING, *, only: Collection[str] | None = None
     ) -> Pairs:
         """The cases (of `only`, if given) that both sides judged."""
-        return self._paired(self.outcomes(), self.scale, one, other, only)
+        suite = self.terms.population == "suite"
+        return self._paired(self.outcomes(), self.scale, one, other, only, suite=suite)
 
     def pairs_of(self, evaluator: str) -> Pairs:
         """The cases that both sides judged by another metric."""
@@ -111,8 +125,11 @@ class Ground(NamedTuple):
         one: Counting,
         other: Counting,
         only: Collection[str] | None,
+        *,
+        suite: bool = False,
     ) -> Pairs:
         cases, differences, single = [], [], True
+        trials: list[TrialsOfCase] | None = [] if suite else None
         for case, before in sides[0].items():
             after = sides[1].get(case)
             if after is None or case in self.left_out or (only is not None and case not in only):
@@ -124,16 +141,18 @@ class Ground(NamedTuple):
                 total_b, n_b = other.of(after)
             if not n_a or not n_b:
                 continue
+            if trials is not None:
+                if n_a < _LEAST_TRIALS or n_b < _LEAST_TRIALS:
+                    continue
+                trials.append(TrialsOfCase(total_a, n_a, total_b, n_b))
             cases.append(case)
             differences.append(total_b / n_b - total_a / n_a)
             single = single and n_a == n_b == 1 and total_a in (0, 1) and total_b in (0, 1)
-        return Pairs(cases, differences, self.units(cases), single, scale)
+        return Pairs(cases, differences, self.units(cases), single, scale, trials)
 
     def decided(self, pairs: Pairs) -> DecidedDifference:
         """The difference at this margin; no verdict to ship where B must be better and is only not worse."""
-        found = decide_difference(
-            pairs.differences, pairs.units, self.alpha, self.margin, pairs.single, pairs.scale.width
-        )
+        found = pairs.difference(self.alpha, self.margin)
         return found._replace(verdict=self.verdict(found.ci))
 
     def verdict(self, ends: Interval | None) -> ShipVerdict:

@@ -110,6 +110,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     a, b = sides_of(reader_a, plan_a), sides_of(reader_b, plan_b)
     found = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, Labelled())
     _check_metric(terms.metric, a, b)
+    _check_population(terms, a, b)
     if terms.slices or terms.group not in (None, "none"):
         found.known = _labelled(reader_b, terms)
     return found
@@ -145,6 +146,20 @@ def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = N
     if unknown or not pairs:
         raise InputError(f"no variant {', '.join(unknown) or 'is in both runs'} ({known}; --variants A:B pairs them)")
     return pairs
+
+
+def _check_population(terms: Terms, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:
+    """Raise InputError where trials cannot be the sample: of scores no spread within a case is kept."""
+    if terms.population != "suite":
+        return
+    if terms.metric != PASS_RATE:
+        raise InputError(f"--population suite decides pass rates, not the metric {terms.metric!r}")
+    trials = [max((o.judged for side in sides.values() for o in side.passes.values()), default=0) for sides in (a, b)]
+    if min(trials) < 2:
+        one = " and ".join(name for name, most in zip("AB", trials, strict=True) if most < 2)
+        raise InputError(
+            f"--population suite needs at least 2 trials of a case on both sides: {one} has 1 (--trials 2)"
+        )
 
 
 def _check_metric(metric: str, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from evalwright.decisions.sides import MEASURES, PASS_RATE
 from evalwright.errors import InputError, Problem, did_you_mean
 
-__all__ = ["DEFAULT_MARGIN", "Errors", "Guard", "Terms", "guard_of", "guards_of", "margin_of"]
+__all__ = ["DEFAULT_MARGIN", "Errors", "Guard", "Population", "Terms", "guard_of", "guards_of", "margin_of"]
 
 DEFAULT_MARGIN = 0.02
 """Two points, or two percent of the range of a score."""
@@ -22,6 +22,7 @@ _NUMBER = r"[+-]?\d+(?:\.\d+)?"
 _LIMITS = {True: (f"{_NUMBER}%", "a percentage like +10%"), False: (f"{_NUMBER}pp", "points like -1pp")}
 """How limits are written: of ratios, and of losses."""
 
+Population = Literal["cases", "suite"]
 Errors = Literal["exclude", "fail", "strict"]
 
 
@@ -55,6 +56,8 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """A metadata key in place of the cases' groups; `none` for no groups."""
     keep_changed: bool = False
     """Whether cases that changed are paired all the same; else they are left out."""
+    population: Population = "cases"
+    """`suite`: the cases are all there are, and only their trials are a sample."""
     family: int = 1
 
 

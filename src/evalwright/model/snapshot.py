@@ -9,7 +9,7 @@ each: equal ones were run alike. Hashes are made of the values before secrets ar
 # No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
 # as its own, which for public records is `evalwright`.
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -106,28 +106,34 @@ def with_digest(case: Case) -> Case:
     return msgspec.structs.replace(case, digest=case_digest(case))
 
 
-def evaluator_digests(specs: Iterable[EvaluatorSpec]) -> dict[str, str]:
-    """By name, of what decides an evaluator's verdict; its weight is the suite's."""
-    return {
-        spec.name: _digest(
-            _placeless(
-                msgspec.to_builtins(
-                    [spec.type, spec.config, spec.threshold, spec.threshold_op, spec.required, spec.extractor]
-                )
-            )
-        )
-        for spec in specs
-    }
+def _nothing(_path: str) -> str:
+    return ""
+
+
+def evaluator_digests(specs: Iterable[EvaluatorSpec], content: Callable[[str], str] = _nothing) -> dict[str, str]:
+    """By name, of what decides an evaluator's verdict; its weight is the suite's.
+
+    `content` gives the hash of the file at an absolute path, empty for what is none: a prompt or patch that is kept in
+    a file decides as much as one in the configuration.
+    """
+    found = {}
+    for spec in specs:
+        parts = [spec.type, spec.config, spec.threshold, spec.threshold_op, spec.required, spec.extractor]
+        found[spec.name] = _digest(_placeless(msgspec.to_builtins(parts), content))
+    return found
 
 
 def _digest(parts: Any) -> str:
     return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=12).hexdigest()
 
 
-def _placeless(value: Any) -> Any:
-    """Absolute paths by their last part: a suite that lies in another folder is the same suite."""
+def _placeless(value: Any, content: Callable[[str], str] = _nothing) -> Any:
+    """Absolute paths by their last part and what is in them: a suite that lies in another folder is the same suite."""
     if isinstance(value, dict):
-        return {key: _placeless(inner) for key, inner in value.items()}
+        return {key: _placeless(inner, content) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_placeless(inner) for inner in value]
-    return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("/") else value
+        return [_placeless(inner, content) for inner in value]
+    if not isinstance(value, str) or not value.startswith("/"):
+        return value
+    name, inside = value.rpartition("/")[2], content(value)
+    return f"{name}:{inside}" if inside else name

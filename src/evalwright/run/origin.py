@@ -18,6 +18,7 @@ from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.snapshot import Case, evaluator_digests
 from evalwright.model.trace import Trace
 from evalwright.registry import NATIVE, formats, resolve
+from evalwright.run.used_files import file_digest_of
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -186,7 +187,7 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
         return msgspec.structs.replace(
             plan,
             evaluators=suite.evaluators,
-            evaluator_digests=evaluator_digests(suite.evaluators),
+            evaluator_digests=evaluator_digests(suite.evaluators, file_digest_of),
             pass_criteria=suite.pass_criteria,
             warnings=warnings,
         )
@@ -201,7 +202,7 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
     kept = [spec for spec in plan.evaluators if spec.name != add]
     position = next((i for i, spec in enumerate(plan.evaluators) if spec.name == add), len(kept))
     evaluators: list[EvaluatorSpec] = [*kept[:position], offered[add], *kept[position:]]
-    digests = {**plan.evaluator_digests, **evaluator_digests([offered[add]])}
+    digests = {**plan.evaluator_digests, **evaluator_digests([offered[add]], file_digest_of)}
     return msgspec.structs.replace(plan, evaluators=evaluators, evaluator_digests=digests)
 
 

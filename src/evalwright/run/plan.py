@@ -17,6 +17,7 @@ from evalwright.model.suite import Suite
 from evalwright.registry import load
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import lines_of_warnings
+from evalwright.run.used_files import file_digest_of
 
 __all__ = ["config_hash", "documents", "may_call_models", "plan_of"]
 
@@ -46,7 +47,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         cases_total=0,
         variants=_variants(suite, None if suite.target_chosen else options.target),
         evaluators=suite.evaluators,
-        evaluator_digests=evaluator_digests(suite.evaluators),
+        evaluator_digests=evaluator_digests(suite.evaluators, file_digest_of),
         pass_criteria=suite.pass_criteria,
         run=msgspec.structs.replace(suite.run, **settings),
         import_paths=import_folders(suite.source),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,10 +13,11 @@ from evalwright.errors import Problem
 from evalwright.files.paths import import_folders, seen_from_here
 from evalwright.model.suite import Suite
 
-__all__ = ["doubled_modules", "executed", "hashed"]
+__all__ = ["doubled_modules", "executed", "file_digest_of", "hashed"]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
 """`module.path:name`; a module is looked for by the first part of its path."""
+_OF_CODE = (".py", ".ts", ".js", ".mjs", ".sh")
 _FILE = re.compile(r"(.+\.py):[A-Za-z_][\w.]*")
 
 
@@ -30,6 +32,20 @@ def hashed(suite: Suite) -> dict[str, str]:
         except (OSError, ValueError):
             continue  # whoever reads it says what is wrong with it
     return found
+
+
+def file_digest_of(path: str) -> str:
+    """SHA-256 (hex) of a file that an evaluator's configuration names; empty for what is no file, and for code.
+
+    Code may hold the system as well, which is what is to change between two runs.
+    """
+    try:
+        if Path(path).suffix in _OF_CODE or not os.path.isfile(path):  # noqa: PTH113 - a text may be too long for a name
+            return ""
+        with open(path, "rb") as file:  # noqa: PTH123
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""
 
 
 def doubled_modules(suite: Suite) -> Iterator[Problem]:

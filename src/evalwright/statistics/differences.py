@@ -7,6 +7,7 @@ null lies outside. Cases of one group are not independent: the group is the unit
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from math import fsum, sqrt
 from typing import Literal, NamedTuple
 
 from evalwright.statistics.clusters import jackknife_error
@@ -16,7 +17,7 @@ from evalwright.statistics.proportions import Interval
 from evalwright.statistics.small_samples import guarded_units, sign_flip_units
 from evalwright.statistics.units import FEW_UNITS, Units, units_of
 
-__all__ = ["DecidedDifference", "ShipVerdict", "decide_difference", "verdict_of"]
+__all__ = ["DecidedDifference", "ShipVerdict", "TrialsOfCase", "decide_difference", "decide_suite", "verdict_of"]
 
 ShipVerdict = Literal["ship", "dont", "undecided"]
 
@@ -72,6 +73,49 @@ def decide_difference(
         method, (ci, p_value, p_margin) = "guarded", _guarded(units, alpha, margin, scale)
     verdict = verdict_of(ci, margin)
     return DecidedDifference(method, units.mean, ci, p_value, p_margin, verdict, units.n, number, units.effective)
+
+
+class TrialsOfCase(NamedTuple):
+    """One case of a suite: passed trials and trials on either side."""
+
+    passed_a: float
+    trials_a: int
+    passed_b: float
+    trials_b: int
+
+
+def decide_suite(cases: Sequence[TrialsOfCase], alpha: float = 0.05, margin: float = 0.0) -> DecidedDifference:
+    """As `decide_difference`, where the cases are all there are and only their trials are a sample.
+
+    se² = sum of (s²_a/K_a + s²_b/K_b) over n², Student's t with Satterthwaite's degrees of freedom (1946); where all
+    trials of all cases agree, guarded with as many units as there are trials a side.
+    Raises ValueError for a case with fewer than two trials on a side.
+    """
+    if any(case.trials_a < 2 or case.trials_b < 2 for case in cases):
+        raise ValueError("expected at least 2 trials a side of every case")
+    n = len(cases)
+    if not n:
+        return decide_difference([])
+    means = [case.passed_b / case.trials_b - case.passed_a / case.trials_a for case in cases]
+    parts = [part for case in cases for part in _noise(case, n)]
+    variance = fsum(noise for noise, _ in parts)
+    difference = fsum(means) / n
+    if variance == 0:
+        every = [d for d, case in zip(means, cases, strict=True) for _ in range(min(case.trials_a, case.trials_b))]
+        method, (ci, p_value, p_margin) = "guarded", _guarded(units_of(every), alpha, margin, 1.0)
+    else:
+        method, error = "satterthwaite", sqrt(variance)
+        df = variance**2 / fsum(noise**2 / (trials - 1) for noise, trials in parts if noise)
+        half = t_quantile(1 - alpha / 2, df) * error
+        ci = max(-1.0, difference - half), min(1.0, difference + half)
+        p_value, p_margin = (t_two_sided((difference - null) / error, df) for null in (0.0, -margin))
+    return DecidedDifference(method, difference, ci, p_value, p_margin, verdict_of(ci, margin), n, n, float(n))
+
+
+def _noise(case: TrialsOfCase, n: int) -> list[tuple[float, int]]:
+    """What each side's trials add to the variance of the mean of `n` cases, and how many trials they are."""
+    sides = (case.passed_a, case.trials_a), (case.passed_b, case.trials_b)
+    return [(p / k * (1 - p / k) / (k - 1) / n**2, k) for p, k in sides]
 
 
 def verdict_of(ci: Interval | None, margin: float) -> ShipVerdict:

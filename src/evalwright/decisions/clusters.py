@@ -1,0 +1,131 @@
+"""Failures and errors of two sides by their reasons: what B does wrong more often than A, or less."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+import msgspec
+
+from evalwright.model.cell import OfCase
+from evalwright.model.decision import FailureCluster
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import Status
+
+__all__ = ["clusters_of", "masked_reason"]
+
+_LONGEST = 160
+_LONGEST_READ = 2_000
+"""Characters of a reason that are looked at."""
+_ALIKE = 0.6
+"""The share of common words (Jaccard) from which two reasons are one."""
+_MOST = 300
+"""Different signatures that are compared with each other, the most frequent first."""
+_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), "<url>"),
+    (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
+    (re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”"), "<text>"),
+    (re.compile(r"(?<![\w/])(?:~|\.{0,2})?/[\w.\-/]+"), "<path>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d\d?:\d\d(?::\d\d)?\b"), "<time>"),
+    (re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{8}(?:-?[0-9a-f]{4,})*\b|\b0x[0-9a-f]+\b", re.IGNORECASE), "<id>"),
+    (re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?%?", re.IGNORECASE), "<n>"),
+)
+_SPACES = re.compile(r"\s+")
+_WORDS = re.compile(r"\w+|<\w+>")
+
+
+class _Error(msgspec.Struct, gc=False):
+    type: str = ""
+    message: str = ""
+
+
+class _Why(OfCase, gc=False):
+    variant_name: str
+    status: Status
+    trial: int = 0
+    attempt: int = 1
+    reasons: list[str] = msgspec.field(default_factory=list)
+    error: _Error | None = None
+
+
+class _Count:
+    """Cells of one signature on both sides."""
+
+    __slots__ = ("cases", "cells", "words")
+
+    def __init__(self, text: str) -> None:
+        self.words = frozenset(_WORDS.findall(text.lower()))
+        self.cells = [0, 0]
+        self.cases: dict[str, None] = {}
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        return self.cells[0], self.cells[1]
+
+
+def clusters_of(
+    a: RunReader, b: RunReader, before: str, after: str, left_out: Collection[str] = ()
+) -> list[FailureCluster]:
+    """The reasons of variant `before` of A and `after` of B, those first that B has so much more often than A."""
+    counts: dict[str, _Count] = {}
+    for side, (reader, variant) in enumerate(((a, before), (b, after))):
+        for case, text in _reasons(reader, variant):
+            if case not in left_out:
+                found = counts.get(text)
+                if found is None:
+                    found = counts[text] = _Count(text)
+                found.cells[side] += 1
+                found.cases[case] = None
+    joined = _joined(sorted(counts.items(), key=lambda item: (-sum(item[1].cells), item[0])))
+    clusters = [
+        FailureCluster(text, found.cells[0], found.cells[1], sorted(found.cases)) for text, found in joined.items()
+    ]
+    return sorted(clusters, key=lambda one: (one.a - one.b, -one.a - one.b, one.signature))
+
+
+def _joined(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
+    """Signatures of about the same words under the most frequent of them."""
+    kept: dict[str, _Count] = {}
+    for text, count in found:
+        alike = next((one for one in kept.values() if _close(one.words, count.words)), None)
+        if alike is None:
+            if len(kept) < _MOST:
+                kept[text] = count
+            continue
+        alike.cells = [one + other for one, other in zip(alike.cells, count.cells, strict=True)]
+        alike.cases |= count.cases
+    return kept
+
+
+def _close(one: frozenset[str], other: frozenset[str]) -> bool:
+    common = len(one & other)
+    return common >= _ALIKE * (len(one) + len(other) - common)
+
+
+def _reasons(reader: RunReader, variant: str) -> Iterator[tuple[str, str]]:
+    """Case and signature of each reason of the newest attempt of a cell that did not pass."""
+    newest: dict[tuple[str, int], _Why] = {}
+    for row in reader.verdicts(_Why):
+        if row.variant_name == variant:
+            key = (row.case_key, row.trial)
+            if key not in newest or row.attempt >= newest[key].attempt:
+                newest[key] = row
+    known: dict[str, str] = {}
+    for (case, _), row in newest.items():
+        if row.status in ("fail", "borderline"):
+            texts = row.reasons or ["no reason given"]
+        elif row.status == "error":
+            texts = [f"{row.error.type}: {row.error.message}"] if row.error is not None else row.reasons
+        else:
+            continue
+        for text in dict.fromkeys(texts):
+            if text not in known:
+                known[text] = masked_reason(text)
+            yield case, known[text]
+
+
+def masked_reason(text: str) -> str:
+    """A reason without what differs from case to case."""
+    for pattern, mask in _MASKS:
+        text = pattern.sub(mask, text[:_LONGEST_READ])
+    return _SPACES.sub(" ", text).strip()[:_LONGEST]

@@ -1,0 +1,59 @@
+"""Failures by their reasons."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.decisions.clusters import clusters_of, masked_reason
+from evalwright.model.result import CaseVerdict
+from evalwright.model.trace import TraceError
+from evalwright.testing import MemoryRun, MemoryStore, a_plan, a_verdict
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("refund: missing: 'order 12'; in 'no'", "refund: missing: <text>; in <text>"),
+        ("timeout after 12.5 s at 2026-01-02T10:11:12Z", "timeout after <n> s at <time>"),
+        ("GET https://a.example/x?y=1 failed for a@b.example", "GET <url> failed for <address>"),
+        ("no file /tmp/a/b.txt in ../c/d", "no file <path> in <path>"),
+        ("request 3f2504e0-4f89-11d3-9a0c-0305e82c3301 at 0x7f3a", "request <id> at <id>"),
+        ("a" * 500, "a" * 160),
+    ],
+)
+def test_what_differs_from_case_to_case_is_masked(text: str, masked: str) -> None:
+    assert masked_reason(text) == masked
+
+
+def run(*verdicts: CaseVerdict) -> MemoryRun:
+    made = MemoryStore().create(a_plan(), [], {})
+    for verdict in verdicts:
+        made.append_verdict(verdict)
+    return made
+
+
+def failed(case: str, *reasons: str, attempt: int = 1) -> CaseVerdict:
+    return a_verdict(case_id=case, variant_name="v", status="fail", reasons=list(reasons), attempt=attempt)
+
+
+def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_first() -> None:
+    timeout = TraceError("timeout", "no answer within 30 seconds")
+    one = run(
+        failed("a", "tone: too short, 12 words"),
+        failed("b", "tone: too short, 9 words"),
+        a_verdict(case_id="c", variant_name="w", status="fail", reasons=["not asked for"]),
+    )
+    other = run(
+        *(failed(f"r{i}", f"refund: the refund of order {i} was omitted") for i in range(4)),
+        failed("r9", "refund: the refund of the order was omitted"),
+        failed("a", "tone: too short, 3 words"),
+        failed("gone", "tone: too short, 3 words"),
+        a_verdict(case_id="gone", variant_name="v", status="pass", attempt=2),
+        *(a_verdict(case_id=c, variant_name="v", status="error", error=timeout) for c in ("t", "changed")),
+    )
+    found = clusters_of(one, other, "v", "v", {"changed"})
+    assert [(c.signature, c.a, c.b, c.cases) for c in found] == [
+        ("refund: the refund of order <n> was omitted", 0, 5, ["r0", "r1", "r2", "r3", "r9"]),
+        ("timeout: no answer within <n> seconds", 0, 1, ["t"]),
+        ("tone: too short, <n> words", 2, 1, ["a", "b"]),
+    ]
