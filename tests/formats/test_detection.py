@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalwright.formats.discovery import suite_files
-from evalwright.formats.loading import load_suite
+from evalwright.formats.loading import fitting, load_suite
 from formats.suites import SOUND, refusal, write
 
 
@@ -47,6 +47,13 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     path = write(tmp_path, SOUND)
     path.chmod(0)
     assert "cannot be read" in str(refusal(lambda: load_suite(path)))
+
+
+@pytest.mark.parametrize("text", ["a: [\n", ""])
+def test_a_file_without_keys_is_of_the_format_that_its_name_says(tmp_path: Path, text: str) -> None:
+    for name, format_ in {"promptfooconfig.yaml": "promptfoo", "eval.yaml": "native", "other.yaml": "native"}.items():
+        (tmp_path / name).write_text(text)
+        assert [one.name for one in fitting(tmp_path / name)] == [format_]
 
 
 def test_the_sidecar_of_json_lines_is_no_suite_and_not_passed_over(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
@@ -63,6 +64,9 @@ def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _MOST_KEYS = 10
+_UNREAD: Mapping[str, Any] = MappingProxyType({})
+"""For YAML with mistakes, or without anything. Its name may say of what format it is; else the native format, the most
+common one, reports what is wrong."""
 
 
 def fitting(path: Path, head: Mapping[str, Any] | None = None) -> list[Format]:
@@ -71,7 +75,8 @@ def fitting(path: Path, head: Mapping[str, Any] | None = None) -> list[Format]:
         head = _head(path)
     suffix = path.suffix.lower()
     asked = (one for one in formats() if not one.suffixes or suffix in one.suffixes)
-    return [one for one in asked if _fits(one, path, head)]
+    found = [one for one in asked if _fits(one, path, head)]
+    return [format_of(NATIVE)] if head is _UNREAD and not found else found
 
 
 def _fits(one: Format, path: Path, head: Mapping[str, Any]) -> bool:
@@ -154,8 +159,7 @@ def _head(path: Path) -> Mapping[str, Any]:
     try:
         value = yaml.load(path).value if path.suffix == ".json" else yaml.top_level(path)
     except InputError:
-        # a file with mistakes is still the file that its name says: the native format reports them
-        return {"eval": {}} if path.suffix in (".yaml", ".yml") else {}
+        return _UNREAD if path.suffix in (".yaml", ".yml") else {}
     if value is None:
-        return {"eval": {}}
+        return _UNREAD
     return value if isinstance(value, dict) else {}

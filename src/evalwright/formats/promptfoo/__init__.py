@@ -13,6 +13,7 @@ FORMAT = Format(
     summary="Prompts, providers and tests with assertions, in one configuration.",
     docs="docs/promptfoo.md",
     suffixes=(".yaml", ".yml", ".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts"),
+    excluded_by=frozenset({"eval"}),
     detects="evalwright.formats.promptfoo.detection:detects",
     load="evalwright.formats.promptfoo.suite:load",
     options=(
