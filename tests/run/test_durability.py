@@ -1,0 +1,67 @@
+"""What a run that goes on has made durable, what a new judgement keeps, and what one error takes along."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from evalwright.model.plan import EvaluatorSpec, PassCriteria
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import TraceError
+from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.steps.spoil import Spoiling
+from evalwright.testing import a_plan, a_result
+from run.project import agents
+from run.suites import SAYS_DONE, SAYS_LAST, suite
+
+FILES = Path("/proc/self/fd")
+
+
+@pytest.mark.skipif(not FILES.is_dir(), reason="finds the files of descriptors in /proc")
+def test_the_first_cells_are_durable_while_later_ones_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, fsync = threading.Event(), os.fsync
+    durable: list[bool] = []
+
+    def sync(descriptor: int) -> None:
+        fsync(descriptor)
+        if (FILES / str(descriptor)).readlink().name == "verdicts.jsonl":
+            synced.set()
+
+    def waiting(case, variant):
+        if case["id"] == "c1":
+            durable.append(synced.wait(30))
+        return {"final_answer": "done"}
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(agents, "waiting", waiting, raising=False)
+    run_suite(suite(tmp_path, [1, 2], "run.project.agents:waiting", max_concurrency=1))
+    assert durable == [True]
+
+
+def test_a_judgement_by_one_evaluator_goes_on_where_a_row_of_another_is_missing(tmp_path: Path) -> None:
+    run = run_suite(suite(tmp_path, ["done last", "done last"], evaluators=[SAYS_DONE, SAYS_LAST])).run_dir
+    rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]
+    kept = [row for row in rows if (row["case_id"], row["evaluator"]) != ("c0", "says_last")]
+    (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in kept))
+    re_evaluate(run, add="says_done")
+    reader, _ = open_run(run)
+    found = sorted((row.case_id, row.evaluator) for row in reader.results(EvaluationResult))
+    assert found == [("c0", "says_done"), ("c1", "says_done"), ("c1", "says_last")]
+    assert sorted(verdict.status for verdict in reader.verdicts(CaseVerdict)) == ["error", "pass"]
+
+
+def test_an_error_that_spoils_a_cell_leaves_the_errors_of_others_as_they_are() -> None:
+    plan = a_plan(pass_criteria=PassCriteria(spoiling_errors=["quota"]), evaluators=[EvaluatorSpec("a", "x")])
+    rows = [a_result(evaluator=name, passed=True, score=1.0) for name in ("sound", "broken", "spoiling")]
+    rows[1].error, rows[2].error = TraceError("timeout", "late"), TraceError("quota", "empty")
+    Spoiling(plan).spoil(rows)
+    assert [row.error and row.error.type for row in rows] == ["not_counted", "timeout", "quota"]
+    assert (rows[0].passed, rows[0].score, rows[0].detail["not_counted"]) == (False, None, {"passed": True, "score": 1})
+    assert "not_counted" not in rows[1].detail
+    other = [a_result(evaluator="sound", passed=True)]
+    Spoiling(plan).spoil(other)
+    assert (other[0].error, other[0].passed) == (None, True)
