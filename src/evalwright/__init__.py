@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalwright.api.evaluation import aevaluate, evaluate, stream
     from evalwright.api.evaluators import Evaluator, Judge, evaluator
     from evalwright.api.pairs import compare
+    from evalwright.api.planning import CasesPlan, plan
     from evalwright.api.runs import Run, open_run
     from evalwright.api.suites import load
     from evalwright.api.summaries import Summary
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Case",
+    "CasesPlan",
     "Cell",
     "Comparison",
     "Decision",
@@ -57,6 +59,7 @@ __all__ = [
     "evaluator",
     "load",
     "open_run",
+    "plan",
     "re_evaluate",
     "resume",
     "stream",
@@ -67,6 +70,7 @@ __version__ = "0.1.0"
 _PLACES = {
     "Answer": "model.trace",
     "Case": "model.snapshot",
+    "CasesPlan": "api.planning",
     "Cell": "api.cells",
     "Comparison": "api.comparisons",
     "Decision": "api.decisions",
@@ -91,6 +95,7 @@ _PLACES = {
     "evaluator": "api.evaluators",
     "load": "api.suites",
     "open_run": "api.runs",
+    "plan": "api.planning",
     "re_evaluate": "api.again",
     "resume": "api.again",
     "stream": "api.evaluation",

@@ -466,6 +466,61 @@ def test_several_variants_share_the_error_rate():
     assert together == 2 * alone
 
 
+def test_guards_slices_and_errors_are_those_of_the_command():
+    before, after = graded(20), graded(34)
+    decision = ew.decide(before, after, margin=0.02, guards={"latency": "+100000%"})
+    [one] = decision.variants
+    assert [(guard.name, guard.limit) for guard in one.guards] == [("latency", 1001.0)]
+    assert (one.changed.flipped, len(one.changed.better), one.judge, one.next) == (14, 14, None, None)
+    assert [part.name for part in one.evaluators] == list(one.numbers["evaluators"][0].values())[:1]
+    assert ew.decide(before, after, better=True).accepted
+    with pytest.raises(ew.InputError, match='did you mean "latency"') as raised:
+        ew.decide(before, after, guards={"latncy": "+10%", "cost": "10"})
+    assert [problem.key for problem in raised.value.problems] == ["guards['latncy']", "guards['cost']"]
+    with pytest.raises(ew.InputError, match="no slices by"):
+        ew.decide(before, after, slices=["metadata.lang"])
+    with pytest.raises(ew.InputError, match="expected 'exclude'"):
+        ew.decide(before, after, errors="ignore")
+
+
+def test_decisions_and_comparisons_are_drawn_in_notebooks():
+    before, after = graded(20), graded(34, name="<b>")
+    for found in (ew.decide(before, after), ew.compare(before, after)):
+        page = found._repr_html_()
+        assert page.count("<svg") == 1
+        assert "<b>" not in page
+
+
+# Planning
+
+
+def test_a_plan_has_the_numbers_of_the_command():
+    plan = ew.plan(80, detect=0.1, runs=[graded(20), graded(26)])
+    assert [row.trials for row in plan.rows] == [1, 3, 5]
+    assert plan.needed(1) == plan.rows[0].needs[1].cases
+    assert (plan.cases, plan.gate, plan.needed(7)) == (80, None, None)
+    assert str(plan).startswith("To see 10 pp at alpha .05: a suite, 80 cases, from v, v")
+    assert plan._repr_html_().count("<svg") == 1
+
+
+def test_a_plan_of_a_gate_needs_no_difference():
+    plan = ew.plan(80, at_least=0.8)
+    assert plan.gate is not None
+    assert (plan.gate.passes_from, plan.rows, plan.reached) == (72, (), True)
+    assert not ew.plan(3, at_least=0.9).reached
+    assert "<svg" not in plan._repr_html_()
+
+
+def test_all_mistakes_of_a_plan_are_told_at_once():
+    with pytest.raises(ew.InputError) as raised:
+        ew.plan(80, power=2, alpha=0, trials=[])
+    assert [problem.key for problem in raised.value.problems] == ["detect", "power", "alpha", "trials"]
+    with pytest.raises(ew.InputError, match="at most two"):
+        ew.plan(80, detect=0.1, runs=["a", "b", "c"])
+    with pytest.raises(ew.InputError, match="at least one case"):
+        ew.plan(0, detect=0.1)
+
+
 def test_nothing_in_common_is_undecided():
     decision = ew.decide(evaluate({"a": "x"}, agents.upper), evaluate({"b": "x"}, agents.upper))
     assert str(decision) == "undecided: no case was judged in both runs"

@@ -78,6 +78,23 @@ class Comparison:
     def __str__(self) -> str:
         return "\n".join([f"{self.after} compared with {self.before}:", *(f"  {one}" for one in self.differences)])
 
+    def svg(self) -> str:
+        """The differences with their intervals as a picture (SVG): a forest plot."""
+        from evalwright.reports.html.plots import forest_svg
+        from evalwright.reports.intervals import ForestRow
+
+        rows = [
+            ForestRow(one.variant, one.difference, *one.interval)
+            for one in self.differences
+            if one.difference is not None and one.interval is not None
+        ]
+        return forest_svg(f"{self.after} compared with {self.before}", rows)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<div><pre>{escape(str(self))}</pre>{self.svg()}</div>"
+
     def __repr__(self) -> str:
         return f"<Comparison of {self.after!r} with {self.before!r}: {len(self)} variants>"
 

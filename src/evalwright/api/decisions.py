@@ -6,15 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.api.pairs import paired_variants
-from evalwright.api.problems import refused
+from evalwright.api.problems import named_as_arguments, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, counted
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
+    from evalwright.decisions.terms import Guard, Terms
+    from evalwright.model.decision import ChangedPart, EvaluatorPart, GuardPart, JudgePart, NextPart, SlicePart
     from evalwright.model.decision import Decision as Record
 
 __all__ = ["Decision", "VariantDecision", "decide"]
@@ -45,7 +48,22 @@ class VariantDecision:
     method: str
     """The test: mcnemar, t, sign_flip or guarded; "" without cases."""
     undecided_by: str
-    """"data", or "errors": the verdict would be another one if these were failures, or passes; "" if decided."""
+    """"data"; "errors": the verdict would be another one if these were failures, or passes; "guard": one is neither
+    held nor broken; "judge": people would have come to another verdict; "" if decided."""
+    guards: Sequence[GuardPart]
+    """What must hold, too: `name`, `limit`, `value`, `ci`, `state` ("holds", "broken", "undecided")."""
+    slices: Sequence[SlicePart]
+    """By `key` and `value`: `difference`, `ci`, `p`, `p_holm` and `q` (adjusted), `n` cases."""
+    evaluators: Sequence[EvaluatorPart]
+    """Each evaluator by itself: `name`, `difference`, `ci`, `p`, `q`, `n`. They decide nothing."""
+    judge: JudgePart | None
+    """The difference that people would have seen, with its `labels` and `method`; None without labels."""
+    changed: ChangedPart
+    """Cases whose share of passed trials changed, and those of them `beyond_noise`."""
+    next: NextPart | None
+    """The `cases` and `trials` it would take if the difference holds; None where it is decided or none would do."""
+    warnings: Sequence[str]
+    """What a reader must know beside the numbers."""
     numbers: Mapping[str, Any]
     """All numbers behind it, as `evalwright decide --json` prints them."""
 
@@ -68,6 +86,18 @@ class Decision:
     """How p-values of several variants are adjusted."""
     variants: Sequence[VariantDecision]
     """One for each variant."""
+    _records: Sequence[Record] = ()
+
+    def svg(self) -> str:
+        """The difference, evaluators and slices with their intervals as a picture (SVG): a forest plot."""
+        from evalwright.reports.html.decision import decision_svg
+
+        return decision_svg(self._records)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<div><pre>{escape(str(self))}</pre>{self.svg()}</div>"
 
     def __str__(self) -> str:
         lines = [self._sentence(one) for one in self.variants]
@@ -89,6 +119,8 @@ class Decision:
         return f"{self._claim(one)}: {facts}"
 
     def _claim(self, one: VariantDecision) -> str:
+        if broken := [guard.name for guard in one.guards if guard.state == "broken"]:
+            return f"rejected ({', '.join(broken)})"
         points = f"{100 * self.margin:g} points" if self.metric == "pass_rate" else f"{self.margin:g}"
         if one.verdict == "accepted":
             return f"no worse than {points}" if self.margin else "better"
@@ -105,6 +137,14 @@ def decide(
     margin: float = 0.0,
     alpha: float = 0.05,
     correction: Literal["holm", "bh", "none"] = "holm",
+    variant: str | Mapping[str, str] | None = None,
+    better: bool = False,
+    guards: Mapping[str, str] | None = None,
+    slices: Sequence[str] = (),
+    errors: Literal["exclude", "fail", "strict"] = "exclude",
+    group: str | None = None,
+    labels: str | os.PathLike[str] | None = None,
+    allow_changed: bool = False,
 ) -> Decision:
     """Whether the later run is no worse than the earlier one by more than a margin.
 
@@ -120,6 +160,17 @@ def decide(
             units. 0: accepted means better.
         alpha: The error rate (0 to 1) of the two-sided test.
         correction: For several variants: "holm" (Holm 1979), "bh" (Benjamini and Hochberg 1995), or "none".
+        variant: The variant to decide, or a mapping from its name before to its name after. None: all variants that
+            both runs have, or the only one of each.
+        better: Accept only what is better, not what is merely not worse.
+        guards: What must hold, too, as on the command line: `{"cost": "+10%", "latency_p95": "+30%",
+            "evaluator:polite": "-1pp"}`.
+        slices: Keys by which cases are shown apart: "tag", "metadata.lang".
+        errors: "exclude"; "fail": errors of the system are its failures; "strict": the verdict must hold whatever the
+            errors would have been.
+        group: A metadata key whose values are groups of cases; "none": no groups. None: the cases' own groups.
+        labels: A file of human labels of answers of both runs. None: those that `evalwright calibrate` kept with them.
+        allow_changed: Leave out cases that changed between the runs, and keep evaluators that did.
 
     Returns:
         The decision; `accepted` is a bool for a release script. Trials that ended in an error are left out; where
@@ -129,27 +180,73 @@ def decide(
         InputError: arguments or runs that cannot be used, or cases or evaluators that changed between the runs.
     """
 
-    from evalwright.decisions.runs import two_runs
-    from evalwright.decisions.terms import Terms
-
-    _check(margin, alpha, correction)
+    _check(margin, alpha, correction, errors)
+    terms = _terms(metric, margin, alpha, better, slices, errors, group)
     one, other = run_of(before), run_of(after)
-    reader_a, plan_a = one._opened()
-    reader_b, plan_b = other._opened()
-    with closing(reader_a), closing(reader_b):
-        runs = two_runs(reader_a, plan_a, reader_b, plan_b, Terms(metric=metric, margin=margin, alpha=alpha))
-        _must_be_alike(runs, metric)
-        pairs = paired_variants(one.variants, other.variants, None)
-        found = [runs.decision(old, new) for old, new in pairs]
-    ps = _adjusted([part.p_margin for part in found], correction)
-    variants = [_variant(pair, part, p, alpha) for pair, part, p in zip(pairs, found, ps, strict=True)]
+    found = _found(one, other, terms, guards or {}, variant, None if labels is None else Path(labels), allow_changed)
+    return _decision(found, terms, correction)
+
+
+def _decision(found: Sequence[tuple[tuple[str, str], Record]], terms: Terms, correction: str) -> Decision:
+    """The variants together: accepted if all are, rejected if one is."""
+    ps = _adjusted([part.p_margin for _, part in found], correction)
+    variants = [_variant(pair, part, p, terms.alpha) for (pair, part), p in zip(found, ps, strict=True)]
     verdicts = {variant.verdict for variant in variants}
     verdict: _Verdict = "undecided"
     if "rejected" in verdicts:
         verdict = "rejected"
     elif verdicts == {"accepted"}:
         verdict = "accepted"
-    return Decision(verdict == "accepted", verdict, metric, margin, alpha, correction, tuple(variants))
+    records, margin = tuple(part for _, part in found), terms.margin or 0.0
+    return Decision(
+        verdict == "accepted", verdict, terms.metric, margin, terms.alpha, correction, tuple(variants), records
+    )
+
+
+def _terms(
+    metric: str, margin: float, alpha: float, better: bool, slices: Sequence[str], errors: Any, group: str | None
+) -> Terms:
+    from evalwright.decisions.terms import Terms
+
+    keys = (slices,) if isinstance(slices, str) else tuple(slices)
+    return Terms(metric=metric, margin=margin, alpha=alpha, better=better, slices=keys, errors=errors, group=group)
+
+
+def _found(
+    one: Run,
+    other: Run,
+    terms: Terms,
+    guards: Mapping[str, str],
+    variant: str | Mapping[str, str] | None,
+    labels: Path | None,
+    allow_changed: bool,
+) -> list[tuple[tuple[str, str], Record]]:
+    """The decision about each pair of variants, with their names."""
+    from msgspec.structs import replace
+
+    from evalwright.decisions.runs import two_runs
+    from evalwright.run.judged_pairs import judges_of_runs
+
+    reader_a, plan_a = one._opened()
+    reader_b, plan_b = other._opened()
+    with closing(reader_a), closing(reader_b), named_as_arguments():
+        runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
+        runs.judged, runs.uncalibrated = judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels)
+        if not allow_changed:
+            _must_be_alike(runs, terms.metric)
+        runs.terms = replace(terms, guards=_guards(guards, runs))
+        pairs = paired_variants(one.variants, other.variants, variant)
+        return [(pair, runs.decision(*pair)) for pair in pairs]
+
+
+def _guards(guards: Mapping[str, str], runs: TwoRuns) -> tuple[Guard, ...]:
+    from evalwright.decisions.terms import Guard, guard_of
+
+    evaluators = sorted({name for side in runs.b.values() for name in side.scores})
+    found = {name: guard_of(name, str(limit), evaluators) for name, limit in guards.items()}
+    if problems := [refused(f"guards[{name!r}]", one) for name, one in found.items() if isinstance(one, str)]:
+        raise InputError(problems)
+    return tuple(one for one in found.values() if isinstance(one, Guard))
 
 
 def _adjusted(ps: Sequence[float | None], correction: str) -> list[float | None]:
@@ -167,7 +264,8 @@ def _variant(names: tuple[str, str], part: Record, p: float | None, alpha: float
     from msgspec import to_builtins
 
     verdict, by = _VERDICTS[part.verdict], part.reasons[0] if part.reasons else ""
-    if p is None or p > alpha:
+    broken = any(guard.state == "broken" for guard in part.guards)  # it decides whatever the difference is
+    if not broken and (p is None or p > alpha):
         verdict, by = "undecided", by or "data"
     errors = part.errors
     return VariantDecision(
@@ -180,11 +278,18 @@ def _variant(names: tuple[str, str], part: Record, p: float | None, alpha: float
         (errors.a.target + errors.a.evaluator, errors.b.target + errors.b.evaluator),
         part.method or "",
         by,
+        tuple(part.guards),
+        tuple(part.slices),
+        tuple(part.evaluators),
+        part.judge,
+        part.changed,
+        part.next,
+        tuple(part.warnings),
         to_builtins(part),
     )
 
 
-def _check(margin: float, alpha: float, correction: str) -> None:
+def _check(margin: float, alpha: float, correction: str, errors: str) -> None:
     problems = []
     if not margin >= 0:
         problems.append(refused("margin", f"expected a number of at least 0, found {margin!r}"))
@@ -192,6 +297,8 @@ def _check(margin: float, alpha: float, correction: str) -> None:
         problems.append(refused("alpha", f"expected a number between 0 and 1, found {alpha!r}"))
     if correction not in ("holm", "bh", "none"):
         problems.append(refused("correction", f"expected 'holm', 'bh' or 'none', found {correction!r}"))
+    if errors not in ("exclude", "fail", "strict"):
+        problems.append(refused("errors", f"expected 'exclude', 'fail' or 'strict', found {errors!r}"))
     if problems:
         raise InputError(problems)
 

@@ -1,0 +1,176 @@
+"""How many cases and trials a difference takes, before they are paid for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalwright.api.problems import refused
+from evalwright.api.runs import Run, run_of
+from evalwright.errors import InputError, Problem
+from evalwright.model.suite import Suite
+
+if TYPE_CHECKING:
+    from evalwright.decisions.gate_planning import GatePlan
+    from evalwright.decisions.planning import PlanRow, SuitePlan
+    from evalwright.decisions.sides import SideCounts
+
+__all__ = ["CasesPlan", "plan"]
+
+
+class CasesPlan:
+    """What it takes to see a difference; printing it shows what `evalwright plan` prints."""
+
+    __slots__ = ("_record", "_runs")
+
+    def __init__(self, record: SuitePlan, runs: str) -> None:
+        """Not to be called: `plan` gives plans."""
+        self._record, self._runs = record, runs
+
+    @property
+    def rows(self) -> Sequence[PlanRow]:
+        """One for each assumption and number of trials: `assumed`, `trials`, `power` of the suite as it is (0 to 1),
+        `detectable` (the least difference that it shows), `needs` (for some powers `cases`, `cost_usd`, `minutes`),
+        `cheapest`, `curve` (cases and power)."""
+        return tuple(self._record.rows)
+
+    @property
+    def gate(self) -> GatePlan | None:
+        """What a gate `at_least` would do: `passes_from` so many cases, `rows` of true rates and chances to pass."""
+        return self._record.gate
+
+    @property
+    def cases(self) -> int:
+        """The number of cases of the suite."""
+        return self._record.cases
+
+    @property
+    def reached(self) -> bool:
+        """Whether the suite as it is has the power asked for, and can pass the gate."""
+        return self._record.reached
+
+    def needed(self, trials: int = 1) -> int | None:
+        """Cases for the power asked for, under the first assumption.
+
+        Args:
+            trials: One of the numbers of trials that were planned.
+
+        Returns:
+            The number of cases; None where no number has the power, or the trials were not planned.
+        """
+        power = self._record.power
+        rows = (row for row in self._record.rows if row.trials == trials)
+        return next((need.cases for row in rows for need in row.needs if need.power == power), None)
+
+    def svg(self) -> str:
+        """The power against the number of cases as a picture (SVG)."""
+        from evalwright.reports.html.planning import plan_svg
+
+        return plan_svg(self._record)
+
+    def __str__(self) -> str:
+        from evalwright.reports.planning import planning_lines
+
+        return "\n".join(planning_lines(self._record, self._runs))
+
+    def __repr__(self) -> str:
+        return f"<CasesPlan of {self._record.suite!r}: {self.cases} cases, reached: {self.reached}>"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        picture = self.svg() if self._record.rows else ""
+        return f"<div><pre>{escape(str(self))}</pre>{picture}</div>"
+
+
+def plan(
+    suite: Suite | int | str | os.PathLike[str],
+    *,
+    detect: float | None = None,
+    margin: float = 0.0,
+    at_least: float | None = None,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]] = (),
+    trials: Sequence[int] = (1, 3, 5),
+) -> CasesPlan:
+    """How many cases and trials it takes to see a difference, or what a gate would do. Nothing is run.
+
+    Exact power of McNemar's test for one trial, else the noncentral t distribution with the variances of Miller 2024
+    (arXiv 2411.00640, section 5).
+
+    Args:
+        suite: A suite, its file, or a number of cases.
+        detect: The difference of pass rates to see (0 to 1): 0.03 are 3 points.
+        margin: To show that B is not worse than by this (0 to 1), if it is better by `detect`.
+        at_least: The rate (0 to 1) of a gate that is to be tried.
+        power: The chance (0 to 1) to see the difference.
+        alpha: The error rate (0 to 1) of the two-sided test.
+        runs: A run of the suite, or two of the same cases: how much cases and trials vary, and what a cell costs. None:
+            some shares of changing pairs are assumed, for the first number of trials.
+        trials: Numbers of trials to compare.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InputError: arguments that cannot be used, a suite or a run that cannot be read.
+    """
+    from evalwright.decisions.planning import Aim, suite_plan
+
+    problems = list(_problems(detect, margin, at_least, power, alpha, trials))
+    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
+    if len(given) > 2:
+        problems.append(refused("runs", f"expected at most two, found {len(given)}"))
+    if problems:
+        raise InputError(problems)
+    sides = [_side(run_of(run)) for run in given]
+    name, cases, concurrency = _cases(suite)
+    aim = Aim(detect or 0.0, margin, alpha, power)
+    record = suite_plan(name, cases, sides, sorted(set(trials)), aim, at_least, concurrency)
+    return CasesPlan(record, ", ".join(run_of(run)._label for run in given))
+
+
+def _problems(
+    detect: float | None, margin: float, at_least: float | None, power: float, alpha: float, trials: Sequence[int]
+) -> Iterator[Problem]:
+    if detect is None and at_least is None:
+        yield refused("detect", "expected the difference to see (0.03), or at_least, the rate of a gate (0.8)")
+    elif detect is not None and not 0 <= detect < 1:
+        yield refused("detect", f"expected a difference from 0 to 1, found {detect!r}")
+    elif detect is not None and not detect + margin > 0:
+        yield refused("detect", f"expected a difference above 0, found {detect!r}")
+    if not 0 <= margin < 1:
+        yield refused("margin", f"expected a number from 0 to 1, found {margin!r}")
+    for key, value in (("at_least", at_least), ("power", power), ("alpha", alpha)):
+        if value is not None and not 0 < value < 1:
+            yield refused(key, f"expected a number between 0 and 1, found {value!r}")
+    if not trials or min(trials) < 1:
+        yield refused("trials", f"expected numbers of at least 1, found {trials!r}")
+
+
+def _side(run: Run) -> SideCounts:
+    from evalwright.decisions.sides import sides_of
+    from evalwright.decisions.spreads import judged_side
+
+    reader, stored = run._opened()
+    with closing(reader):
+        side = judged_side(sides_of(reader, stored))
+    if side is None:
+        raise InputError(refused("runs", f"{run._label} has no cell with a verdict"))
+    return side
+
+
+def _cases(suite: Suite | int | str | os.PathLike[str]) -> tuple[str, int, int]:
+    """Name, number of cases, and cells in flight at once."""
+    from evalwright.formats.loading import load_suite
+
+    if isinstance(suite, int):
+        if suite < 1:
+            raise InputError(refused("suite", f"expected at least one case, found {suite}"))
+        return "a suite", suite, 1
+    read = suite if isinstance(suite, Suite) else load_suite(Path(suite), None, to_run=False)
+    return read.name, sum(1 for _ in read.cases), read.run.max_concurrency
