@@ -10,39 +10,45 @@ const MEMORY_MB = 512;
 const [folder, missing = ""] = process.argv.slice(2);
 const walls = missing.split(",").filter(Boolean);
 let thread;
+let settle = () => {};
 
 function started() {
-  thread ??= new Worker(new URL("./scripts_thread.mjs", import.meta.url), {
+  if (thread) return thread;
+  const worker = new Worker(new URL("./scripts_thread.mjs", import.meta.url), {
     workerData: { folder },
     stdout: true,
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
   });
-  return thread;
+  const ended = (message) => {
+    if (thread !== worker) return;
+    thread = undefined;
+    settle({ error: "exit", message });
+  };
+  worker.stdout.resume();
+  worker.stderr.resume();
+  worker.on("message", (said) => settle(read(said)));
+  worker.on("error", (error) => ended(`${error.name}: ${error.message}`.slice(0, LONGEST)));
+  worker.on("exit", (status) => ended(`ended with exit code ${status}`));
+  return (thread = worker);
 }
 
-function answer(request) {
-  return new Promise((resolve) => {
-    const worker = started();
-    const late = { error: "timeout", message: `took more than ${request.seconds} s and was stopped` };
-    const timer = setTimeout(() => end(late), request.seconds * 1000);
-    function settle(reply) {
-      clearTimeout(timer);
-      worker.removeAllListeners();
-      resolve(reply);
-    }
-    async function end(reply) {
-      thread = undefined;
-      worker.removeAllListeners();
-      worker.on("error", () => {});
-      await worker.terminate();
-      settle(reply);
-    }
-    worker.on("message", (said) => settle(read(said)));
-    worker.on("error", (error) => end({ error: "exit", message: `${error.name}: ${error.message}`.slice(0, LONGEST) }));
-    worker.on("exit", (status) => end({ error: "exit", message: `ended with exit code ${status}` }));
+async function answer(request) {
+  const worker = started();
+  const late = { error: "timeout", message: `took more than ${request.seconds} s and was stopped` };
+  let timer;
+  const reply = await new Promise((resolve) => {
+    settle = resolve;
+    timer = setTimeout(() => resolve(late), request.seconds * 1000);
     worker.postMessage(request);
   });
+  clearTimeout(timer);
+  settle = () => {};
+  if (reply === late) {
+    thread = undefined;
+    await worker.terminate();
+  }
+  return reply;
 }
 
 function read(said) {

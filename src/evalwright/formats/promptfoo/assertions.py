@@ -195,12 +195,20 @@ class Assertions:
             return {key: provider_of(one, self._sources, origin.at(key)) for key, one in raw.items()}
         return provider_of(raw, self._sources, origin)
 
+    def rubric(self, raw: Any, origin: Origin) -> Any:
+        """The prompt for judges in the options of a test, read if it stands in a file."""
+        found = self._with_files({"rubricPrompt": raw}, "", origin)
+        return None if found is None else found["rubricPrompt"]
+
     def _with_files(self, one: dict[str, Any], base: str, origin: Origin) -> dict[str, Any] | None:
         for key in ("value", "rubricPrompt"):
             value = one.get(key)
             if not in_file(value) or holds_template(str(value)):
                 continue
             path, _ = split_function(str(value))
+            if base in ("javascript", "python") and not self._sources.matches(path):
+                origin.at(key).warn(f"there is no file {path!r}: this assertion fails")
+                return one
             found = self._sources.path(path, origin.at(key))
             if found is None:
                 return None

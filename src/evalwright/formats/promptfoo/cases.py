@@ -207,6 +207,8 @@ class Tests:
         options = {**_mapping(default.get("options")), **_mapping(raw.get("options"))}
         variables = {**_mapping(default.get("vars")), **_mapping(raw.get("vars"))}
         drops = options.get("disableDefaultAsserts") is True or raw.get("disableDefaultAsserts") is True
+        if options.get("rubricPrompt") is not None:
+            options["rubricPrompt"] = self._assertions.rubric(options["rubricPrompt"], origin.at("options"))
         lists = [] if drops or "assert" not in default else [Authored(default["assert"], self._of_default.at("assert"))]
         if raw.get("assert") is not None:
             lists.append(Authored(raw["assert"], origin.at("assert")))

@@ -72,6 +72,8 @@ class PromptfooAssertion:
         self._check = None if self._kind == SET else resolve(CHECKS[self._kind])
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
+        if trace.extra.get("promptfoo", {}).get("left_out"):
+            return Evaluation(False, skipped=True)
         if self._check is None or self._waits:
             return self._awaited(case, trace)
         given = self._check(self._question(case, trace))
@@ -100,7 +102,7 @@ class PromptfooAssertion:
     def _question(self, case: Case, trace: Trace) -> Asked:
         seen: Mapping[str, Any] = trace.extra.get("promptfoo", {})
         output = seen.get("output", trace.output.final_answer)
-        names: Mapping[str, Any] = seen.get("vars", {})
+        names: Mapping[str, Any] = _names(seen)
         value = self._assertion.get("value")
         if not self._assertion.get("as_is") and not in_file(value):
             try:
@@ -162,7 +164,13 @@ class PromptfooAssertion:
         return Evaluation(passed, score, "" if passed else "; ".join(failed), {"children": rows}, cost_usd=cost)
 
     def _metric(self, trace: Trace) -> str:
-        return render(str(self._assertion.get("metric") or ""), trace.extra.get("promptfoo", {}).get("vars", {}))
+        return render(str(self._assertion.get("metric") or ""), _names(trace.extra.get("promptfoo", {})))
+
+
+def _names(seen: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The variables of a cell as they were rendered."""
+    names: Mapping[str, Any] = seen.get("vars", {})
+    return {**names, **seen["resolved"]} if "resolved" in seen else names
 
 
 def context_of(question: Asked) -> dict[str, Any]:

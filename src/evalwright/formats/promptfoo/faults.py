@@ -14,11 +14,6 @@ class ScriptError(EvalwrightError):
         super().__init__(message)
         self.type = type
 
-    @property
-    def threw(self) -> bool:
-        """Whether the script itself raised, or cannot be used whatever it is given."""
-        return self.type in ("exception", "unusable")
-
 
 class TemplateError(EvalwrightError):
     """A template that cannot be rendered; the message says why."""

@@ -41,7 +41,7 @@ def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPromp
 
 
 def allows(allowed: list[Any] | None, prompt: AuthoredPrompt) -> bool:
-    """Whether a list of labels and ids has the prompt; `x` and `x:*` also mean what begins with `x:`."""
+    """Whether a list of labels and ids has the prompt or provider; `x` and `x:*` also mean what begins with `x:`."""
     if allowed is None:
         return True
     names = [str(prompt[key]) for key in ("label", "id") if prompt.get(key)]

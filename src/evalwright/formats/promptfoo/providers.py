@@ -100,6 +100,8 @@ def _checked(one: Mapping[str, Any], sources: Sources, origin: Origin) -> list[P
     if named in ("http", "https") and not (config or {}).get("url"):
         origin.at("config").tell("config.url: the address is missing")
         return []
+    if named.startswith("openai:chat:"):
+        named = named.replace(":chat:", ":", 1)
     kept = {key: one[key] for key in _KEYS if one.get(key) is not None}
     return [{**kept, "id": named, "label": str(one.get("label") or named)}]
 

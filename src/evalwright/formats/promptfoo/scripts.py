@@ -44,9 +44,9 @@ LIMIT = 30.0
 LONGEST = 600.0
 """Seconds for a provider: its own limit is that of the cell."""
 _DECLARATION = re.compile(r"^(const|let|var)\s")
-_NAMED = re.compile(r"(?:[A-Za-z_$][\w$]*)(?:\??\.[A-Za-z_$][\w$]*|\[\d+\]|\[(?:'[^'\\]*'|\"[^\"\\]*\")\])*;?")
+_NAMED = re.compile(r"[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*|(?:\?\.)?\[(?:\d+|'[^'\\]*'|\"[^\"\\]*\")\])*;?")
 _PARSED = re.compile(r"JSON\.parse\(\s*output\s*\)")
-_STEP = re.compile(r"\??\.([A-Za-z_$][\w$]*)|\[(\d+)\]|\['([^'\\]*)'\]|\[\"([^\"\\]*)\"\]")
+_STEP = re.compile(r"\??\.([A-Za-z_$][\w$]*)|(?:\?\.)?\[(?:(\d+)|'([^'\\]*)'|\"([^\"\\]*)\")\]")
 _NO_VALUE = object()
 _threads = Threads()
 """Idle threads, which any run may use."""
@@ -193,6 +193,10 @@ async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
     body = "\n".join(f"    {line}" for line in lines)
     script = f"import json\ndef validate({', '.join(arguments)}):\n{body}\n"
     request = {"code": script, "arguments": list(arguments.values()), "seconds": LIMIT}
+    try:
+        compile(script, "<code>", "exec")
+    except (SyntaxError, ValueError) as error:
+        raise ScriptError(f"{type(error).__name__}: {error}", "unusable") from None
     try:
         return _value_in(await ask_worker(python_command(), request))
     except EvaluatorError as error:

@@ -11,9 +11,10 @@ from typing import Any
 from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply, caller_of
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.prompts import allows
 from evalwright.formats.promptfoo.rendering import Rendering, rendering_error
 from evalwright.formats.promptfoo.transforms import transformed, transformed_vars
-from evalwright.formats.promptfoo.values import as_javascript, shown_text
+from evalwright.formats.promptfoo.values import as_javascript, recorded, shown_text
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -55,6 +56,8 @@ class PromptfooTarget:
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
         own = _of_test(case)
+        if not self._is_for(own):
+            return Answer(Output(""), extra={"promptfoo": {"left_out": True, "vars": case.input}})
         options: Mapping[str, Any] = own.get("options", {})
         seen: dict[str, Any] = {"vars": case.input}
         try:
@@ -64,6 +67,10 @@ class PromptfooTarget:
         except TargetError as error:
             failure = target_failure(error)
         return Answer(error=failure, extra={"promptfoo": seen})
+
+    def _is_for(self, own: Mapping[str, Any]) -> bool:
+        """Whether a test names this column's prompt and provider, if it names any."""
+        return allows(own.get("prompts"), self._config["prompt"]) and allows(own.get("providers"), self._provider)
 
     async def _answer(
         self, case: Case, trial: int, own: Mapping[str, Any], options: Mapping[str, Any], seen: dict[str, Any]
@@ -76,11 +83,16 @@ class PromptfooTarget:
         }
         provider = own.get("provider", self._provider)
         described = {"id": provider["id"], "label": provider["label"]}
-        seen.update(prompt=prompt, vars=context["vars"], provider=described)
+        seen.update(prompt=prompt, vars=recorded({**self._kept, **case.input}), provider=described)
+        resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
+        if resolved:
+            seen["resolved"] = resolved
         if "provider_output" in own:
             reply = ProviderReply(own["provider_output"])
         else:
-            call = ProviderCall(prompt, {**context, "test": _described(case, own)}, config, trial, self._environment)
+            inner = {"__evalId": "evalwright", "__evalStepId": case.id, "__repeatIndex": trial}
+            told = {**context, "vars": {**context["vars"], **inner}, "test": _described(case, own)}
+            call = ProviderCall(prompt, told, config, trial, self._environment)
             reply = await self._caller_for(own)(call)
         output = await self._transformed(reply, provider, options, context)
         self._remember(case, options, prompt, output)

@@ -7,7 +7,7 @@ import math
 from datetime import date
 from typing import Any
 
-__all__ = ["as_javascript", "compact_json", "number_text", "pretty_json", "shown_text", "template_text"]
+__all__ = ["as_javascript", "compact_json", "number_text", "pretty_json", "recorded", "shown_text", "template_text"]
 
 _EXACT = 10.0**21
 """From here on JavaScript prints a whole number with an exponent."""
@@ -22,6 +22,20 @@ def as_javascript(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [as_javascript(one) for one in value]
     return value.isoformat() if isinstance(value, date) else value
+
+
+def recorded(variables: dict[str, Any]) -> dict[str, Any]:
+    """Variables as promptfoo's result files have them: text that is JSON without its blanks."""
+    return {name: _dense(value) if isinstance(value, str) else value for name, value in variables.items()}
+
+
+def _dense(text: str) -> str:
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        return compact_json(json.loads(text))
+    except ValueError:
+        return text
 
 
 def number_text(value: float) -> str:

@@ -26,6 +26,8 @@ def weighted(scores: Iterable[tuple[float | None, float]]) -> float:
 
 def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> CaseVerdict:
     """The verdict of a cell. A test without assertions passes with 1; one with an error has no score."""
+    if trace.extra.get("promptfoo", {}).get("left_out"):
+        return _skipped(trace)
     rows = [row for row in results if row.evaluator != _SCORING]
     own = next((row for row in results if row.evaluator == _SCORING), None)
     missing = {spec.name for spec in case.evaluators or ()} - {row.evaluator for row in results}
@@ -49,9 +51,25 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     )
     if sums and not errored:
         found.named_scores = {name: total / weights[name] if weights[name] else 0.0 for name, total in sums.items()}
-    passed, failed = _counted(row.passed for row in _all(row for row in rows if row.error is None))
-    found.extra = {"asserts": [passed, failed], **({"sums": sums} if sums and not errored else {})}
+    passed, failed = _counted(row.passed for row in _all(rows))
+    if not errored:
+        found.extra = {"asserts": [passed, failed], **({"sums": sums} if sums else {})}
     return found
+
+
+def _skipped(trace: Trace) -> CaseVerdict:
+    """The verdict of a test that is not meant for this column."""
+    return CaseVerdict(
+        trace.case_id,
+        trace.variant_name,
+        "skip",
+        trace.run_id,
+        trace.trial,
+        trace.attempt,
+        None,
+        ["the test is not for this prompt or provider"],
+        occurrence=trace.occurrence,
+    )
 
 
 def _status(case: Case, rows: Sequence[EvaluationResult], score: float) -> Status:

@@ -41,7 +41,7 @@ async def _judged(question: Asked, *, javascript_language: bool) -> Evaluation:
         else:
             said = await run_python(question.value, names)
     except ScriptError as error:
-        if error.threw:
+        if error.type in ("exception", "unusable"):
             unusable = {"unusable": True} if error.type == "unusable" else {}
             return Evaluation(False, 0.0, f"the code raised {error}", {"threw": True, **unusable})
         raise EvaluatorError(f"the code {error}", error.type) from None
@@ -80,7 +80,9 @@ def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
     score = finite(said.get("score"))
     if score is None:
         score = 1.0 if given else 0.0
-    passed = given and (question.threshold is None or score >= question.threshold)
+    # As there: a threshold holds for the numbers of both languages, and for the mappings of Python only.
+    short = question.kind == "python" and question.threshold is not None and score < question.threshold
+    passed = given and not short
     if question.negated:
         passed = not passed
     detail: dict[str, Any] = {}

@@ -24,6 +24,8 @@ __all__ = [
     "llm_rubric", "model_graded_closedqa", "model_graded_factuality", "similar",
 ]  # fmt: skip
 
+_EPSILON = 2.220446049250313e-16
+"""JavaScript's: by so much a similarity may fall short of its threshold."""
 _KEPT = 2000
 """Characters of a reply that are kept when it cannot be read."""
 _TRUE = ("true", "yes", "pass", "y")
@@ -166,7 +168,7 @@ async def similar(question: Asked) -> Evaluation:
     own, *others = given.vectors
     score = max(cosine(own, other) for other in others)
     limit = 0.75 if question.threshold is None else question.threshold
-    passed = (score >= limit) != question.negated
+    passed = (score >= limit - _EPSILON) != question.negated
     said = "" if passed else f"the similarity is {score:.4g}, the threshold is {limit:g}"
     return Evaluation(
         passed, 1 - score if question.negated else score, said, {"embedder": model}, cost_usd=given.cost_usd
@@ -239,7 +241,7 @@ async def answer_relevance(question: Asked) -> Evaluation:
 
 def _share(question: Asked, score: float, grader: Grader) -> Evaluation:
     limit = 0.0 if question.threshold is None else question.threshold
-    passed = (score >= limit) != question.negated
+    passed = (score >= limit - _EPSILON) != question.negated
     said = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
     return Evaluation(
         passed, 1 - score if question.negated else score, said, {"judge": grader.name}, cost_usd=grader.cost_usd

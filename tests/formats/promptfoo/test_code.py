@@ -1,0 +1,146 @@
+"""Assertions, transforms and providers in JavaScript and Python."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.formats.promptfoo.scripts import javascript_body, simple_path
+from formats.promptfoo.runs import ECHO, asserted, run
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        ("output.length > 3;", "return output.length > 3"),
+        ("const a = 'x;y'; a === output", "const a = 'x;y'; return a === output"),
+        ("const n = 1;\nreturn n > 0;\n", "const n = 1;\nreturn n > 0;"),
+    ],
+)
+def test_one_line_is_an_expression_and_several_are_a_body(code, body):
+    assert javascript_body(code) == body
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("output.a.b[0]", (True, 7)),
+        ("JSON.parse(text).a", (False, None)),
+        ("output?.['a'].c", (True, None)),
+        ("output.length", (False, None)),
+        ("output.a + 1", (False, None)),
+    ],
+)
+def test_a_path_to_a_value_needs_no_node(code, found):
+    assert simple_path(code, {"output": {"a": {"b": [7]}}}) == found
+
+
+def test_parsed_outputs_have_paths_too():
+    assert simple_path("JSON.parse(output).a", {"output": '{"a": 5.0}'}) == (True, 5)
+
+
+def test_inline_javascript(tmp_path):
+    values = (
+        "output.includes('hi')", "0.4", "({pass: true, score: 0.2, reason: 'r', namedScores: {tone: 0.5}})",
+        "context.vars.q === 'asked' && context.test.metadata !== undefined", "JSON.parse(output)", "'true'", "{{q}}(",
+        "typeof require === 'undefined' && process.mainModule.require('path').basename('/a/b') === 'b'",
+        "const n = [1, 2];\nreturn n.length === 2;",
+    )  # fmt: skip
+    found = asserted(tmp_path, "hi there", *({"type": "javascript", "value": value} for value in values))
+    expected = "pass pass pass pass fail fail fail pass pass"
+    assert [row.status for row in found.rows] == expected.split()
+    assert found.rows[4].detail["threw"]
+    assert found.verdict.named_scores == {"tone": 0.5}
+
+
+def test_javascript_that_hangs_is_an_error_of_its_cell_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.formats.promptfoo.scripts.LIMIT", 0.5)
+    tests = [
+        {"vars": {"q": q}, "assert": [{"type": "javascript", "value": "output === 'a' || (() => { for (;;); })()"}]}
+        for q in ("b", "a")
+    ]
+    found = run(tmp_path, {**ECHO, "evaluateOptions": {"maxConcurrency": 1}, "tests": tests})
+    assert found.statuses == ["error", "pass"]
+    assert found.rows[0].error.type == "timeout"
+
+
+def test_files_of_javascript_judge_transform_and_answer(tmp_path):
+    config = {
+        "prompts": ["file://prompt.js"],
+        "providers": [{"id": "file://prov.mjs", "config": {"end": "!"}}],
+        "tests": [
+            {
+                "vars": {"q": "hi"},
+                "options": {"transform": "file://tr.js:shout"},
+                "assert": [
+                    {"type": "javascript", "value": "file://check.js", "config": {"want": "ASK HI!"}},
+                    {"type": "equals", "value": "ask", "transform": "output.split(' ')[0].toLowerCase()"},
+                ],
+            }
+        ],
+    }
+    files = {
+        "prompt.js": "module.exports = async ({ vars }) => `ask ${vars.q}`;",
+        "prov.mjs": (
+            "export default class { constructor(o) { this.config = o.config; } id() { return 'x'; }\n"
+            "  async callApi(prompt) { return { output: prompt + this.config.end, cost: 0.25 }; } }\n"
+        ),
+        "tr.js": "module.exports = { shout: (output) => output.toUpperCase() };",
+        "check.js": "const { same } = require('./same');\nmodule.exports = (o, c) => same(o, c.config.want);",
+        "same.js": "exports.same = (a, b) => a === b;",
+    }
+    found = run(tmp_path, config, **files)
+    assert found.judged() == ["javascript#0 pass", "equals#1 pass"]
+    [trace] = found.traces.values()
+    assert (trace.output.final_answer, trace.metrics.cost_usd) == ("ASK HI!", 0.25)
+
+
+def test_python_inline_and_in_files(tmp_path):
+    code = "def get_assert(output, context):\n    print('noise')\n    return {'pass_': True, 'score': 0.6}\n"
+    values = (
+        "len(output) > 3", "json.loads(output)", "0.3", "'True'", "import re\nreturn bool(re.match('h', output))",
+        "file://c.py", "file://c.py:boom", "(",
+    )  # fmt: skip
+    found = asserted(
+        tmp_path, "hi there", *({"type": "python", "value": value} for value in values),
+        **{"c.py": code + "def boom(output, context):\n    raise ValueError('no')\n"},
+    )  # fmt: skip
+    assert [row.status for row in found.rows] == "pass fail pass pass pass pass fail fail".split()
+
+
+@pytest.mark.parametrize("transform", ["JSON.parse(output)", "undefined"])
+def test_a_transform_that_gives_nothing_is_an_error(tmp_path, transform):
+    found = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "bad"}, "options": {"transform": transform}}]})
+    assert found.statuses == ["error"]
+    assert found.verdict.error.type == "transform_error"
+
+
+def test_a_scoring_function_replaces_the_outcome(tmp_path):
+    config = {
+        **ECHO,
+        "defaultTest": {"assertScoringFunction": "file://s.py:grade"},
+        "tests": [{"vars": {"q": "ab"}, "assert": [{"type": "contains", "value": "z", "metric": "x"}]}],
+    }
+    code = "def grade(scores, context):\n    return {'pass': scores['x'] == 0, 'score': 0.8, 'reason': 'own'}\n"
+    found = run(tmp_path, config, **{"s.py": code})
+    assert (found.verdict.status, found.verdict.score) == ("pass", 0.8)
+
+
+def test_tests_and_variables_are_made_by_functions(tmp_path):
+    config = {**ECHO, "tests": ["file://gen.py:make", {"vars": {"q": "file://var.py"}}]}
+    files = {
+        "gen.py": "def make(config=None):\n    return [{'vars': {'q': f'py{i}'}} for i in range(2)]\n",
+        "var.py": "def get_var(name, prompt, others):\n    return {'output': name + '!'}\n",
+    }
+    assert run(tmp_path, config, **files).outputs == ["py0", "py1", "q!"]
+
+
+def test_nothing_is_executed_to_validate(tmp_path):
+    from evalwright.formats.loading import load_suite
+    from evalwright.session.imports import nothing_imported
+    from formats.promptfoo.runs import write
+
+    config = {"prompts": ["file://p.py:f"], "providers": ["python:p.py"], "tests": ["file://p.py:g"]}
+    path = write(tmp_path, config, **{"p.py": "raise SystemExit('executed')\n"})
+    with nothing_imported():
+        suite = load_suite(path)
+    assert any("was not executed" in warning.message for warning in suite.warnings)
