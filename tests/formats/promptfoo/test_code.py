@@ -104,7 +104,7 @@ def test_python_inline_and_in_files(tmp_path):
         tmp_path, "hi there", *({"type": "python", "value": value} for value in values),
         **{"c.py": code + "def boom(output, context):\n    raise ValueError('no')\n"},
     )  # fmt: skip
-    assert [row.status for row in found.rows] == "pass fail pass pass pass pass fail fail".split()
+    assert [row.status for row in found.rows] == ["pass", "fail", "pass", "pass", "pass", "pass", "fail", "fail"]
 
 
 @pytest.mark.parametrize("transform", ["JSON.parse(output)", "undefined"])

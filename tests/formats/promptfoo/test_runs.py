@@ -209,3 +209,23 @@ def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):
     with pytest.raises(InputError, match="taken for the name of a file") as refusal:
         load_suite(write(tmp_path, {**ECHO, "prompts": ["{{a}} / {{b}}"]}))
     assert "'{{a}} / {{b}}'" in str(refusal.value)
+
+
+def test_the_result_file_of_promptfoo_is_written(tmp_path):
+    config = {**ECHO, "tests": [{"vars": {"q": x}, "assert": [{"type": "equals", "value": "a"}]} for x in "ab"]}
+    run(tmp_path, config, options={"output": tmp_path / "out.json"})
+    document = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert document["stats"] == {"successes": 1, "failures": 1, "errors": 0}
+    first, second = document["results"]
+    assert (first["success"], first["failureReason"], first["testCase"]["vars"]) == (True, 0, {"q": "a"})
+    assert (second["failureReason"], second["response"]) == (1, {"output": "b"})
+    [part] = second["gradingResult"]["componentResults"]
+    assert (part["pass"], part["assertion"]) == (False, {"type": "equals", "value": "a"})
+
+
+def test_a_test_may_name_its_prompts(tmp_path):
+    prompts = [{"raw": "one {{q}}", "label": "a"}, {"raw": "two {{q}}", "label": "b"}]
+    config = {"evaluateOptions": {"maxConcurrency": 1}, "prompts": prompts, "providers": ["echo"]}
+    found = run(tmp_path, {**config, "tests": [{"vars": {"q": "x"}, "prompts": ["b"]}, {"vars": {"q": "y"}}]})
+    assert found.statuses == ["skip", "pass", "pass", "pass"]
+    assert (found.native["successes"], found.outcome.exit_code) == (3, 0)

@@ -27,6 +27,9 @@ FORMAT = Format(
             help="Only providers whose id or label matches.",
         ),
         Option(("--filter-metadata",), metavar="KEY=VALUE", help="Only tests with this metadata."),
+        Option(
+            ("--output", "-o"), "path", metavar="FILE", help="Also write promptfoo's result file (JSON).", writes=True
+        ),
         ALLOW_OUTSIDE,
     ),
     judging=Judging(on_errored_trace="skip"),
@@ -41,5 +44,7 @@ FORMAT = Format(
         ),
         "promptfoo_scoring": "evalwright.formats.promptfoo.scoring:ScoringFunction",
     },
+    exports={"promptfoo_results": "evalwright.formats.promptfoo.result_file:ResultsFile"},
+    reports={"promptfoo": "evalwright.formats.promptfoo.result_file:PromptfooResults"},
     totals="evalwright.formats.promptfoo.totals:PromptfooTotals",
 )

@@ -20,7 +20,7 @@ from evalwright.formats.promptfoo.providers import Provider, providers_of
 from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
-from evalwright.model.plan import RunSettings
+from evalwright.model.plan import Plugin, RunSettings
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.session import environment, learn
@@ -92,6 +92,7 @@ class _Reading:
             evaluators_by_case=True,
             run=settings,
             gate=self._gate(),
+            exports=self._exports(),
             document={**raw, **({"env": self._own} if self._own else {})},
             secrets={**literal_secrets({**raw, "env": self._own}), **self._secrets()},
             warnings=self._findings.warnings,
@@ -181,6 +182,14 @@ class _Reading:
             return {"kind": "promptfoo", "pass_rate": float(given)}
         except ValueError:
             raise InputError(f"{_PASS_RATE}: expected a percentage, found {given!r}") from None
+
+    def _exports(self) -> list[Plugin]:
+        path = self._options.get("output")
+        if path is None:
+            return []
+        if path.suffix != ".json":
+            raise InputError(f"--output: expected a file that ends with .json, found {str(path)!r}")
+        return [Plugin("promptfoo_results", {"path": str(path.absolute())})]
 
     def _metadata(self) -> dict[str, Any]:
         raw = self._raw
