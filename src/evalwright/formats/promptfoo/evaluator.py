@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError
@@ -13,6 +13,7 @@ from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
 from evalwright.formats.promptfoo.templates import render, render_all
 from evalwright.formats.promptfoo.values import shown_text
+from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -70,6 +71,15 @@ class PromptfooAssertion:
         self._assertion, self._options, self._folder = assertion, options or {}, folder
         self._negated, self._kind = base_of(assertion["type"])
         self._check = None if self._kind == SET else resolve(CHECKS[self._kind])
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        """The calls of graders that are models; members of sets, too."""
+        for one in _flat(self._assertion):
+            if _asks(one):
+                from evalwright.formats.promptfoo.graders import grader_requests
+
+                kind = "embedding" if base_of(one["type"])[1] == "similar" else "text"
+                yield from grader_requests(one, self._options, self._folder, kind)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
         if trace.extra.get("promptfoo", {}).get("left_out"):
@@ -201,6 +211,14 @@ def context_of(question: Asked) -> dict[str, Any]:
     if (config := question.assertion.get("config")) is not None:
         context["config"] = config
     return context
+
+
+def _flat(assertion: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The assertion, or those of the set that it is."""
+    if assertion["type"] != SET:
+        yield assertion
+    for member in assertion["assert"] if assertion["type"] == SET else ():
+        yield from _flat(member)
 
 
 def _asks(assertion: Mapping[str, Any]) -> bool:
