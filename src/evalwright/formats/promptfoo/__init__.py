@@ -45,6 +45,6 @@ FORMAT = Format(
         "promptfoo_scoring": "evalwright.formats.promptfoo.scoring:ScoringFunction",
     },
     exports={"promptfoo_results": "evalwright.formats.promptfoo.result_file:ResultsFile"},
-    reports={"promptfoo": "evalwright.formats.promptfoo.result_file:PromptfooResults"},
+    reports={"promptfoo": "evalwright.formats.promptfoo.result_file:ResultsReport"},
     totals="evalwright.formats.promptfoo.totals:PromptfooTotals",
 )

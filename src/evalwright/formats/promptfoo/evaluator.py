@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError
@@ -24,6 +25,12 @@ __all__ = ["Asked", "PromptfooAssertion", "context_of"]
 _WIDEST = (-sys.float_info.max, sys.float_info.max)
 _JUDGED = "evalwright.formats.promptfoo.checks.judged:"
 _LIMIT = 600.0
+
+
+@cache
+def _check_of(kind: str) -> Callable[[Asked], Evaluation | Awaitable[Evaluation]]:
+    found: Callable[[Asked], Evaluation | Awaitable[Evaluation]] = resolve(CHECKS[kind])
+    return found
 
 
 class Asked(NamedTuple):
@@ -70,7 +77,7 @@ class PromptfooAssertion:
     ) -> None:
         self._assertion, self._options, self._folder = assertion, options or {}, folder
         self._negated, self._kind = base_of(assertion["type"])
-        self._check = None if self._kind == SET else resolve(CHECKS[self._kind])
+        self._check = None if self._kind == SET else _check_of(self._kind)
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         """The calls of graders that are models; members of sets, too."""

@@ -16,7 +16,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 
-__all__ = ["PromptfooResults", "ResultsFile"]
+__all__ = ["ResultsFile", "ResultsReport"]
 
 _Key = tuple[str, str, int]
 _ASSERT, _ERROR = 1, 2
@@ -31,7 +31,7 @@ class ResultsFile:
 
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
         """Raises StorageError."""
-        text = PromptfooResults().render(run, summary)
+        text = ResultsReport().render(run, summary)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -39,7 +39,7 @@ class ResultsFile:
         replace_file(self._path, run.mask(text).encode("utf-8", "backslashreplace"))
 
 
-class PromptfooResults:
+class ResultsReport:
     """One JSON object with `evalId`, `results.results[]`, `results.prompts[]` and `results.stats`."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -36,6 +38,8 @@ _WITHOUT_EFFECT = (
 )  # fmt: skip
 _REFUSED = ("redteam", "plugins", "strategies")
 _CONCURRENT = 4
+_SHOWN = 200
+"""Tests that `config.yaml` of a run holds as they are."""
 _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
 
 
@@ -93,7 +97,7 @@ class _Reading:
             run=settings,
             gate=self._gate(),
             exports=self._exports(),
-            document={**raw, **({"env": self._own} if self._own else {})},
+            document=self._document(),
             secrets={**literal_secrets({**raw, "env": self._own}), **self._secrets()},
             warnings=self._findings.warnings,
             files=self._sources.used,
@@ -182,6 +186,15 @@ class _Reading:
             return {"kind": "promptfoo", "pass_rate": float(given)}
         except ValueError:
             raise InputError(f"{_PASS_RATE}: expected a percentage, found {given!r}") from None
+
+    def _document(self) -> dict[str, Any]:
+        """What is kept of the configuration; many tests by their hash only, as they are stored as cases."""
+        kept = {**self._raw, **({"env": self._own} if self._own else {})}
+        tests = kept.get("tests")
+        if isinstance(tests, list) and len(tests) > _SHOWN:
+            digest = hashlib.sha256(json.dumps(tests, sort_keys=True, default=str).encode(errors="surrogatepass"))
+            kept["tests"] = {"count": len(tests), "sha256": digest.hexdigest()}
+        return kept
 
     def _exports(self) -> list[Plugin]:
         path = self._options.get("output")
