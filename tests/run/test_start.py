@@ -8,7 +8,7 @@ from evalwright.model.plan import EvaluatorSpec, RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import open_run, resume, run_suite
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 
 
@@ -160,3 +160,17 @@ def test_stored_records_are_plain_json_lines(tmp_path):
     for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "cases.jsonl"):
         text = (outcome.run_dir / name).read_text()
         assert [msgspec.json.decode(line) for line in text.splitlines()]
+
+
+def test_a_summary_that_is_lost_is_made_again_byte_for_byte(tmp_path, agents):
+    outcome = run_suite(suite(tmp_path, ["done", "no"], "agents:echo"))
+    path = outcome.run_dir / "summary.yaml"
+    before = path.read_bytes()
+    path.unlink()
+    resume(outcome.run_dir)
+    assert path.read_bytes() == before
+
+
+def test_every_result_has_a_reason(tmp_path, agents):
+    _, results, _ = records(run_suite(suite(tmp_path, ["done", "no"], "agents:echo")))
+    assert all(row.reason for row in results)

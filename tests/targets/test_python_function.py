@@ -184,3 +184,16 @@ def test_a_mapping_is_an_answer_where_only_mappings_are_allowed():
     asyncio.run(made.open())
     with pytest.raises(TargetError, match="found str"):
         asyncio.run(made.run(CASE, 0))
+
+
+class CutShort(Exception):
+    final_answer = "half of it"
+
+
+def cut_short(text):
+    raise CutShort("no more")
+
+
+def test_a_function_that_raises_may_leave_a_partial_answer():
+    found = answer(cut_short)
+    assert (found.output.final_answer, found.error.message.startswith("CutShort: no more")) == ("half of it", True)

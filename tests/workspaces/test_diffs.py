@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.workspaces import diffs
-from evalwright.workspaces.diffs import TOLD_IN_FULL, difference, unified
+from evalwright.workspaces.diffs import TOLD_IN_FULL, difference, removals, unified
 from evalwright.workspaces.trees import copy_tree
 
 
@@ -105,3 +105,11 @@ def test_files_of_which_one_side_was_left_out_are_in_no_list(tmp_path):
     ):
         found = difference(first, second, tmp_path / "old", tmp_path / "new").diff
         assert (found.added, found.removed) == ([], [])
+
+
+def test_removed_texts_have_a_diff_of_their_own(tmp_path):
+    (tmp_path / "gone.txt").write_text("bye\n")
+    (tmp_path / "image").write_bytes(b"\0\1")
+    assert removals(["gone.txt", "image", "stored elsewhere"], tmp_path) == {
+        "gone.txt": "--- a/gone.txt\n+++ b/gone.txt\n@@ -1 +0,0 @@\n-bye\n"
+    }

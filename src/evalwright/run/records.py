@@ -140,7 +140,7 @@ def result_of(
         finished,
         trace.run_id,
         said.score,
-        said.reason,
+        said.reason or _outright(said, error),
         said.detail,
         latency_ms,
         error,
@@ -154,6 +154,15 @@ def result_of(
     )
 
 
+def _outright(said: Evaluation, error: TraceError | None) -> str:
+    """The reason of a result whose evaluator gives none."""
+    if error is not None:
+        return error.message
+    if said.skipped:
+        return "skipped"
+    return ("passed" if said.passed else "failed") if said.score is None else f"score {said.score:g}"
+
+
 def fill(row: EvaluationResult, outcome: object, scores: tuple[float, float] = (0.0, 1.0)) -> None:
     """Put into a row what an evaluator that was awaited gave, as in `result_of`."""
     if not isinstance(outcome, Evaluation):
@@ -161,7 +170,8 @@ def fill(row: EvaluationResult, outcome: object, scores: tuple[float, float] = (
         return
     if (wrong := _wrong(outcome, scores)) is not None:
         row.error, outcome = wrong, _without_verdict(outcome)
-    row.passed, row.score, row.reason = outcome.passed, outcome.score, outcome.reason
+    row.passed, row.score = outcome.passed, outcome.score
+    row.reason = outcome.reason or _outright(outcome, row.error)
     row.detail, row.skipped = outcome.detail, outcome.skipped
     row.cost_usd, row.hits, row.misses = outcome.cost_usd, outcome.hits, outcome.misses
 

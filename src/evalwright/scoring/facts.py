@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Protocol
 
 import msgspec
@@ -44,6 +45,7 @@ class TraceFacts(OfCase, gc=False):
     error: ErrorFacts | None = None
     metrics: MetricFacts = msgspec.field(default_factory=MetricFacts)
     group: str | msgspec.UnsetType = msgspec.UNSET
+    finished_at: datetime | None = None
 
 
 class ResultFacts(OfCase, gc=False):
@@ -60,6 +62,7 @@ class ResultFacts(OfCase, gc=False):
     error: ErrorFacts | None = None
     cost_usd: float | None = None
     misses: list[str] = msgspec.field(default_factory=list)
+    finished_at: datetime | None = None
 
 
 class _MetricsLike(Protocol):
@@ -81,6 +84,9 @@ class TraceLike(Protocol):
     def case_key(self) -> str: ...
 
     @property
+    def finished_at(self) -> datetime | None: ...
+
+    @property
     def error(self) -> object | None: ...
 
     @property
@@ -96,6 +102,9 @@ class ResultLike(Protocol):
     score: float | None
     cost_usd: float | None
     misses: list[str]
+
+    @property
+    def finished_at(self) -> datetime | None: ...
 
     @property
     def error(self) -> object | None: ...

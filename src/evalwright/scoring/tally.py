@@ -50,6 +50,8 @@ class Tally:
         self._totals = totals
         self._evaluators = evaluators
         self._variants = {name: self._new() for name in variants}
+        self._last: datetime | None = None
+        """When the last of the counted records was finished: a summary that is made again has the time of the first."""
 
     def _new(self) -> VariantCount:
         return VariantCount(self._by_case, self._criteria)
@@ -90,25 +92,37 @@ class Tally:
         if variant is None:
             variant = self._variants[trace.variant_name] = self._new()
         variant.add(trace, results, status)
+        self._reached(trace.finished_at)
+        for result in results:
+            self._reached(result.finished_at)
         if self._totals is not None:
             self._totals.add(trace, results, status, score)
 
+    def _reached(self, moment: datetime | None) -> None:
+        if moment is not None and (self._last is None or moment > self._last):
+            self._last = moment
+
     def merge(self, other: Tally) -> None:
         """Add the count of another share of the same run."""
+        self._reached(other._last)
         for name, theirs in other._variants.items():
             self._variants.setdefault(name, self._new()).merge(theirs)
         if self._totals is not None:
             self._totals.merge(other._totals)
 
     def summary(self, plan: Plan, finished_at: datetime) -> RunSummary:
-        """The numbers of the run so far; `partial` while cells of the plan are missing."""
+        """The numbers of the run so far; `partial` while cells of the plan are missing.
+
+        The run finished with the last of its records; `finished_at` is for one that has none. Records that were
+        recorded before the run, and replayed, do not say when it finished.
+        """
         cells = sum(sum(variant.cells.values()) for variant in self._variants.values())
         planned = plan.cases_total * sum(variant.trials or plan.run.trials for variant in plan.variants)
         missing = max(0, planned - cells)
         summary = RunSummary(
             plan.run_id,
             plan.started_at,
-            finished_at,
+            finished_at if self._last is None else max(self._last, plan.started_at),
             plan.config_path,
             plan.config_hash,
             plan.cases_total,

@@ -13,7 +13,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer
+from evalwright.model.trace import Answer, Output
 from evalwright.session.imports import named_object
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.answers import answer_of
@@ -63,7 +63,8 @@ class PythonFunction:
         except TargetError:
             raise
         except Exception as error:
-            return Answer(error=target_failure(error))
+            left = getattr(error, "final_answer", None)
+            return Answer(Output(left if isinstance(left, str) else None), error=target_failure(error))
 
     async def _answer(self, case: Case, trial: int) -> Answer:
         assert self._arguments is not None  # open() comes first

@@ -10,7 +10,7 @@ from pathlib import Path
 from evalwright.model.artifact import Changes, FilesystemDiff
 from evalwright.workspaces.trees import Tree
 
-__all__ = ["TOLD_IN_FULL", "covered", "difference", "unified"]
+__all__ = ["TOLD_IN_FULL", "covered", "difference", "removals", "unified"]
 
 _TEXT = 256 * 2**10
 """Bytes of the largest file whose changes are shown line by line."""
@@ -55,6 +55,24 @@ def difference(before: Tree, after: Tree, old: Path, new: Path) -> Changes:
             break
         diffs[path] = shown
     return Changes(before.manifest, after.manifest, FilesystemDiff(added, removed, modified, diffs), left_out)
+
+
+def removals(removed: Sequence[str], old: Path) -> dict[str, str]:
+    """The diffs of texts that were removed, by their copies in `old`: for `diff.txt` alone, which shows all changes."""
+    diffs: dict[str, str] = {}
+    room = _MOST_SHOWN
+    for path in removed:
+        try:
+            text = _text(old / path) if (old / path).stat().st_size <= _TEXT else None
+        except OSError:  # stored under another name
+            continue
+        if text is None:
+            continue
+        diffs[path] = unified(path, text, "")
+        room -= len(diffs[path])
+        if room < 0:
+            break
+    return diffs
 
 
 def covered(path: str, places: Container[str]) -> bool:

@@ -14,7 +14,7 @@ from evalwright.files.paths import named_in
 from evalwright.files.temporary import TemporaryFolder, remove_tree
 from evalwright.model.artifact import Changes, FileManifest
 from evalwright.model.snapshot import Case
-from evalwright.workspaces.diffs import difference
+from evalwright.workspaces.diffs import difference, removals
 from evalwright.workspaces.trees import Mask, Twin, copy_tree
 
 __all__ = ["Copied", "Snapshots", "folder_named", "tempdir_snapshot", "text_in"]
@@ -119,7 +119,7 @@ class Snapshots:
         after_twin = Twin(into / "before", before.manifest)
         after = copy_tree(path, into / "after", without=self.without, mask=mask, twin=after_twin)
         changes = difference(before, after, into / "before", into / "after")
-        diffs = changes.diff.text_diffs
+        diffs = {**changes.diff.text_diffs, **removals(changes.diff.removed, into / "before")}
         (into / "diff.txt").write_bytes("".join(diffs[name] for name in sorted(diffs)).encode(errors="replace"))
         return changes
 

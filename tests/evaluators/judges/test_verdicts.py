@@ -364,3 +364,11 @@ def test_tokens_may_be_unknown_of_one_of_several() -> None:
     models = Scripted(holds(True), says(holds(True).text, tokens=(None, None)))
     found = judged("llm_judge", {**MODEL, "nl_assertions": ["a"], "samples": 2}, models)
     assert (found.detail["cost_usd"], found.detail["usage"]["token_input"]) == (None, 100)
+
+
+@pytest.mark.parametrize("listed", [{}, {"include_in_prompt": ["input"]}])
+def test_a_judge_can_be_given_another_field_than_the_answer(listed: dict[str, Any]) -> None:
+    models = Scripted(holds(True))
+    config = {**MODEL, "nl_assertions": ["a"], "field": "output.thinking", **listed}
+    judged("llm_judge", config, models, on=trace("an answer", "a thought"))
+    assert ("a thought" in models.prompt, "an answer" in models.prompt) == (True, False)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evalwright.formats.loading import load_suite
+from evalwright.formats.native.suite import adopt_run
 from formats.suites import SOUND, write
 
 
@@ -35,3 +36,10 @@ def test_its_evaluators_judge_as_there_unless_the_suite_says_otherwise(tmp_path:
     strict = {"name": "strict", "type": "contains_text", "config": {"absent": "error"}}
     evaluators = load_suite(write(tmp_path, {**SOUND, "evaluators": [says, strict]}), "evalh").evaluators
     assert [spec.config["absent"] for spec in evaluators] == ["empty", "error"]
+
+
+def test_what_a_run_of_the_original_did_not_keep_is_an_error_and_no_failure(tmp_path: Path) -> None:
+    write(tmp_path, SOUND).rename(tmp_path / "config.yaml")
+    suite = adopt_run(tmp_path)
+    assert suite is not None
+    assert suite.pass_criteria.errored_evaluators == "error"

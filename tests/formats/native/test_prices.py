@@ -3,8 +3,11 @@
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
 from evalwright.formats.native.prices import read_prices
 from evalwright.model.plan import Price
+from formats.suites import SOUND as SUITE
+from formats.suites import write
 
 SOUND = """\
 table_version: "t1"
@@ -37,3 +40,30 @@ def test_a_mistake_is_told_with_its_place(tmp_path, old, new, key, line):
     with pytest.raises(InputError) as raised:
         read_prices(tmp_path / "p.yaml")
     assert (key, line) in {(problem.key, problem.line) for problem in raised.value.problems}
+
+
+def warned(tmp_path, **changes):
+    """The prices of a suite whose systems name models, and what is said of them."""
+    systems = [
+        {"name": "known", "adapter": "python_function", "target": "os.path:join", "model": "gpt-5"},
+        {"name": "other", "adapter": "python_function", "target": "os.path:join", "metadata": {"model": "mine"}},
+    ]
+    suite = load_suite(write(tmp_path, {**SUITE, "systems": systems, **changes}))
+    return suite.prices, [warning.message for warning in suite.warnings if warning.key == "metrics.price_table_path"]
+
+
+def test_a_suite_without_a_table_has_the_built_in_prices_of_its_models_and_says_so(tmp_path):
+    prices, said = warned(tmp_path)
+    assert prices == {"gpt-5": Price(5.0, 15.0, 0.0)}
+    assert said == ["there is none: costs of gpt-5 are by the built-in prices of 2026-05-12"]
+
+
+def test_a_table_of_the_suite_is_the_only_one(tmp_path):
+    (tmp_path / "p.yaml").write_text(SOUND)
+    prices, said = warned(tmp_path, metrics={"price_table_path": "p.yaml"})
+    assert (prices.keys(), said) == ({"a", "b"}, [])
+
+
+def test_a_model_without_a_price_is_named_where_costs_are_bounded(tmp_path):
+    _, said = warned(tmp_path, run={"cost_limit_usd": 1})
+    assert said[1] == "no price is known of mine: only costs that a system reports count"

@@ -35,6 +35,8 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     pass_threshold: float | None = None
     rubric_pass_threshold: float | None = None
     include_in_prompt: list[str] = msgspec.field(default_factory=lambda: ["input", "output.final_answer"])
+    field: str | None = None
+    """What is judged in place of the final answer: shown instead of it, or beside what `include_in_prompt` lists."""
     judge_response_schema: dict[str, Any] | None = None
     lenient: bool = False
     """As the original evalh reads replies: an assertion without `passed` does not hold, and true as a score is 1."""
@@ -48,6 +50,13 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         if isinstance(schema, dict):
             found += _schema_problems(schema)
         return found
+
+    @cached_property
+    def _shown(self) -> list[str]:
+        if self.field is None or self.field in self.include_in_prompt:
+            return self.include_in_prompt
+        kept = [path for path in self.include_in_prompt if path != "output.final_answer"]
+        return [*kept, self.field]
 
     @cached_property
     def criteria(self) -> Criteria:
@@ -106,7 +115,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         return {"model": word.model, **said, "reason": criteria.reason(verdict)}
 
     def _prompt(self, case: Case, trace: Trace) -> Prompt:
-        shown = fields_of(self.include_in_prompt, case, trace)
+        shown = fields_of(self._shown, case, trace)
         if (expected := expectation_of(case)) is not None:
             shown.append(("what the author of the case expects", expected))
         return Prompt(f"{_TASK}\n\n{DATA_RULE}", f"{data_blocks(shown)}\n\n{_question(self.criteria)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -14,7 +15,7 @@ from evalwright.files.key_paths import bracketed
 from evalwright.formats.shared.findings import expectation
 from evalwright.model.plan import Price
 
-__all__ = ["read_prices"]
+__all__ = ["built_in_prices", "read_prices"]
 
 _Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -33,6 +34,18 @@ class _PriceTable(BaseModel):
     table_version: StrictStr
     freshness_date: date
     models: dict[StrictStr, _ModelPrice]
+
+
+BUILT_IN = Path(__file__).with_name("builtin_prices.yaml")
+"""The table for suites that have none, as evalh has one: a few models, and the day of their prices."""
+
+
+def built_in_prices(models: Iterable[str]) -> tuple[dict[str, Price], date]:
+    """The built-in prices of those of the models that have one, and the day of them."""
+    table = _PriceTable.model_validate(yaml.load(BUILT_IN).value)
+    return {model: Price(**table.models[model].model_dump()) for model in models if model in table.models}, (
+        table.freshness_date
+    )
 
 
 def read_prices(path: Path) -> dict[str, Price]:

@@ -68,7 +68,10 @@ def adopt_run(folder: Path) -> Suite | None:
     if not config.is_file():
         return None
     document = yaml.load(config)
-    return _as_in_evalh(_Reading(config, document, None, original=True).suite(to_run=False), document)
+    suite = _as_in_evalh(_Reading(config, document, None, original=True).suite(to_run=False), document)
+    # What evalh did not keep (the files of artifacts) cannot be judged again, and is no failure for that.
+    criteria = msgspec.structs.replace(suite.pass_criteria, errored_evaluators="error")
+    return suite.model_copy(update={"pass_criteria": criteria})
 
 
 def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
@@ -129,7 +132,7 @@ class _Reading:
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
         self._doubt_keys(("run", "executor"), file.run.executor)
-        prices = self._prices(file, to_run)
+        prices = self._prices(file, variants, to_run)
         rewards = file.totals is not None and self._known(("totals",), "formats", file.totals) and _rewards(file.totals)
         gate = self._gate(file, rewards)
         cases = self._cases(file, evaluators, to_run)
@@ -253,17 +256,32 @@ class _Reading:
             self._take(("workspace",), partial(registry.load("workspaces", workspace.type), workspace.config, folder))
         return workspace
 
-    def _prices(self, file: EvalFile, to_run: bool) -> dict[str, Price]:
+    def _prices(self, file: EvalFile, variants: Sequence[Variant], to_run: bool) -> dict[str, Price]:
+        """Those of the suite's table; without one those built in, of the models of its systems."""
         named = file.metrics.price_table_path
-        if named is None or not to_run:
+        models = list(dict.fromkeys(model for variant in variants if (model := _model_of(variant))))
+        if not to_run or (named is None and not models):
             return {}
-        from evalwright.formats.native.prices import read_prices
+        from evalwright.formats.native.prices import built_in_prices, read_prices
 
-        try:
-            return read_prices(self._found(("metrics", "price_table_path"), named))
-        except InputError as error:
-            self._findings.add(error)
-            return {}
+        place: Place = ("metrics", "price_table_path")
+        if named is None:
+            found, day = built_in_prices(models)
+            if found:
+                said = f"there is none: costs of {', '.join(found)} are by the built-in prices of {day}"
+                self._findings.warn(place, said)
+        else:
+            try:
+                found = read_prices(self._found(place, named))
+            except InputError as error:
+                self._findings.add(error)
+                return {}
+        bounded = file.run.cost_limit_usd is not None or any(one.type == "cost_under" for one in file.evaluators)
+        if bounded and (unknown := [model for model in models if model not in found]):
+            self._findings.warn(
+                place, f"no price is known of {', '.join(unknown)}: only costs that a system reports count"
+            )
+        return found
 
     def _variant(self, system: SystemSection, to_run: bool) -> Variant:
         from evalwright.targets.build import WITHOUT_EFFECT, build_target, unread_of
@@ -450,6 +468,12 @@ def _config(section: BaseModel) -> dict[str, Any]:
 def _extractor(section: EvaluatorSection) -> Plugin | None:
     named = section.extractor
     return None if named is None else Plugin(named.type, _plain(named.config))
+
+
+def _model_of(variant: Variant) -> str | None:
+    """The model by whose price a system's tokens are counted."""
+    named = variant.metadata.get("model") or variant.config.get("model")
+    return named if isinstance(named, str) else None
 
 
 def _settings(file: EvalFile) -> RunSettings:
