@@ -32,6 +32,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("evalwright.cli.convert:command", "Convert a suite to another format."),
     "demo": ("evalwright.cli.demo:command", "Create the built-in example and run it."),
     "init": ("evalwright.cli.init:command", "Create a small suite to start from."),
+    "install-commands": (
+        "evalwright.cli.install_commands:command",
+        "Install commands of originals (pixie, letta-evals) that start ours.",
+    ),
 }
 
 

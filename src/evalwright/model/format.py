@@ -150,6 +150,8 @@ class Format:
 
     command: Ref | None = None
     """A click command of its own: `evalwright NAME`."""
+    stands_for: str = ""
+    """The original's command that has the same command line; `evalwright install-commands` can make it."""
     shims: Mapping[str, str | Mapping[str, Ref]] = field(default_factory=dict)
     """Modules that users' code imports: the module of ours that stands in for each, or its names."""
     replaces: tuple[str, ...] = ()

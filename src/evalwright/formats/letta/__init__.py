@@ -191,5 +191,6 @@ FORMAT = Format(
     write="evalwright.formats.letta.writer:write_letta",
     totals="evalwright.formats.letta.totals:LettaTotals",
     command="evalwright.cli.letta:command",
+    stands_for="letta-evals",
     shims=_SHIMS,
 )

@@ -207,6 +207,7 @@ FORMAT = Format(
     write="evalwright.formats.pixie.writer:write_pixie",
     totals="evalwright.formats.pixie.totals:PixieTotals",
     command="evalwright.cli.pixie:command",
+    stands_for="pixie",
     shims={
         "pixie": "evalwright.pixie",
         "pixie.config": _SURFACE + "config",
