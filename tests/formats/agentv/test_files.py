@@ -158,8 +158,8 @@ def test_a_variable_inside_of_a_longer_value_is_told_not_to_be_replaced(project)
 
 
 def test_keys_that_nothing_reads_are_warnings(project):
-    found = warnings(project, idd="x", execution={"evaluators": [], "tmeout_seconds": 5})
-    assert 'did you mean "timeout_seconds"' in found["execution.tmeout_seconds"]
+    found = warnings(project, idd="x", execution={"evaluators": [], "tarjet": "x"})
+    assert 'did you mean "target"' in found["execution.tarjet"]
     assert "idd" in found
 
 

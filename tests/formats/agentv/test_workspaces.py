@@ -70,6 +70,8 @@ def test_a_command_works_in_a_fresh_copy_of_the_template(
         ({"execution": {"sandbox": True}}, {}, {}),
         ({"hooks": {"before_all": "x"}}, {}, {}),
         ({}, {"isolation": "docker"}, {}),
+        ({}, {"settings": {"sandbox": "read-only"}}, {}),
+        ({}, {"max_turns": 3}, {}),
         ({}, {"workspaceTemplat": "./template"}, {}),
         ({}, {"workspace_template": "./nowhere"}, {}),
         ({}, {"workspace_template": "./template", "provider": "python", "callable": "json:loads"}, {}),

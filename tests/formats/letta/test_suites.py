@@ -420,7 +420,12 @@ def test_a_key_that_an_extractor_does_not_read_is_a_warning_and_a_mistake_with_s
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("name: support", "sandbox: true\nname: support"), ("agent_id: agent-1", "agent_id: agent-1, isolation: docker")],
+    [
+        ("name: support", "sandbox: true\nname: support"),
+        ("agent_id: agent-1", "agent_id: agent-1, isolation: docker"),
+        ("agent_id: agent-1", "agent_id: agent-1, timout: 3"),
+        ("agent_id: agent-1", "agent_id: agent-1, settings: {sandbox: strict}"),
+    ],
 )
 def test_a_key_that_isolates_is_refused(project, old, new):
     with pytest.raises(InputError, match="so nothing is run"):
@@ -467,7 +472,8 @@ def test_other_formats_refuse_options_of_this_one(project):
         ("function: contains", "function: contains, extractr: x", "graders.right.extractr"),
         ("metric_key: right", "metric_key: right, aggregation: accuracy", "gate.value"),
         ("metric_key: right", "metric_key: right, pass_treshold: 0.5", "gate.pass_treshold"),
-        ("agent_id: agent-1", "agent_id: agent-1, timout: 3", "target.timout"),
+        ("agent_id: agent-1", "agent_id: agent-1, tiemzone: x", "target.tiemzone"),
+        ("name: support", "name: support\nmax_samples: 0", "max_samples"),
         ("agent_id: agent-1", "agent_id: agent-1, model_handles: [m/1, m/2, m/1]", "target.model_handles"),
     ],
 )

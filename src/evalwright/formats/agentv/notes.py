@@ -36,12 +36,10 @@ class Notes:
 
     def unknown_keys(self, path: str, raw: Mapping[Any, Any], known: Collection[str]) -> None:
         """Warn of the keys that nothing reads; those that isolate are `refused`."""
-        refused = set(isolating(raw, known))
+        refused = [*isolating(raw, known)]
+        inside = f"{path}." if path else ""
+        self.refused += [(f"{inside}{key}", refusal(key, known)) for key in refused]
         for key in raw:
-            if key in known:
-                continue
-            place = f"{path}.{key}" if path else str(key)
-            if key in refused:
-                self.refused.append((place, refusal(key)))
-            else:
+            place = f"{inside}{key}"
+            if key not in known and key not in refused:
                 self.warn(place, f"nothing reads the key {key!r}{did_you_mean(str(key), known)}")

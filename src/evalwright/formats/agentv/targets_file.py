@@ -182,7 +182,7 @@ class _Reading:
         self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
         self.doubts[name] = [self._problem(i, key, message) for key, message in _doubts(raw)]
         isolated = [key for key in isolating(raw, ()) if _known(key) not in KEYS]
-        self.wrong[name] += [self._problem(i, key, refusal(key)) for key in isolated]
+        self.wrong[name] += [self._problem(i, key, refusal(key, KEYS)) for key in isolated]
         resolved, unset = _resolved(raw, self._environment)
         self._hide(raw)
         for key, variable in unset:

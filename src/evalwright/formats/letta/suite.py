@@ -11,7 +11,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.judges.rubric_template import filled
 from evalwright.files import yaml
-from evalwright.files.key_paths import Place
+from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import near_file
 from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.graders import NEED_TRUTH, Graders
@@ -88,6 +88,8 @@ class _Reading:
             evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
             gate = {key: value for key, value in gate.items() if key != "function"}
         runs, limit = self._count("num_runs", 1, 1), self._count("max_samples", 0, 0)
+        if self._raw.get("max_samples") == 0 and self._raw.get("max_samples") is not False:
+            self._warn(("max_samples",), "0 takes all samples, as in Letta Evals; a number above takes the first ones")
         runs = self._options.get("trials") or runs
         target = TargetSection(self._files, raw, self._options, self._environment, self.tell, self._warn)
         variants = target.variants(to_run, self.take)
@@ -131,13 +133,13 @@ class _Reading:
     def _unknown_keys(self) -> None:
         isolated = set(isolating(self._raw, {*_KEYS} - {"sandbox"}))
         for key in isolated:
-            self.tell((key,), refusal(key))
+            self.tell(steps_of(key), refusal(key, _KEYS))
         target = self._raw.get("target")
         refused = set(isolating(target, _OF_TARGET))
+        for key in refused:
+            self.tell(("target", *steps_of(key)), refusal(key, _OF_TARGET))
         for key in target if isinstance(target, dict) else ():
-            if key in refused:
-                self.tell(("target", key), refusal(key))
-            elif key not in _OF_TARGET:
+            if key not in _OF_TARGET and key not in refused:
                 self.note(("target", str(key)), f"nothing reads this key{did_you_mean(str(key), _OF_TARGET)}")
         for key in self._raw:
             if key not in _KEYS and key not in isolated:

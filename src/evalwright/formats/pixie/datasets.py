@@ -97,7 +97,7 @@ class _Reading:
             self._tell("evaluators", "evaluators: '...' is only allowed in row-level evaluators")
             shared = [one for one in shared if one != "..."]
         for key in isolating(raw, _KEYS):
-            self._tell(key, refusal(key))
+            self._tell(key, refusal(key, _KEYS))
         title = name if isinstance(name, str) and name else self._path.stem
         dataset = Dataset(title, title, runnable, self._folders, raw)
         self._check(shared, "evaluators", "")
@@ -242,7 +242,7 @@ class _Reading:
             return None
         before = len(self._problems)
         for key in isolating(entry, _ENTRY_KEYS):
-            self._tell(f"{base}.{key}", f"{where}{refusal(key)}")
+            self._tell(f"{base}.{key}", f"{where}{refusal(key, _ENTRY_KEYS)}")
         arguments, given = self._older(entry) if older else self._given(entry, base, where)
         description = entry.get("description")
         described = isinstance(description, str) and description.strip()

@@ -15,12 +15,17 @@ from evalwright.errors import did_you_mean
 __all__ = ["isolating", "isolating_function", "refusal"]
 
 _KEYS = (
-    "after_all", "after_each", "before_all", "before_each", "chroot", "container", "containers", "devcontainer",
-    "docker", "docker_image", "environment", "environments", "hooks", "isolated", "isolation", "limits", "network",
-    "permission_mode", "permissions", "read_only", "resources", "sandbox", "sandboxed", "sandboxing", "setup",
-    "setup_script", "teardown", "teardown_script", "worktree", "workspace", "workspace_dir", "workspace_mode",
-    "workspace_path", "workspace_template", "workspaces",
+    "after_all", "after_each", "allowed_tools", "approval_policy", "before_all", "before_each", "budget_usd", "chroot",
+    "container", "containers", "cost_limit", "cost_limit_usd", "devcontainer", "disallowed_tools", "docker",
+    "docker_image", "environment", "environments", "hooks", "isolated", "isolation", "limits", "max_budget_usd",
+    "max_cost_usd", "max_iterations", "max_steps", "max_turns", "network", "permission_mode", "permissions",
+    "rate_limit", "read_only", "resources", "sandbox", "sandbox_mode", "sandboxed", "sandboxing", "setup",
+    "setup_script", "teardown", "teardown_script", "time_limit", "timeout", "timeout_ms", "timeout_seconds",
+    "token_limit", "total_budget_usd", "worktree", "workspace", "workspace_dir", "workspace_mode", "workspace_path",
+    "workspace_template", "workspaces",
 )  # fmt: skip
+_INSIDE = ("config", "options", "settings")
+"""Keys below which formats keep settings of a system."""
 _OF_FUNCTIONS = (
     "chroot", "container", "containers", "devcontainer", "docker", "docker_image", "isolated", "sandbox", "sandboxed",
     "workspace_template",
@@ -39,16 +44,25 @@ def _isolates(key: Any, value: Any, keys: Sequence[str] = _KEYS) -> bool:
     return bool(get_close_matches(name, keys, n=1, cutoff=_NEAR)) and not any(value is off for off in _OFF)
 
 
-def refusal(key: Any) -> str:
-    return f"{key!r} isolates or limits what is run, and is not supported, so nothing is run"
+def refusal(key: Any, known: Iterable[str] = ()) -> str:
+    """Why a suite with that key is refused; the nearest of the `known` keys is named, which may be meant."""
+    near = did_you_mean(str(key), known)
+    return f"{key!r} isolates or limits what is run, and is not supported, so nothing is run{near}"
 
 
 def isolating(raw: Any, known: Iterable[str]) -> Iterator[str]:
-    """The keys of a mapping that are not `known` and ask for isolation or a limit, or are nearly such keys."""
+    """The keys of a mapping that are not `known` and ask for isolation or a limit, or are nearly such keys.
+
+    So are those within settings that are not known, as `settings.sandbox`.
+    """
     names = frozenset(known)
     for key, value in raw.items() if isinstance(raw, dict) else ():
-        if key not in names and _isolates(key, value):
+        if key in names:
+            continue
+        if _isolates(key, value):
             yield str(key)
+        elif key in _INSIDE:
+            yield from (f"{key}.{inner}" for inner in isolating(value, ()))
 
 
 def isolating_function(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
