@@ -28,6 +28,7 @@ def resume(
     *,
     retry_errors: bool = False,
     on_cell: Callable[[Cell], None] | None = None,
+    trust_run: bool = False,
 ) -> Run:
     """Run what an interrupted run has not finished. What is finished stays as it is.
 
@@ -35,13 +36,14 @@ def resume(
         run: The run, or its folder.
         retry_errors: Also run again the cells whose system ended in an error.
         on_cell: Called once for each cell that finishes, in the caller's thread.
+        trust_run: Go on with what the run says, though somebody else made it: code, addresses, variables.
 
     Returns:
         The finished run.
 
     Raises:
-        InputError: it cannot be resumed: another process works on it, or a system is a function that cannot be imported
-            here; the message says which one to pass to `evaluate(..., resume=True)`.
+        InputError: it cannot be resumed: another process works on it, somebody else made it, or a system is a function
+            that cannot be imported here; the message says which one to pass to `evaluate(..., resume=True)`.
         StorageError: a record could not be written.
         KeyboardInterrupt: as `evaluate`.
     """
@@ -49,10 +51,12 @@ def resume(
 
     def work(listener: Listener) -> Outcome:
         from evalwright.run import start
+        from evalwright.run.origin import Trust
 
+        trust = Trust(run=trust_run)
         if retry_errors:
-            return start.retry(_where(found), watch=listener.watch)
-        return start.resume(_where(found), listener.watch)
+            return start.retry(_where(found), watch=listener.watch, trust=trust)
+        return start.resume(_where(found), listener.watch, trust=trust)
 
     _, listener = in_thread(work, found._objects, on_cell)
     return Run(found._place, listener.stopped, found._objects)
@@ -63,6 +67,7 @@ def re_evaluate(
     evaluators: EvaluatorLike | Sequence[EvaluatorLike] | None = None,
     *,
     replace: bool = False,
+    trust_run: bool = False,
 ) -> Run:
     """Evaluate the stored traces again; the systems are not called.
 
@@ -71,12 +76,13 @@ def re_evaluate(
         evaluators: What judges besides the run's own evaluators, whose results are kept; one with the name of an
             evaluator of the run takes its place. None: the run's own evaluators, all again.
         replace: Only `evaluators` judge; the run's own ones are dropped.
+        trust_run: Judge with what the run says, though somebody else made it: code, addresses, variables.
 
     Returns:
         The run with its new verdicts.
 
     Raises:
-        InputError: evaluators that cannot be used; the run is as it was.
+        InputError: evaluators that cannot be used, or a run that somebody else made; the run is as it was.
         StorageError: a record could not be written; the run is as it was.
     """
     found = run_of(run)
@@ -90,13 +96,15 @@ def re_evaluate(
         from evalwright.run import start
 
         if specs is None:
-            return start.re_evaluate(_where(found), watch=listener.watch)
+            return start.re_evaluate(_where(found), watch=listener.watch, trust_run=trust_run)
         suite = _judged_by(found, specs)
         if replace:
-            return start.re_evaluate(_where(found), suite=suite, watch=listener.watch)
+            return start.re_evaluate(_where(found), suite=suite, watch=listener.watch, trust_run=trust_run)
         for spec in specs[:-1]:
-            start.re_evaluate(_where(found), add=spec.name, suite=suite, watch=listener.watch)
-        return start.re_evaluate(_where(found), add=specs[-1].name, suite=suite, watch=listener.watch)
+            start.re_evaluate(_where(found), add=spec.name, suite=suite, watch=listener.watch, trust_run=trust_run)
+        return start.re_evaluate(
+            _where(found), add=specs[-1].name, suite=suite, watch=listener.watch, trust_run=trust_run
+        )
 
     if specs != []:
         in_thread(work, places.objects, None)

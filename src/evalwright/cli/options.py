@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of
+
+if TYPE_CHECKING:
+    from evalwright.run.origin import Trust
 
 __all__ = [
     "RunPath",
@@ -19,6 +22,7 @@ __all__ = [
     "allow_empty",
     "as_json",
     "dialect",
+    "going_on_options",
     "keep_going",
     "model_options",
     "quiet",
@@ -28,6 +32,9 @@ __all__ = [
     "suite_argument",
     "suite_option",
     "suites_argument",
+    "trust_all",
+    "trust_of",
+    "trust_option",
     "trust_run",
     "written_by",
 ]
@@ -71,7 +78,7 @@ class RunPath(click.Path):
         return find_run(path, **trusted) if (path / NOTE).is_file() else path
 
 
-_STORE = "evalwright.store"
+_STORE, _SUITE = "evalwright.store", "evalwright.suite"
 
 
 def store_choice(ctx: click.Context) -> dict[str, Any]:
@@ -91,7 +98,8 @@ def _note_suite(ctx: click.Context, param: click.Parameter, value: Path | None) 
     if value is not None:
         from evalwright.formats.loading import load_suite
 
-        ctx.meta.setdefault(_STORE, {})["named"] = load_suite(value, to_run=False).store
+        suite = ctx.meta[_SUITE] = load_suite(value, to_run=False)
+        ctx.meta.setdefault(_STORE, {})["named"] = suite.store
     return value
 
 
@@ -114,15 +122,30 @@ def suite_option(*, expose: bool = False, help: str = "Suite that names the stor
     )
 
 
-trust_run: Callable[[F], F] = click.option(
-    "--trust-run",
-    is_flag=True,
-    is_eager=True,
-    callback=_note_trust,
-    expose_value=False,
-    help="Use the store's address that the run folder notes.",
+def trust_option(help: str) -> Callable[[F], F]:
+    return click.option("--trust-run", is_flag=True, is_eager=True, callback=_note_trust, expose_value=False, help=help)
+
+
+trust_run: Callable[[F], F] = trust_option("Use the store's address that the run folder notes.")
+trust_all: Callable[[F], F] = trust_option(
+    "Go on with what the run says, though you did not make it: code, addresses, variables."
 )
+_GOING_ON_OPTIONS = (suite_option(help="Your suite, with which RUN was made: its systems are called."), trust_all)
 _STORE_OPTIONS = (suite_option(), trust_run)
+
+
+def going_on_options(command: F) -> F:
+    """Options of commands that call systems again: whose word counts for a run that the user did not make."""
+    for option in reversed(_GOING_ON_OPTIONS):
+        command = option(command)
+    return command
+
+
+def trust_of(ctx: click.Context) -> Trust:
+    """What `--suite` and `--trust-run` say of a run that is to go on."""
+    from evalwright.run.origin import Trust
+
+    return Trust(ctx.meta.get(_SUITE), store_choice(ctx).get("trusted", False))
 
 
 def model_options(command: F) -> F:
@@ -130,10 +153,13 @@ def model_options(command: F) -> F:
 
     def wrapped(*arguments: Any, **given: Any) -> Any:
         from evalwright.llm.choices import ModelChoices
+        from evalwright.session import refuse_network
 
         models = ModelChoices(**{name: given.pop(name) for name in _MODEL_NAMES})
         if models != ModelChoices():
             models.check()
+        if models.no_network:
+            refuse_network()
         return command(*arguments, **given, models=models)
 
     decorated = update_wrapper(wrapped, command)
@@ -166,7 +192,7 @@ _MODEL_OPTIONS = (
     click.option(
         "--replay", type=click.Path(path_type=Path), metavar="FILE", help="Answer model calls from FILE only."
     ),
-    click.option("--no-network", is_flag=True, help="Reject model calls to other hosts."),
+    click.option("--no-network", is_flag=True, help="Reject connections to other hosts."),
 )
 
 

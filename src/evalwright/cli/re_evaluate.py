@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, model_options, quiet, run_argument, suite_option, trust_run
+from evalwright.cli.options import as_json, model_options, quiet, run_argument, suite_option, trust_all, trust_of
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -19,7 +19,7 @@ __all__ = ["command"]
 @run_argument()
 @click.option("--add", metavar="NAME", help="Evaluate only this evaluator (of the run, or newly added to its suite).")
 @suite_option(expose=True, help="Use the evaluators of FILE, and its store.")
-@trust_run
+@trust_all
 @click.option(
     "--concurrency", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N cells at once with models."
 )
@@ -50,7 +50,15 @@ def command(
         from evalwright.formats.loading import load_suite
 
         suite = load_suite(suite_file, to_run=False)
-    outcome = re_evaluate(run, add=add, suite=suite, concurrency=concurrency, watch=watch_of(quiet), models=models)
+    outcome = re_evaluate(
+        run,
+        add=add,
+        suite=suite,
+        concurrency=concurrency,
+        watch=watch_of(quiet),
+        models=models,
+        trust_run=trust_of(click.get_current_context()).run,
+    )
     if not quiet:
         tell_whose_word(outcome, suite_file)
     code = present(outcome, as_json=as_json, quiet=quiet)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, keep_going, model_options, quiet, run_argument, store_options
+from evalwright.cli.options import as_json, going_on_options, keep_going, model_options, quiet, run_argument, trust_of
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -17,7 +17,7 @@ __all__ = ["command"]
 
 @click.command("resume")
 @run_argument()
-@store_options
+@going_on_options
 @keep_going
 @model_options
 @as_json
@@ -27,7 +27,8 @@ def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, models: Mod
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.start import resume
 
-    outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going)
+    trust = trust_of(click.get_current_context())
+    outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust)
     if not quiet:
-        tell_whose_word(outcome)
+        tell_whose_word(outcome, trust.suite.source if trust.suite else None)
     return present(outcome, as_json=as_json, quiet=quiet)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, keep_going, model_options, quiet, run_argument, store_options
+from evalwright.cli.options import as_json, going_on_options, keep_going, model_options, quiet, run_argument, trust_of
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -17,7 +17,7 @@ __all__ = ["command"]
 
 @click.command("retry")
 @run_argument()
-@store_options
+@going_on_options
 @click.option("--include-evaluator-failures", is_flag=True, help="Also cells that failed.")
 @keep_going
 @model_options
@@ -33,13 +33,15 @@ def command(
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.start import retry
 
+    trust = trust_of(click.get_current_context())
     outcome = retry(
         run,
         evaluator_failures=include_evaluator_failures,
         watch=watch_of(quiet),
         models=models,
         keep_going=keep_going,
+        trust=trust,
     )
     if not quiet:
-        tell_whose_word(outcome)
+        tell_whose_word(outcome, trust.suite.source if trust.suite else None)
     return present(outcome, as_json=as_json, quiet=quiet)

@@ -167,10 +167,18 @@ def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOpti
 
 def _retried(run: Path, suite: Suite, options: RunOptions, failures: bool, watch: Watch) -> Outcome:
     from evalwright.run.locations import find_run
+    from evalwright.run.origin import Trust
     from evalwright.run.start import retry
 
     place = find_run(run, suite.secrets, named=suite.store)
-    return retry(place, evaluator_failures=failures, watch=watch, models=options.models, keep_going=options.keep_going)
+    return retry(
+        place,
+        evaluator_failures=failures,
+        watch=watch,
+        models=options.models,
+        keep_going=options.keep_going,
+        trust=Trust(suite),
+    )
 
 
 def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:

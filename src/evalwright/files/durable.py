@@ -32,6 +32,7 @@ __all__ = [
     "PRIVATE",
     "PRIVATE_FOLDER",
     "AppendFile",
+    "create_file",
     "private_file",
     "repair_tail",
     "replace_file",
@@ -183,6 +184,20 @@ def private_file(path: Path) -> None:
             os.fchmod(descriptor, PRIVATE)
     finally:
         os.close(descriptor)
+
+
+def create_file(path: Path, data: bytes) -> None:
+    """Make a file that only its owner may read, whole from the start; one that is there stays. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE)) as file:
+            file.write(data)
+        with suppress(FileExistsError):
+            os.link(temporary, path)  # unlike a rename it replaces nothing that another process has just made
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def replace_file(path: Path, data: bytes, mode: int = _SHARED) -> None:

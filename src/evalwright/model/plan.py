@@ -189,4 +189,7 @@ class Plan(msgspec.Struct):
     """SHA-256 (hex) of each file that was used when the run began: the suite, its dataset, its code, and so on."""
     warnings: list[str] = []
     """What is allowed in the suite and its cases, but most likely not meant: a line each, with file, line and key."""
+    seal: str = ""
+    """Stored: a hash of what the run executes, made with a key that only the user's account has. Read: empty for a run
+    that somebody else made, or whose plan somebody changed."""
     schema_version: str = "1.0"

@@ -21,7 +21,7 @@ from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, TraceError
 from evalwright.processes import ties
-from evalwright.session import environment
+from evalwright.session import environment, is_offline
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import build_target
 from evalwright.targets.failures import target_error
@@ -46,7 +46,8 @@ class Isolated:
 
     def __init__(self, variant: Variant, import_paths: Sequence[str]) -> None:
         checked = build_target(variant, import_paths)  # a mistake in the configuration shows before anything runs
-        self._hello = msgspec.json.encode({"variant": variant, "import_paths": list(import_paths)})
+        hello = {"variant": variant, "import_paths": list(import_paths), "offline": is_offline()}
+        self._hello = msgspec.json.encode(hello)
         self.address: str | None = getattr(checked, "address", None)
         self._idle: list[_Worker] = []
         self._ending: set[asyncio.Task[None]] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +12,7 @@ import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Problem, did_you_mean
 from evalwright.files.masker import variable_of
+from evalwright.files.paths import import_folders
 from evalwright.model.cell import OfCase
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
@@ -24,7 +25,17 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.re_evaluate import CaseOf
 
-__all__ = ["Runnable", "case_finder", "plan_of_run", "runnable", "with_evaluators"]
+__all__ = [
+    "Runnable",
+    "Trust",
+    "case_finder",
+    "judged_by",
+    "may_judge",
+    "plan_of_run",
+    "runnable",
+    "suite_here",
+    "with_evaluators",
+]
 
 
 def plan_of_run(reader: RunReader) -> Plan:
@@ -82,10 +93,19 @@ class _ResultMark(msgspec.Struct, gc=False):
     evaluator_type: str = ""
 
 
-class Runnable(NamedTuple):
-    """A run that can go on: with what it stored, or where that lacks secrets, with what its suite says."""
+class Trust(NamedTuple):
+    """What the user said of a stored run that is to go on: a suite of theirs, or that the run may be trusted."""
 
     suite: Suite | None = None
+    run: bool = False
+
+
+class Runnable(NamedTuple):
+    """A run that can go on: with what it stored, or with what its suite says where that lacks secrets."""
+
+    suite: Suite | None = None
+    foreign: bool = False
+    """Nothing of what was stored is executed, called or filled in, as somebody else may have written it."""
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -99,6 +119,8 @@ class Runnable(NamedTuple):
         """The stored plan with the secrets that the suite's file holds literally."""
         if self.suite is None:
             return stored
+        if self.foreign:
+            return _planned_by(self.suite, stored)
         authored = {variant.name: variant.config for variant in self.suite.variants}
         variants = [
             msgspec.structs.replace(v, config={**authored.get(v.name, {}), "target": v.config.get("target")})
@@ -109,16 +131,38 @@ class Runnable(NamedTuple):
         return msgspec.structs.replace(stored, variants=variants, mirrors=self.suite.mirrors)
 
 
-def runnable(reader: RunReader) -> Runnable:
+def _planned_by(suite: Suite, stored: Plan) -> Plan:
+    """The stored plan with all that is executed, called or written taken from a suite."""
+    from evalwright.run.options import RunOptions
+    from evalwright.run.plan import plan_of
+
+    plan = plan_of(suite, RunOptions())
+    return msgspec.structs.replace(
+        stored,
+        variants=plan.variants,
+        evaluators=plan.evaluators,
+        mirrors=plan.mirrors,
+        exports=plan.exports,
+        workspace=plan.workspace,
+        import_paths=plan.import_paths,
+        config_path=plan.config_path,
+        dialect=plan.dialect,
+    )
+
+
+def runnable(reader: RunReader, trust: Trust) -> Runnable:
     """How a run is to go on: with secrets from the files of its suite if the environment lacks them.
 
-    Raises InputError when there is no plan, or when a secret is not at hand.
+    Raises InputError when there is no plan, when a secret is not at hand, and for a run of somebody else without a
+    suite of the user's own.
     """
     from evalwright.run.plan import config_hash
 
     plan = reader.plan
     if plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be re-evaluated, not resumed")
+    if not (plan.seal or trust.run):
+        return Runnable(_same_suite(reader.location, plan, trust.suite or suite_here(plan)), foreign=True)
     owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]
     missing = [name for name in reader.unresolved if variable_of(name) not in os.environ]
     lacking = [(owner, name) for owner, config in owners for name in missing if _stands_in(name, config)]
@@ -131,6 +175,75 @@ def runnable(reader: RunReader) -> Runnable:
     raise InputError(
         f"the configuration of {owner!r} needs the secret {name}, which is never stored: "
         f"set the environment variable {name}, or keep {plan.config_path} as it was when the run started"
+    )
+
+
+def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool) -> bool:
+    """Whether a new judgement may take what the run stored: it is the user's own, or `trusted` by name.
+
+    Raises InputError for a run of somebody else whose evaluators would execute code, start programs or ask models, if
+    there is no suite that says how to judge instead.
+    """
+    if plan.seal or trusted:
+        return True
+    if plan.evaluators_by_case or (suite is None and any(map(_acts, plan.evaluators))):
+        raise _not_own(reader.location)
+    return False
+
+
+def judged_by(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
+    """As `with_evaluators` for a run of somebody else: only evaluators of the suite judge, and nothing is exported.
+
+    Without a suite they are those that only look at traces.
+    """
+    offered = stored.evaluators if suite is None else suite.evaluators
+    if add is not None and add not in (known := sorted(spec.name for spec in offered)):
+        raise InputError(f"no evaluator {add!r}{did_you_mean(add, known)} (there are: {', '.join(known)})")
+    paths = [] if suite is None else import_folders(suite.source)
+    mine = msgspec.structs.replace(stored, exports=[], mirrors=[], import_paths=paths)
+    return with_evaluators(mine, add, suite)
+
+
+def _acts(spec: EvaluatorSpec) -> bool:
+    """Whether an evaluator does more than to look at a trace."""
+    from evalwright.evaluators.build import declared
+
+    says = declared("evaluators", spec.type)
+    return says.imports_code or says.asks is not None or spec.type in ("code_judge", "command", "composite")
+
+
+def suite_here(plan: Plan | None) -> Suite | None:
+    """The suite of a run that somebody else made, if it is as it was then, and in the project where the user works."""
+    from evalwright.run.plan import config_hash
+
+    if plan is None or plan.seal or not plan.config_path or not Path(plan.config_path).is_relative_to(Path.cwd()):
+        return None
+    suite = _suite_of_origin(plan)
+    return suite if suite is not None and config_hash(suite) == plan.config_hash else None
+
+
+def _same_suite(location: str, plan: Plan, suite: Suite | None) -> Suite:
+    """The suite itself. Raises InputError for none, and for one with which the run was not made."""
+    from evalwright.run.plan import config_hash
+
+    if suite is None or plan.evaluators_by_case:  # cases are stored, and with them evaluators of their own
+        raise _not_own(location)
+    if config_hash(suite) != plan.config_hash or _systems(suite.variants) != _systems(plan.variants):
+        raise InputError(f"{location} was not made with {suite.source} as it is now; {_HOW}")
+    return suite
+
+
+def _systems(variants: Sequence[Variant]) -> list[Any]:
+    return [(one.name, one.adapter, one.config.get("target")) for one in variants]
+
+
+_HOW = "--trust-run goes on with what the run itself says"
+
+
+def _not_own(location: str) -> InputError:
+    return InputError(
+        f"{location} is not a run of your own, or was changed since: going on would execute and call what it names, "
+        f"with variables of your environment. Name your suite of it with --suite FILE; {_HOW}"
     )
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.history import History
     from evalwright.run.loop import Job, Watch
+    from evalwright.run.origin import Trust
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = [
@@ -75,11 +76,15 @@ def resume(
     models: ModelChoices | None = None,
     *,
     keep_going: bool = False,
+    trust: Trust | None = None,
 ) -> Outcome:
-    """Run what an interrupted run has not finished; every finished cell stays as it is."""
+    """Run what an interrupted run has not finished; every finished cell stays as it is.
+
+    Raises InputError for a run of somebody else, but for what `trust` says.
+    """
     from evalwright.run.loop import work
 
-    with _rest_of(run, models, _none_again, keep_going=keep_going) as (job, outcome):
+    with _rest_of(run, models, _none_again, keep_going=keep_going, trust=trust) as (job, outcome):
         return outcome(job is not None and work(job, watch))
 
 
@@ -98,6 +103,7 @@ def retry(
     watch: Watch | None = None,
     models: ModelChoices | None = None,
     keep_going: bool = False,
+    trust: Trust | None = None,
 ) -> Outcome:
     """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
     from evalwright.run.loop import work
@@ -109,7 +115,7 @@ def retry(
             if history.errored[n] or (evaluator_failures and history.judged[n] and not history.passed[n])
         )
 
-    with _rest_of(run, models, again, keep_going=keep_going) as (job, outcome):
+    with _rest_of(run, models, again, keep_going=keep_going, trust=trust) as (job, outcome):
         return outcome(job is not None and work(job, watch))
 
 
@@ -122,23 +128,33 @@ def re_evaluate(
     concurrency: int | None = None,
     models: ModelChoices | None = None,
     watch: Watch | None = None,
+    trust_run: bool = False,
 ) -> Outcome:
     """Judge the stored traces again without calling the system.
 
     With `add`, only the evaluator of that name: one of the run, of `suite`, or of the file the run came from.
     With `suite` alone, all of its evaluators and its pass criteria instead of the run's own. `concurrency` is the
-    number of cells that may wait for models at once.
+    number of cells that may wait for models at once. What a run of somebody else says judges, and is filled in with
+    variables, only with `trust_run`.
     """
     from evalwright.run.missing_keys import must_have_keys
-    from evalwright.run.origin import case_finder, plan_of_run, with_evaluators
+    from evalwright.run.origin import case_finder, judged_by, may_judge, plan_of_run, suite_here, with_evaluators
     from evalwright.run.re_evaluate import judge_again, processors
 
+    if suite is None and not trust_run:
+        place = find_run(run)
+        with closing(place.store.read(place.run_id)) as reader:
+            suite = suite_here(reader.plan)
     secrets = suite.secrets if suite else {}
     place = find_run(run, secrets)
     with _signals() as signals, closing(place.store.open(place.run_id)) as writer:
-        secrets = secrets | _revealed(writer, secrets)
         stored = plan_of_run(writer)
-        plan = with_evaluators(stored, add, suite)
+        if may_judge(writer, stored, suite, trust_run):
+            secrets = secrets | _revealed(writer, secrets)
+            stored = plan_of_run(writer)
+            plan = with_evaluators(stored, add, suite)
+        else:
+            plan = judged_by(stored, add, suite)
         state = RunState(warnings=plan.warnings)
         masker = Masker.of(secrets, os.environ)
         here = Session(models=models_of(plan, models, masker), environment=suite.environment if suite else None)
@@ -184,6 +200,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     masker = Masker.of(suite.secrets, os.environ)
     store = options.store or store_of(suite, options.out, masker)
     plan = plan_of(suite, options)
+    plan.seal = "ours"  # the store puts the seal itself here
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})
     with Session(models=models_of(plan, options.models, masker), environment=suite.environment):
@@ -231,17 +248,21 @@ class _Opened(NamedTuple):
 
 
 @contextmanager
-def _opened_for_work(run: Path | Place, signals: Signals) -> Iterator[_Opened]:
+def _opened_for_work(run: Path | Place, signals: Signals, trust: Trust | None) -> Iterator[_Opened]:
     from evalwright.run.cells import Grid
     from evalwright.run.history import history_of
-    from evalwright.run.origin import runnable
+    from evalwright.run.origin import Trust, runnable
 
     place = find_run(run)
     with closing(place.store.read(place.run_id)) as reader:
-        found = runnable(reader)
+        found = runnable(reader, trust or Trust())
     place = find_run(run, found.secrets)
     with closing(place.store.open(place.run_id)) as writer:
-        secrets = {**_revealed(writer, found.secrets), **found.secrets}
+        secrets = dict(found.secrets)
+        if found.foreign:
+            hide(secrets)
+        else:
+            secrets = {**_revealed(writer, found.secrets), **secrets}
         assert writer.plan is not None, "it was there a moment ago"
         plan = found.plan_of(writer.plan)
         with signals.raising(KeyboardInterrupt):
@@ -272,6 +293,7 @@ def _rest_of(
     again_of: Callable[[History], frozenset[int]],
     *,
     keep_going: bool = False,
+    trust: Trust | None = None,
 ) -> Iterator[tuple[Job | None, Callable[[bool], Outcome]]]:
     """As `_new_run` for a stored run: what is left of it and, of what is finished, the cells of `again_of`.
 
@@ -282,7 +304,7 @@ def _rest_of(
 
     with (
         _signals() as signals,
-        _opened_for_work(run, signals) as (place, writer, plan, secrets, variables, history),
+        _opened_for_work(run, signals, trust) as (place, writer, plan, secrets, variables, history),
     ):
         if keep_going:
             plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)

@@ -12,13 +12,18 @@ from typing import Any
 from evalwright.errors import Problem
 from evalwright.files.paths import import_folders, seen_from_here
 from evalwright.model.suite import Suite
+from evalwright.session import is_offline
 
-__all__ = ["doubled_modules", "executed", "file_digest_of", "hashed"]
+__all__ = ["beyond_reach", "doubled_modules", "executed", "file_digest_of", "hashed"]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
 """`module.path:name`; a module is looked for by the first part of its path."""
 _OF_CODE = (".py", ".ts", ".js", ".mjs", ".sh")
 _FILE = re.compile(r"(.+\.py):[A-Za-z_][\w.]*")
+
+
+_COMMANDS = ("cmd", "command", "command_template", "image", "script")
+"""Keys of systems and evaluators below which a program stands."""
 
 
 def hashed(suite: Suite) -> dict[str, str]:
@@ -66,6 +71,28 @@ def executed(suite: Suite) -> list[str]:
         one[0] if isinstance(one, list) else one.split()[0] for one in commands if one and isinstance(one, str | list)
     ]
     return list(dict.fromkeys([*files, *map(str, words)]))
+
+
+def beyond_reach(suite: Suite) -> Iterator[Problem]:
+    """With --no-network, the systems and evaluators that start programs: those connect as they like."""
+    owners = [(one.name, one.config) for one in (*suite.variants, *suite.evaluators)] if is_offline() else []
+    for name, config in owners:
+        if program := next(_programs(config), ""):
+            yield Problem(str(suite.source), f"--no-network does not hold back the program {program!r}", key=name)
+
+
+def _programs(config: Any) -> Iterator[str]:
+    """The first words of the commands in a configuration."""
+    if isinstance(config, dict):
+        for key, value in config.items():
+            words = value if isinstance(value, list) else value.split() if isinstance(value, str) else []
+            if key in _COMMANDS and words:
+                yield str(words[0])
+            else:
+                yield from _programs(value)
+    elif isinstance(config, list):
+        for item in config:
+            yield from _programs(item)
 
 
 def _code(suite: Suite) -> Iterator[Path]:

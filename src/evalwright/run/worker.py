@@ -15,6 +15,7 @@ import msgspec
 
 from evalwright.model.plan import Variant
 from evalwright.run.isolation import Request
+from evalwright.session.network import listen
 from evalwright.session.process import Router
 from evalwright.session.workspace import working_in
 from evalwright.targets.build import build_target
@@ -26,6 +27,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
 class _Hello(msgspec.Struct):
     variant: Variant
     import_paths: list[str]
+    offline: bool = False
 
 
 def main(descriptor: int) -> None:
@@ -35,6 +37,8 @@ def main(descriptor: int) -> None:
     with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests:
         connection.set_inheritable(False)
         hello = msgspec.json.decode(_frame(requests), type=_Hello)
+        if hello.offline:
+            listen(lambda: True)
         target = build_target(hello.variant, hello.import_paths)
         loop = asyncio.new_event_loop()
         if opening := getattr(target, "open", None):

@@ -25,9 +25,11 @@ __all__ = [
     "hidden",
     "hide",
     "import_from",
+    "is_offline",
     "learn",
     "owns_process",
     "process_environment",
+    "refuse_network",
     "session",
 ]
 
@@ -67,12 +69,15 @@ class Session:
         """Where its code is imported from."""
         self.secrets: dict[str, str] = {}
         """Values that suites took from variables, by name: nothing that is written or shown may hold one."""
+        self.offline: bool = False
+        """Whether connections that leave this machine are refused."""
         self._is_open = False
 
     def __enter__(self) -> Session:
         self._outer = outer = _innermost()
         if outer is not None:
             self.owns_process = self.owns_process or outer.owns_process
+            self.offline = self.offline or outer.offline
             if self._variables is None:
                 self._variables = outer._variables
             self.secrets = outer.secrets  # one set: what is learned within is masked by whoever speaks round it, too
@@ -163,6 +168,19 @@ def environment() -> Mapping[str, str]:
     """The variables that code called here is to see: of the current session, outside of a run those of the process."""
     found = _innermost()
     return os.environ if found is None else found.environment
+
+
+def refuse_network() -> None:
+    """Refuse connections that leave this machine, in the session that is open here and those within it."""
+    from evalwright.session.network import listen
+
+    session().offline = True
+    listen(_process.is_offline)
+
+
+def is_offline() -> bool:
+    """Whether the session here refuses connections that leave this machine."""
+    return _process.is_offline()
 
 
 def owns_process() -> bool:

@@ -177,6 +177,9 @@ class Holder(Protocol):
     @property
     def secrets(self) -> Mapping[str, str]: ...
 
+    @property
+    def offline(self) -> bool: ...
+
 
 class Process:
     """The changes, and the open sessions that need them. `here` gives the caller's session."""
@@ -227,6 +230,14 @@ class Process:
         """The open sessions but for these."""
         with self._lock:
             return [one for one in self._open if one not in sessions]
+
+    def is_offline(self) -> bool:
+        """Whether connections that leave this machine are refused here.
+
+        Threads of event loops that look names up know no session: they are refused as long as any session is.
+        """
+        session = self._here()
+        return any(one.offline for one in self._open) if session is None else session.offline
 
     def share(self, session: Holder, variables: Mapping[str, str]) -> None:
         """Put variables into `os.environ` until the session closes; what others have set there wins."""

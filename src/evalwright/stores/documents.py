@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.durable import create_file
 from evalwright.files.masker import Masker, expand, variables_in
 from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
@@ -23,9 +27,19 @@ __all__ = [
 ]
 
 
+_KEY_BYTES = 32
+_SEALED = (
+    "dialect", "config_path", "config_hash", "variants", "evaluators", "evaluators_by_case", "import_paths", "mirrors",
+    "exports", "workspace",
+)  # fmt: skip
+"""What says which code a run executes, which addresses it calls and which files it writes."""
+
+
 def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:
-    """The plan as stored: secrets as `${NAME}`, including those that were never resolved."""
+    """The plan as stored: secrets as `${NAME}`, including those that were never resolved; sealed if it is our own."""
     plain = masker.placeholders(msgspec.to_builtins(plan), unresolved)
+    if plan.seal:
+        plain["seal"] = _seal_of(plain, create=True)
     return msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n"
 
 
@@ -45,9 +59,34 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
         version = plain.get("schema_version", "1.0") if isinstance(plain, dict) else "1.0"
         if not str(version).startswith("1."):
             raise newer_version(place, str(version))
-        return msgspec.convert(plain, Plan), unresolved
+        plan = msgspec.convert(plain, Plan)
+        if plan.seal and plan.seal != _seal_of(msgspec.json.decode(data), create=False):
+            plan.seal = ""
+        return plan, unresolved
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(place, f"is not a valid plan of a run: {error}")) from error
+
+
+def _seal_of(plain: Mapping[str, Any], *, create: bool) -> str:
+    """The seal of a plan as it is stored; empty where the account has no key, and can have none."""
+    key = _key(create)
+    if key is None:
+        return ""
+    sealed = msgspec.json.encode({name: plain.get(name) for name in _SEALED}, order="deterministic")
+    return hashlib.blake2b(sealed, key=key, digest_size=16).hexdigest()
+
+
+def _key(create: bool) -> bytes | None:
+    """The user's key, which never leaves the account; `create` makes one if there is none."""
+    folder = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    path = Path(folder).expanduser() / "evalwright" / "key"
+    try:
+        if create and not path.exists():
+            create_file(path, os.urandom(_KEY_BYTES))
+        key = path.read_bytes()
+    except (OSError, RuntimeError):  # no home, or none to write to
+        return None
+    return key if len(key) == _KEY_BYTES else None
 
 
 def summary_to_plain(summary: RunSummary) -> dict[str, Any]:

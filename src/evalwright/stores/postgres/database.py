@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -56,6 +57,16 @@ _INDEXES = [
 ]
 
 
+def _tell_hooks(given: Mapping[str, Any]) -> None:
+    """Libpq connects without Python's knowledge; hooks that refuse connections are to hear of these, too."""
+    hosts = str(given.get("hostaddr") or given.get("host") or os.environ.get("PGHOST") or "").split(",")
+    try:
+        for host in hosts:
+            sys.audit("socket.connect", None, (host, given.get("port")))
+    except ConnectionRefusedError as error:
+        raise InputError(f"the store 'postgres': {error}") from None
+
+
 class Database:
     """Where and how to connect; connects only when asked to."""
 
@@ -75,6 +86,7 @@ class Database:
         # Names the owner of a run's lock to other processes. PostgreSQL cuts names at 63 bytes.
         name = f"evalwright {os.getpid()} {os.uname().nodename}"[:63]
         given = conninfo_to_dict(self._dsn)
+        _tell_hooks(given)
         timeout = int(given.get("connect_timeout") or 10)
         connection = psycopg.connect(self._dsn, autocommit=True, application_name=name, connect_timeout=timeout)
         try:

@@ -1,0 +1,127 @@
+"""Runs that somebody else made, or changed, go on only by the word of the user."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.files.yaml import dump
+from evalwright.formats.loading import load_suite
+from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.origin import Trust
+from evalwright.run.start import re_evaluate, resume, retry, run_suite
+
+AGENT = "import os\ndef answer(case, variant):\n    return 'done ' + variant.config['token']\n"
+SUITE = {
+    "eval": {"name": "s"},
+    "dataset": {"type": "yaml", "path": "cases.yaml"},
+    "systems": [{"name": "a", "adapter": "python_function", "target": "trust_agent:answer", "token": "${TRUST_TOKEN}"}],
+    "evaluators": [{"name": "e", "type": "contains_text", "config": {"all_of": ["done"]}}],
+    "output": {"type": "local_files", "path": "runs"},
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("TRUST_TOKEN", "secret-of-mine")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "trust_agent.py").write_text(AGENT)
+    (folder / "cases.yaml").write_text("cases: [{id: a, input: {}}, {id: b, input: {}}]\n")
+    (folder / "eval.yaml").write_text(dump(SUITE))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return folder
+
+
+def unfinished(project: Path) -> Path:
+    outcome = run_suite(load_suite(project / "eval.yaml"), RunOptions(out=project / "runs", limit=None))
+    for name in ("traces", "results", "verdicts"):
+        file = outcome.run_dir / f"{name}.jsonl"
+        file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    return outcome.run_dir
+
+
+def changed(run: Path, key: str, **values: object) -> None:
+    plan = json.loads((run / "plan.json").read_text())
+    plan[key][0].update(values)
+    (run / "plan.json").write_text(json.dumps(plan))
+
+
+def cells(outcome: Outcome) -> int:
+    return outcome.summary.cells_total
+
+
+def test_a_run_of_ones_own_goes_on_wherever_it_lies(project: Path) -> None:
+    run = unfinished(project)
+    moved = shutil.move(run, project.parent / "moved")
+    assert cells(resume(Path(moved))) == 2
+    assert cells(retry(Path(moved))) == 2
+    assert cells(re_evaluate(Path(moved), add="e")) == 2
+    assert cells(resume(Path(moved))) == 2  # the new judgement stored the plan again
+    key = project.parent / "state" / "evalwright" / "key"
+    assert (key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+@pytest.mark.parametrize("how", ["another account", "another system", "no seal"])
+def test_a_run_of_somebody_else_does_not(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    run = unfinished(project)
+    if how == "another account":
+        monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
+    elif how == "another system":
+        changed(run, "variants", config={"target": "os:system", "token": "${TRUST_TOKEN}"})
+    else:
+        plan = json.loads((run / "plan.json").read_text())
+        del plan["seal"]
+        (run / "plan.json").write_text(json.dumps(plan))
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for going_on in (resume, retry):
+        with pytest.raises(InputError, match="not a run of your own"):
+            going_on(run)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_a_suite_of_the_users_says_what_is_called(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = unfinished(project)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
+    suite = load_suite(project / "eval.yaml", to_run=False)
+    outcome = resume(run, trust=Trust(suite))
+    assert (cells(outcome), outcome.exit_code) == (2, 0)
+    assert b"secret-of-mine" not in (run / "traces.jsonl").read_bytes()
+    (project / "eval.yaml").write_text(dump({**SUITE, "metadata": {"new": True}}))
+    with pytest.raises(InputError, match="was not made with"):
+        retry(run, trust=Trust(load_suite(project / "eval.yaml", to_run=False)))
+
+
+def test_the_suite_of_the_project_that_the_user_works_in_is_theirs(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = unfinished(project)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
+    monkeypatch.chdir(project)
+    assert cells(resume(run)) == 2
+
+
+def test_who_trusts_a_run_by_name_goes_on_with_what_it_says(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = unfinished(project)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
+    assert cells(resume(run, trust=Trust(run=True))) == 2
+
+
+def test_a_foreign_run_is_judged_by_what_only_looks(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = unfinished(project)
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
+    assert cells(re_evaluate(run)) == 1
+    changed(run, "evaluators", type="command", config={"cmd": ["touch", "CANARY"], "cwd": str(project)})
+    with pytest.raises(InputError, match="not a run of your own"):
+        re_evaluate(run)
+    suite = load_suite(project / "eval.yaml", to_run=False)
+    assert cells(re_evaluate(run, suite=suite)) == 1
+    with pytest.raises(InputError, match="not a run of your own"):
+        resume(run)  # the new judgement vouches for nothing else
+    assert not (project / "CANARY").exists()
