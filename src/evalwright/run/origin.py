@@ -29,7 +29,7 @@ __all__ = [
     "Runnable",
     "Trust",
     "case_finder",
-    "judged_by",
+    "judged_by_suite",
     "may_judge",
     "plan_of_run",
     "runnable",
@@ -191,7 +191,7 @@ def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool)
     return False
 
 
-def judged_by(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
+def judged_by_suite(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
     """As `with_evaluators` for a run of somebody else: only evaluators of the suite judge, and nothing is exported.
 
     Without a suite they are those that only look at traces.

@@ -138,7 +138,7 @@ def re_evaluate(
     variables, only with `trust_run`.
     """
     from evalwright.run.missing_keys import must_have_keys
-    from evalwright.run.origin import case_finder, judged_by, may_judge, plan_of_run, suite_here, with_evaluators
+    from evalwright.run.origin import case_finder, judged_by_suite, may_judge, plan_of_run, suite_here, with_evaluators
     from evalwright.run.re_evaluate import judge_again, processors
 
     if suite is None and not trust_run:
@@ -154,7 +154,7 @@ def re_evaluate(
             stored = plan_of_run(writer)
             plan = with_evaluators(stored, add, suite)
         else:
-            plan = judged_by(stored, add, suite)
+            plan = judged_by_suite(stored, add, suite)
         state = RunState(warnings=plan.warnings)
         masker = Masker.of(secrets, os.environ)
         here = Session(models=models_of(plan, models, masker), environment=suite.environment if suite else None)

@@ -75,8 +75,7 @@ def executed(suite: Suite) -> list[str]:
 
 def beyond_reach(suite: Suite) -> Iterator[Problem]:
     """With --no-network, the systems and evaluators that start programs: those connect as they like."""
-    owners = [(one.name, one.config) for one in (*suite.variants, *suite.evaluators)] if is_offline() else []
-    for name, config in owners:
+    for name, config in _owners(suite) if is_offline() else ():
         if program := next(_programs(config), ""):
             yield Problem(str(suite.source), f"--no-network does not hold back the program {program!r}", key=name)
 
@@ -115,9 +114,12 @@ def _homes(module: str, suite: Suite) -> list[Path]:
 
 def _texts(suite: Suite) -> Iterator[tuple[str, str]]:
     """The short texts in the configurations of a suite, with the name of the system or evaluator."""
-    owners = [(one.name, one.config) for one in suite.variants] + [(one.name, one.config) for one in suite.evaluators]
-    for name, config in owners:
+    for name, config in _owners(suite):
         yield from ((name, text) for text in dict.fromkeys(_short_texts(config)))
+
+
+def _owners(suite: Suite) -> list[tuple[str, dict[str, Any]]]:
+    return [(one.name, one.config) for one in suite.variants] + [(one.name, one.config) for one in suite.evaluators]
 
 
 def _short_texts(value: Any) -> Iterator[str]:

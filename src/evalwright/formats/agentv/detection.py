@@ -18,11 +18,11 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     if path.suffix.lower() == ".jsonl":
         return is_case(first_line(path))
     named = any(isinstance(head.get(key), list) for key in ("evalcases", "eval_cases", "tests"))
-    named = named or "evalcases" in head or str(head.get("$schema")).startswith("agentv-")
+    ours = str(head.get("$schema")).startswith("agentv-")
     yaml = path.suffix in (".yaml", ".yml")
     targets = yaml and path.stem == "targets" and "targets" in head
     config = yaml and path.stem == "config" and path.parts[-2:-1] == (".agentv",)
-    return (named and "targets" not in head) or targets or config
+    return ours or ((named or "evalcases" in head) and "targets" not in head) or targets or config
 
 
 def first_line(path: Path) -> Any:
