@@ -120,8 +120,12 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "datasets": {
         "cases": "evalwright.formats.native.cases_dataset:WholeCases",
+        "csv": "evalwright.formats.native.tables:CsvRows",
         "fixture": "evalwright.formats.native.datasets:fixture",
+        "json": "evalwright.formats.native.tables:JsonRows",
         "jsonl": "evalwright.formats.native.datasets:jsonl",
+        "parquet": "evalwright.formats.native.tables:ParquetRows",
+        "tsv": "evalwright.formats.native.tables:TsvRows",
         "yaml": "evalwright.formats.native.datasets:yaml",
     },
     "importers": {

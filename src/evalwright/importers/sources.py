@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
 from evalwright.errors import InputError, Problem, counted
+from evalwright.files.packed import opened, unpacked_name
 
 __all__ = ["ImportNotes", "Mistakes", "document", "expanded", "lines", "records", "stem"]
 
 SEARCHED = (".jsonl", ".ndjson", ".json", ".eval")
 """Files that are looked for in a folder."""
-PACKED = (".gz", ".zst")
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _BOM = b"\xef\xbb\xbf"
 _MOST = 100
 """Mistakes that are told at once: more would hide the first ones, and a wrong `--format` makes every line one."""
@@ -98,52 +93,23 @@ def _searched(file: Path) -> bool:
 
 def stem(file: Path, *, with_suffix: bool = False) -> str:
     """The name of a file without the ending of its packing, and, unless asked for, without its own."""
-    name = file.stem if file.suffix.lower() in PACKED else file.name
-    return name if with_suffix else Path(name).stem
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[IO[bytes]]:
-    """A file, unpacked while it is read. Raises OSError, InputError without what unpacks it."""
-    with file.open("rb") as raw:
-        magic = raw.read(len(_ZSTD))
-        raw.seek(0)
-        if magic.startswith(_GZIP):
-            yield io.BufferedReader(gzip.GzipFile(fileobj=raw))
-        elif magic == _ZSTD:
-            try:
-                import zstandard
-            except ImportError:
-                install = "is packed with zstd, which the package zstandard reads: pip install zstandard"
-                raise InputError(Problem(str(file), install)) from None
-            yield io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw))
-        else:
-            yield raw
+    name = unpacked_name(file)
+    return name.name if with_suffix else name.stem
 
 
 def lines(file: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, with their 1-based numbers. Raises InputError if it cannot be read."""
-    try:
-        with _opened(file) as opened:
-            for number, line in enumerate(opened, start=1):
-                text = line.removeprefix(_BOM) if number == 1 else line
-                if text.strip():
-                    yield number, text
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(Problem(str(file), f"cannot be read: {_reason(error)}")) from None
+    with opened(file) as source:
+        for number, line in enumerate(source, start=1):
+            text = line.removeprefix(_BOM) if number == 1 else line
+            if text.strip():
+                yield number, text
 
 
 def document(file: Path) -> bytes:
     """All of a file. Raises InputError if it cannot be read."""
-    try:
-        with _opened(file) as opened:
-            return opened.read().removeprefix(_BOM)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(Problem(str(file), f"cannot be read: {_reason(error)}")) from None
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    with opened(file) as source:
+        return source.read().removeprefix(_BOM)
 
 
 def records(file: Path, mistakes: Mistakes, *, may_be_cut: bool = False) -> Iterator[tuple[int, dict[str, Any] | None]]:

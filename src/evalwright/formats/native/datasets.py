@@ -6,10 +6,11 @@ A dataset can be gone through any number of times; each pass checks every case a
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
+from glob import has_magic
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
@@ -34,14 +35,34 @@ from evalwright.formats.native.filters import fits, why_none_fits
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 
-__all__ = ["Dataset", "ReadCase", "fixture", "jsonl", "yaml"]
+__all__ = ["KEYS_OF_ROWS", "Dataset", "ReadCase", "file_type", "fixture", "is_of_rows", "jsonl", "yaml"]
 
 _MOST_PROBLEMS = 100
 _MOST_ASKED = 1000
 """Cases that can say what a filter could have matched."""
 
+_OF_ROWS = ("csv", "json", "parquet", "tsv")
+KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
+"""Keys of `dataset` that rows have."""
+_PACKED = (".gz", ".zst")
+
 ReadCase = tuple[FileCase | Case | None, list[Problem], Tell]
 """A case or its problems, and how to tell another problem of it."""
+
+
+def is_of_rows(kind: str, path: str | Sequence[str], config: Mapping[str, Any]) -> bool:
+    """Whether a dataset is read as rows: JSON Lines of cases in one plain file are not."""
+    if kind != "jsonl":
+        return kind in _OF_ROWS
+    return not isinstance(path, str) or "map" in config or path.endswith(_PACKED) or has_magic(path)
+
+
+def file_type(path: str | Sequence[str]) -> str | None:
+    """The type of dataset that the name of the first file stands for, but of YAML, which has two."""
+    first = path if isinstance(path, str) else next(iter(path), "")
+    suffix = PurePath(first.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
+    kind = "jsonl" if suffix == ".ndjson" else suffix[1:]
+    return kind if kind in (*_OF_ROWS, "jsonl") else None
 
 
 class Dataset:

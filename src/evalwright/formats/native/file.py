@@ -89,8 +89,8 @@ class EvalSection(_Strict):
 
 
 class DatasetSection(_Open):
-    type: Text
-    path: StrictStr | None = None
+    type: Text | None = None
+    path: StrictStr | list[StrictStr] | None = None
     filter: dict[StrictStr, Any] = {}
     sample: Annotated[int, BeforeValidator(_number), Field(ge=0)] | None = None
     seed: Seed | None = None

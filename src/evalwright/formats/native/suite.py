@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, dotted, steps_of
 from evalwright.files.paths import also_here, import_folders, named_in, near_file
 from evalwright.formats.native.checks import idle, ill_named, out_of_reach
+from evalwright.formats.native.datasets import KEYS_OF_ROWS, file_type, is_of_rows
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
 from evalwright.formats.shared.environment import Expansion
 from evalwright.formats.shared.findings import Findings
@@ -198,11 +200,12 @@ class _Reading:
         self._files.append(path)
         return path
 
-    def _doubt_keys(self, place: Place, section: BaseModel) -> None:
-        """Warn of keys of an open section that its type, one of ours, does not read."""
+    def _doubt_keys(self, place: Place, section: BaseModel, also: Collection[str] = ()) -> None:
+        """Warn of keys of an open section that its type, one of ours, does not read; `also` are some that it does."""
         for key in section.model_extra or ():
-            known = did_you_mean(key, type(section).model_fields)
-            self._findings.warn((*place, key), f"nothing reads this key{known}")
+            if key not in also:
+                known = did_you_mean(key, [*type(section).model_fields, *also])
+                self._findings.warn((*place, key), f"nothing reads this key{known}")
 
     def _doubt_config(self, place: Place, kind: str, given: Plugin) -> None:
         """Warn of keys that a mirror or an enricher, which says by `config_keys` what it reads, does not read."""
@@ -373,22 +376,27 @@ class _Reading:
         if "dataset" not in file.model_fields_set:
             return ()
         dataset = file.dataset
-        if not self._known(("dataset", "type"), "datasets", dataset.type):
+        kind = dataset.type or file_type(dataset.path or "")
+        if kind is None:
+            self._complain(("dataset", "type"), "the key 'type' is missing")
             return ()
-        if dataset.type in registry.KINDS["datasets"]:
-            self._doubt_keys(("dataset",), dataset)
-        if dataset.own_evaluators and dataset.type != "cases":
+        if not self._known(("dataset", "type"), "datasets", kind):
+            return ()
+        rows = is_of_rows(kind, dataset.path or "", dataset.model_extra or {})
+        if kind in registry.KINDS["datasets"]:
+            self._doubt_keys(("dataset",), dataset, KEYS_OF_ROWS if rows else ())
+        if dataset.own_evaluators and kind != "cases":
             self._complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
+        if rows:
+            return self._rows(file, kind, evaluators, to_run)
+        if isinstance(dataset.path, list):
+            self._complain(("dataset", "path"), f"cases of type {kind!r} are in one file, found a list")
+            return ()
         path = self._found(("dataset", "path"), dataset.path or "")
         if not dataset.path or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
             what = "it is a folder" if os.path.isdir(path) else near_file(path).removeprefix("; ")  # noqa: PTH112
             message = f"there is no dataset file {dataset.path!r}" + (f"; {what}" if what else "")
-            message = message if dataset.path else "'path' is missing"
-            if to_run:
-                self._complain(("dataset", "path"), message)
-                return ()
-            line = self._document.line(("dataset", "path"))
-            return _Missing(Problem(str(self._path), message, line, "dataset.path"))
+            return self._missing(message if dataset.path else "'path' is missing", to_run)
         if to_run:
             self._must_be_inside(path)
         name = file.eval.name if "eval" in file.model_fields_set else ""
@@ -401,8 +409,50 @@ class _Reading:
                 self._expansion.learn_from(lines)
         elif to_run:
             config |= {"read_of_expected": _read_of_expected(evaluators), "needed": _needed_of_expected(evaluators)}
-        cases: Iterable[EvalCase | Case] = registry.load("datasets", dataset.type)(path, name, config)
+        cases: Iterable[EvalCase | Case] = registry.load("datasets", kind)(path, name, config)
         return cases
+
+    def _rows(
+        self, file: EvalFile, kind: str, evaluators: list[EvaluatorSpec], to_run: bool
+    ) -> Iterable[EvalCase | Case]:
+        """The cases of a dataset of rows, in as many files as its path names."""
+        from evalwright.formats.native import tables
+
+        dataset = file.dataset
+        named = [dataset.path] if isinstance(dataset.path, str) else dataset.path or []
+        files: list[Path] = []
+        for name in named:
+            pattern = self._path.parent / name if has_magic(name) else named_in(self._path, name)
+            found = tables.files_of(pattern)
+            if not found:
+                near = "" if has_magic(name) else near_file(pattern)
+                what = "no file matches" if has_magic(name) else "there is no dataset file"
+                return self._missing(f"{what} {name!r}{near}", to_run)
+            files += [self._found(("dataset", "path"), str(one)) for one in found]
+        if not files:
+            return self._missing("'path' is missing", to_run)
+        if to_run:
+            for one in files:
+                self._must_be_inside(one)
+        config = dataset.model_dump() | {"files": files}
+        if to_run:
+            config |= {"read_of_expected": _read_of_expected(evaluators), "needed": _needed_of_expected(evaluators)}
+        made = tables.JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
+        try:
+            cases: Iterable[EvalCase | Case] = made(files[0], file.eval.name, config)
+        except InputError as error:
+            for problem in error.problems:
+                self._complain(steps_of(problem.key), problem.message)
+            return ()
+        return cases
+
+    def _missing(self, message: str, to_run: bool) -> Iterable[EvalCase | Case]:
+        """That a dataset is not there, which matters to a run only."""
+        if to_run:
+            self._complain(("dataset", "path"), message)
+            return ()
+        line = self._document.line(("dataset", "path"))
+        return _Missing(Problem(str(self._path), message, line, "dataset.path"))
 
     def _must_be_inside(self, path: Path) -> None:
         """Report a dataset outside of the suite's boundary; it may start from the working directory, too."""

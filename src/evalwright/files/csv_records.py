@@ -1,0 +1,65 @@
+"""Records of CSV by RFC 4180, streamed.
+
+Python's own reader has one limit of cells for the whole process, 131,072 characters; here it is of the call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+__all__ = ["CsvError", "csv_records"]
+
+_LONGEST = 16 * 1024 * 1024
+"""Characters of a record: a quote that is never closed would take the rest of a file for one cell."""
+
+
+class CsvError(ValueError):
+    """What is no CSV, and the 1-based line on which the record begins."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def csv_records(lines: Iterable[str], separator: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """The line on which each record begins, and its cells; blank lines are none. `lines` keep their ends.
+
+    Raises CsvError.
+    """
+    cell = re.compile(
+        rf'"((?:[^"]++|"")*+)"(?={re.escape(separator)}|\Z)|([^"{re.escape(separator)}]*+)(?={re.escape(separator)}|\Z)'
+    )
+    begun, pieces, size, quotes = 1, list[str](), 0, 0
+    for number, line in enumerate(lines, start=1):
+        if not pieces:
+            begun = number
+            if '"' not in line:
+                if content := line.rstrip("\r\n"):
+                    yield number, content.split(separator)
+                continue
+        pieces.append(line)
+        size += len(line)
+        quotes += line.count('"')
+        if size > _LONGEST:
+            raise CsvError(f"a record of more than {_LONGEST // 2**20} MiB: is a quote missing?", begun)
+        if quotes % 2 == 0:
+            yield begun, _cells("".join(pieces).rstrip("\r\n"), cell, separator, begun)
+            pieces, size, quotes = [], 0, 0
+    if pieces:
+        raise CsvError("a quote is never closed", begun)
+
+
+def _cells(record: str, cell: re.Pattern[str], separator: str, line: int) -> list[str]:
+    found: list[str] = []
+    at = 0
+    while True:
+        match = cell.match(record, at)
+        if match is None:
+            raise CsvError("a quote stands in a cell that does not begin with one, or text after its end", line)
+        quoted, plain = match.groups()
+        found.append(plain if quoted is None else quoted.replace('""', '"'))
+        at = match.end()
+        if at == len(record):
+            return found
+        at += len(separator)

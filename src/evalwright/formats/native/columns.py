@@ -1,0 +1,198 @@
+"""From the columns of a row to the parts of a case: `map` and `types` of a dataset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.formats.native.cases import Tell
+
+__all__ = ["Conversions", "Mapped"]
+
+_PARTS = ("id", "input", "expected", "metadata", "tags", "group")
+_OPEN = ("input", "expected", "metadata")
+_WHOLE = ("embedded_trace", "recorded", "schema_version", "group")
+"""Keys of a case that a column may be as a whole."""
+_LISTS = ("expected.answer_should_include", "expected.answer_should_not_include", "expected.must_call_tools", "tags")
+"""Parts that take one text as a list of one."""
+_FIELD = re.compile(r"\{([^{}]+)\}")
+_ABSENT = object()
+
+
+class Mapped:
+    """Makes a case of a row: by the user's `map`, else by the names of its columns."""
+
+    def __init__(self, given: Any) -> None:
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(Problem("", "expected a mapping of parts of a case to columns", key="dataset.map"))
+        self._map: dict[str, Any] | None = None if given is None else dict(given)
+        wrong = [part for part in self._map or () if not _is_part(str(part))]
+        if wrong:
+            raise InputError(
+                Problem("", f"{part!r} is no part of a case{did_you_mean(str(part), _PARTS)}", key="dataset.map")
+                for part in wrong
+            )
+
+    def reads(self, column: str) -> bool:
+        """Whether the column becomes a part of cases."""
+        return self._map is None or any(column in _columns(source) for source in self._map.values())
+
+    def case(self, row: Mapping[str, Any], position: int) -> tuple[dict[str, Any], list[str]]:
+        """The plain data of a case, and the columns that the map names and the row has not."""
+        raw: dict[str, Any] = {}
+        absent: list[str] = []
+        for part, value in self._parts(row, absent):
+            _put(raw, part, [value] if part in _LISTS and isinstance(value, str) else value)
+        id = raw.get("id")
+        raw["id"] = f"row-{position}" if id is None or id == "" else str(id) if isinstance(id, int) else id
+        raw.setdefault("input", {})
+        return raw, absent
+
+    def _parts(self, row: Mapping[str, Any], absent: list[str]) -> Iterator[tuple[str, Any]]:
+        if self._map is None:
+            yield from _by_name(row)
+            return
+        for part, source in self._map.items():
+            value = _found(row, source, absent)
+            if part == "input" and not isinstance(value, dict):
+                part = f"input.{_name(source)}"
+            yield part, value
+
+
+def _is_part(name: str) -> bool:
+    first, dot, rest = name.partition(".")
+    return first in _OPEN and (not dot or bool(rest)) if first in _OPEN else name in _PARTS
+
+
+def _columns(source: Any) -> list[str]:
+    if not isinstance(source, str):
+        return []
+    fields = _FIELD.findall(source)
+    return fields or [source, source.partition(".")[0]]
+
+
+def _name(source: Any) -> str:
+    return source if isinstance(source, str) and not _FIELD.search(source) else "value"
+
+
+def _by_name(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Columns that are named as parts of a case are these; without one of the input, all others are the input."""
+    own = {name for name in row if name.partition(".")[0] == "input"}
+    for name, value in row.items():
+        first = name.partition(".")[0]
+        if name in ("id", "tags", *_WHOLE) or (first in _OPEN and (first != name or isinstance(value, dict))):
+            yield name, value
+        elif name == "input":
+            yield "input.input", value
+        elif not own:
+            yield f"input.{name}", value
+
+
+def _found(row: Mapping[str, Any], source: Any, absent: list[str]) -> Any:
+    """What a source of the map means for a row: a column, a path, a fixed value, or text with columns in it."""
+    if isinstance(source, Mapping):
+        return source.get("value")
+    if not isinstance(source, str):
+        return source
+    if _FIELD.search(source):
+        return _FIELD.sub(lambda match: _shown(_at(row, match[1], absent)), source)
+    return _at(row, source, absent)
+
+
+def _at(row: Mapping[str, Any], path: str, absent: list[str]) -> Any:
+    if path in row:
+        return row[path]
+    value: Any = row
+    for step in path.split("."):
+        value = value.get(step, _ABSENT) if isinstance(value, Mapping) else _ABSENT
+    if value is _ABSENT:
+        absent.append(path)
+        return None
+    return value
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else msgspec.json.encode(value).decode()
+
+
+def _put(raw: dict[str, Any], part: str, value: Any) -> None:
+    """Set a dotted part; parts of the input may be nested, all others are as the case has them."""
+    *steps, last = part.split(".")
+    inside = raw
+    for step in steps:
+        inner = inside.get(step)
+        inside[step] = inside = inner if isinstance(inner, dict) else {}
+    inside[last] = value
+
+
+class Conversions:
+    """`types`: what the text of a column is. An empty cell of a converted column is null, an empty list of `list`."""
+
+    def __init__(self, given: Any) -> None:
+        if not isinstance(given, Mapping):
+            raise InputError(Problem("", "expected a mapping of columns to types", key="dataset.types"))
+        wrong = {column: name for column, name in given.items() if name not in _CONVERTED}
+        if wrong:
+            raise InputError(
+                Problem("", f"unknown type {name!r}; expected {', '.join(_CONVERTED)}", key=f"dataset.types.{column}")
+                for column, name in wrong.items()
+            )
+        self.columns: dict[str, str] = dict(given)
+
+    def of(self, row: dict[str, Any], tell: Tell) -> tuple[dict[str, Any], list[Problem]]:
+        """The row with its columns converted, and the cells that do not convert."""
+        if not self.columns:
+            return row, []
+        found, problems = dict(row), []
+        for column, name in self.columns.items():
+            text = found.get(column)
+            if not isinstance(text, str):
+                continue
+            try:
+                found[column] = _CONVERTED[name](text)
+            except ValueError:
+                problems.append(tell((column,), f"expected {_WORDS[name]}, found {text[:80]!r}"))
+        return found, problems
+
+
+def _int(text: str) -> int | None:
+    return int(text) if text.strip() else None
+
+
+def _float(text: str) -> float | None:
+    if not text.strip():
+        return None
+    number = float(text)
+    if number - number != 0:
+        raise ValueError(text)
+    return number
+
+
+def _bool(text: str) -> bool | None:
+    word = text.strip().lower()
+    if not word:
+        return None
+    if word not in ("true", "false", "1", "0", "yes", "no"):
+        raise ValueError(text)
+    return word in ("true", "1", "yes")
+
+
+def _json(text: str) -> Any:
+    return msgspec.json.decode(text) if text.strip() else None
+
+
+def _list(text: str) -> list[str]:
+    return [item.strip() for item in text.split(";")] if text.strip() else []
+
+
+_CONVERTED: dict[str, Callable[[str], Any]] = {
+    "int": _int, "float": _float, "bool": _bool, "json": _json, "list": _list, "text": str,
+}  # fmt: skip
+_WORDS = {
+    "int": "a whole number", "float": "a number", "bool": "true or false, yes or no, 1 or 0", "json": "JSON",
+    "list": "a list", "text": "text",
+}  # fmt: skip

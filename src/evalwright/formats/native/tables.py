@@ -1,0 +1,321 @@
+"""Datasets that are rows: CSV, TSV, JSON, JSON Lines and Parquet, in one file or several, packed or not.
+
+Text stays text: `007` and `true` in a cell of CSV are what stands there, unless `types` says what a column is. Rows
+are streamed, but for a JSON document.
+"""
+
+from __future__ import annotations
+
+import glob
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, counted, did_you_mean
+from evalwright.files.csv_records import CsvError, csv_records
+from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.packed import opened
+from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording
+from evalwright.formats.native.columns import Conversions, Mapped
+from evalwright.formats.native.datasets import Dataset, ReadCase
+
+__all__ = ["CsvRows", "JsonRows", "JsonlRows", "ParquetRows", "TableDataset", "TableRow", "TsvRows", "files_of"]
+
+_BOM = "\ufeff"
+
+
+class TableRow(NamedTuple):
+    """One record of a file, and where it begins."""
+
+    file: Path
+    line: int | None
+    values: dict[str, Any]
+    key: str = ""
+
+
+def files_of(pattern: Path) -> list[Path]:
+    """The files that a path or a glob names, in sorted order."""
+    return [pattern] if pattern.is_file() else sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207
+
+
+class TableDataset(Dataset):
+    """Cases of the rows of some files."""
+
+    kind = ""
+
+    def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(path, name, config)
+        self._files: Sequence[Path] = config.get("files") or [path]
+        self._mapped = Mapped(config.get("map"))
+        self._conversions = Conversions(config.get("types") or {})
+        self._encoding: str = config.get("encoding") or "utf-8-sig"
+        self._delimiter: str | None = config.get("delimiter")
+        self._records: str | None = config.get("records")
+        self._source = bool(config.get("source"))
+        self._missing: Counter[str] = Counter()
+
+    def rows(self, file: Path) -> Iterator[TableRow]:
+        """The rows of one file. Raises InputError for what is no table."""
+        raise NotImplementedError
+
+    def records(self) -> Iterator[tuple[Any, Tell]]:
+        for row, raw, problems in self._assembled():
+            if not problems:
+                yield raw, partial(_problem, row)
+
+    def found(self) -> Iterator[ReadCase]:
+        for row, raw, problems in self._assembled():
+            tell: Tell = partial(_problem, row)
+            case: FileCase | None = None
+            if not problems:
+                case, problems = checked(raw, tell)
+            if case is not None:
+                make_plain(case)
+                if case.embedded_trace is not None or case.recorded is not None:
+                    problems = take_recording(case, tell)
+            yield (None if problems else case), problems, tell
+
+    def unknown_keys(self) -> Iterator[Problem]:
+        yield from super().unknown_keys()
+        for column, number in self._missing.items():
+            told = f"{counted(number, 'row')} without the column {column!r}: null there"
+            yield Problem(str(self._path), told)
+
+    def _assembled(self) -> Iterator[tuple[TableRow, dict[str, Any], list[Problem]]]:
+        """Each row as the plain data of a case, with the mistakes in it."""
+        self._missing.clear()
+        position, seen, header = 0, dict[str, None](), None
+        for file in self._files:
+            first = True
+            for row in self.rows(file):
+                if first and self.kind in ("csv", "tsv"):
+                    header = self._same_header(file, [*row.values], header)
+                first = False
+                position += 1
+                seen.update(dict.fromkeys(row.values))
+                values, problems = self._conversions.of(row.values, partial(_problem, row))
+                raw, absent = self._mapped.case(values, position)
+                self._missing.update(absent)
+                if self._source:
+                    where = {"file": row.file.name} if row.line is None else {"file": row.file.name, "line": row.line}
+                    raw["metadata"] = {**(raw.get("metadata") or {}), "source": where}
+                yield row, raw, problems
+            if first:
+                raise InputError(Problem(str(file), "has no rows"))
+        self._check_columns(seen, position)
+
+    def _same_header(self, file: Path, found: list[str], header: list[str] | None) -> list[str]:
+        if header is not None and found != header:
+            told = f"expected the columns of the first file ({_listed(header)}), found {_listed(found)}"
+            raise InputError(Problem(str(file), told, 1))
+        return found
+
+    def _check_columns(self, seen: Mapping[str, Any], rows: int) -> None:
+        """Raises InputError for each column that is mapped or typed and that no row has."""
+        wrong = [column for column, absent in self._missing.items() if absent == rows]
+        wrong += [column for column in self._conversions.columns if column not in seen]
+        if wrong:
+            has = _listed(list(seen))
+            raise InputError(
+                Problem(str(self._path), f"has no column {column!r}{did_you_mean(column, seen)} (it has {has})")
+                for column in dict.fromkeys(wrong)
+            )
+
+    def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
+        places: dict[str, Problem] = {}
+        for case, _, tell in self.found():
+            if case is None or hash(case.id) not in hashes:
+                continue
+            place = tell((), "")
+            if case.id in places:
+                first = places[case.id]
+                at = first.file if first.line is None else f"{first.file}:{first.line}"
+                yield tell((), f"duplicate case id {case.id!r}, which {at} has, too")
+            else:
+                places[case.id] = place
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
+
+
+def _problem(row: TableRow, steps: Place, message: str) -> Problem:
+    return Problem(str(row.file), message, row.line, f"{row.key}{'.' if row.key and steps else ''}{bracketed(steps)}")
+
+
+class CsvRows(TableDataset):
+    """RFC 4180: a header, cells that may be in quotes and then hold line ends. Every cell is text as it stands."""
+
+    kind = "csv"
+    separator = ","
+
+    def rows(self, file: Path) -> Iterator[TableRow]:
+        with opened(file) as source, io.TextIOWrapper(source, self._encoding, newline="") as text:
+            try:
+                yield from self._read(file, text)
+            except (UnicodeError, LookupError) as error:
+                raise InputError(Problem(str(file), f"cannot be read as {self._encoding}: {error}")) from None
+
+    def _read(self, file: Path, text: io.TextIOWrapper) -> Iterator[TableRow]:
+        records = csv_records(text, self._delimiter or self.separator)
+        try:
+            _, first = next(records, (1, []))
+            header = self._header(file, first)
+            for line, cells in records:
+                if len(cells) != len(header):
+                    found = counted(len(cells), "cell")
+                    raise InputError(Problem(str(file), f"expected {len(header)} cells, found {found}", line))
+                yield TableRow(file, line, dict(zip(header, cells, strict=True)))
+        except CsvError as error:
+            raise InputError(Problem(str(file), f"is not {self.kind.upper()}: {error}", error.line)) from None
+
+    def _header(self, file: Path, found: list[str] | None) -> list[str]:
+        if not found:
+            raise InputError(Problem(str(file), "is empty: expected a header and rows"))
+        again = (name for name, count in Counter(found).items() if count > 1 and name.strip())
+        wrong = [f"the column {name!r} comes more than once" for name in again]
+        wrong += [f"column {number} has no name" for number, name in enumerate(found, start=1) if not name.strip()]
+        if wrong:
+            raise InputError(Problem(str(file), message, 1) for message in wrong)
+        return found
+
+
+class TsvRows(CsvRows):
+    """The same with tabs."""
+
+    kind = "tsv"
+    separator = "\t"
+
+
+class JsonRows(TableDataset):
+    """An array of objects, an object with exactly one list of objects, or the list at `records`."""
+
+    kind = "json"
+
+    def rows(self, file: Path) -> Iterator[TableRow]:
+        with opened(file) as source:
+            data = source.read()
+        if not data.strip():
+            raise InputError(Problem(str(file), "is empty"))
+        listed, key = self._listed(file, _strict(file, data, None))
+        for number, value in enumerate(listed):
+            place = f"{key}[{number}]"
+            if not isinstance(value, dict):
+                raise InputError(Problem(str(file), "expected an object", key=place))
+            yield TableRow(file, None, value, place)
+
+    def _listed(self, file: Path, document: Any) -> tuple[list[Any], str]:
+        if self._records is not None:
+            found = document
+            for step in self._records.split("."):
+                found = found.get(step) if isinstance(found, dict) else None
+            if not isinstance(found, list):
+                raise InputError(Problem(str(file), "expected the list of rows", key=self._records))
+            return found, self._records
+        if isinstance(document, list):
+            return document, ""
+        lists = {key: value for key, value in document.items() if _rows_in(value)} if isinstance(document, dict) else {}
+        if len(lists) != 1:
+            which = f"; `records` says which of {', '.join(lists)}" if lists else ""
+            raise InputError(
+                Problem(str(file), f"expected an array of objects, or an object with one such list{which}")
+            )
+        key, value = next(iter(lists.items()))
+        return value, key
+
+
+def _rows_in(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+class JsonlRows(TableDataset):
+    """One object a line."""
+
+    kind = "jsonl"
+
+    def rows(self, file: Path) -> Iterator[TableRow]:
+        with opened(file) as source:
+            for number, line in enumerate(source, start=1):
+                text = line.removeprefix(_BOM.encode()) if number == 1 else line
+                if not text.strip():
+                    continue
+                value = _strict(file, text, number)
+                if not isinstance(value, dict):
+                    raise InputError(Problem(str(file), "expected an object", number))
+                yield TableRow(file, number, value)
+
+
+def _strict(file: Path, data: bytes, line: int | None) -> Any:
+    """JSON without NaN, Infinity and repeated keys. Raises InputError."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
+    def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            again = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise ValueError(f"the key {again!r} comes more than once")
+        return found
+
+    def finite(text: str) -> float:
+        number = float(text)
+        if math.isinf(number):
+            raise ValueError(f"{text} is too large a number")
+        return number
+
+    try:
+        return json.loads(data, object_pairs_hook=whole, parse_constant=refuse, parse_float=finite)
+    except RecursionError:
+        raise InputError(Problem(str(file), "is nested too deeply", line)) from None
+    except UnicodeDecodeError:
+        raise InputError(Problem(str(file), "is not UTF-8 text", line)) from None
+    except ValueError as error:
+        raise InputError(Problem(str(file), f"is not valid JSON: {error}", line)) from None
+
+
+class ParquetRows(TableDataset):
+    """Columns as they are typed; times and dates as ISO 8601 text, decimals as text."""
+
+    kind = "parquet"
+
+    def rows(self, file: Path) -> Iterator[TableRow]:
+        try:
+            from pyarrow import ArrowException, parquet
+        except ImportError:
+            install = "Parquet files are read with pyarrow: pip install 'evalwright[parquet]'"
+            raise InputError(Problem(str(file), install)) from None
+        try:
+            with parquet.ParquetFile(file) as table:
+                self._check_binary(file, table.schema_arrow)
+                for batch in table.iter_batches():
+                    for values in batch.to_pylist():
+                        yield TableRow(file, None, {name: _plain(value) for name, value in values.items()})
+        except (ArrowException, OSError) as error:
+            raise InputError(Problem(str(file), f"cannot be read as Parquet: {error}".splitlines()[0])) from None
+
+    def _check_binary(self, file: Path, schema: Any) -> None:
+        binary = [field.name for field in schema if "binary" in str(field.type) and self._mapped.reads(field.name)]
+        if binary:
+            raise InputError(
+                Problem(str(file), f"the column {name!r} holds bytes, which no case can have: map the others")
+                for name in binary
+            )
+
+
+def _plain(value: Any) -> Any:
+    """A value of Arrow as JSON has it."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, str | int | float | bool | bytes | None):
+        return value
+    return msgspec.to_builtins(value, enc_hook=str)

@@ -1,0 +1,250 @@
+"""Datasets of rows: what a cell is, which part of a case a column becomes, and every way in which a table is wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.errors import Problem
+from evalwright.formats.loading import load_suite
+from formats.suites import refusal
+
+SUITE = {
+    "eval": {"name": "data"},
+    "systems": [{"name": "s", "adapter": "replay"}],
+    "evaluators": [{"name": "e", "type": "answered"}],
+    "output": {"type": "local_files", "path": "runs"},
+}
+
+
+def suite(folder: Path, **dataset: Any) -> Any:
+    (folder / "eval.yaml").write_text(json.dumps({**SUITE, "dataset": dataset}))
+    return load_suite(folder / "eval.yaml")
+
+
+def cases(folder: Path, data: str | bytes, name: str = "d.csv", **dataset: Any) -> list[Any]:
+    (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+    return list(suite(folder, **{"path": name, **dataset}).cases)
+
+
+def inputs(folder: Path, data: str | bytes, name: str = "d.csv", **dataset: Any) -> dict[str, Any]:
+    return {case.id: case.input for case in cases(folder, data, name, **dataset)}
+
+
+def wrong(folder: Path, data: str | bytes, name: str = "d.csv", **dataset: Any) -> tuple[Problem, ...]:
+    return refusal(lambda: cases(folder, data, name, **dataset)).problems
+
+
+# ---------------------------------------------------------------- cells
+
+
+def test_every_cell_is_text_as_it_stands(tmp_path):
+    data = 'id,a,b,c,d\nx,007,1e3, true ,\ny,"a ""b"",\r\nc",null,=1+1,"x"\n'
+    assert inputs(tmp_path, data) == {
+        "x": {"a": "007", "b": "1e3", "c": " true ", "d": ""},
+        "y": {"a": 'a "b",\r\nc', "b": "null", "c": "=1+1", "d": "x"},
+    }
+
+
+def test_types_say_what_a_column_is_and_empty_cells_are_null(tmp_path):
+    data = 'id,i,f,b,j,l\nx,4,0.5,Yes,"{""k"": [1]}",a; b ;\ny,,,,,\n'
+    types = {"i": "int", "f": "float", "b": "bool", "j": "json", "l": "list"}
+    assert inputs(tmp_path, data, types=types) == {
+        "x": {"i": 4, "f": 0.5, "b": True, "j": {"k": [1]}, "l": ["a", "b", ""]},
+        "y": {"i": None, "f": None, "b": None, "j": None, "l": []},
+    }
+
+
+@pytest.mark.parametrize(("kind", "cell"), [("int", "4.5"), ("float", "nan"), ("bool", "on"), ("json", "{")])
+def test_a_cell_that_does_not_convert_is_a_mistake_with_its_place(tmp_path, kind, cell):
+    (problem,) = wrong(tmp_path, f"id,n\na,\nb,{cell}\n", types={"n": kind})
+    assert (Path(problem.file).name, problem.line, problem.key, repr(cell) in problem.message) == (
+        "d.csv",
+        3,
+        "n",
+        True,
+    )
+
+
+def test_a_cell_may_be_longer_than_pythons_reader_takes(tmp_path):
+    text = "x" * 200_000
+    assert inputs(tmp_path, f'id,a\n1,"{text}"\n2,{text}\n') == {"1": {"a": text}, "2": {"a": text}}
+
+
+def test_files_with_a_mark_of_their_encoding_other_encodings_and_separators(tmp_path):
+    assert inputs(tmp_path, b"\xef\xbb\xbfid,a\n1,\xc3\xa4\n") == {"1": {"a": "ä"}}
+    assert inputs(tmp_path, "id,a\n1,ä\n".encode("latin-1"), encoding="latin-1") == {"1": {"a": "ä"}}
+    assert inputs(tmp_path, "id;a\n1;b,c\n", delimiter=";") == {"1": {"a": "b,c"}}
+    assert inputs(tmp_path, "id\ta\n1\tb,c\n", name="d.tsv") == {"1": {"a": "b,c"}}
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_columns_are_parts_by_their_names(tmp_path):
+    data = "id,question,expected.answer_should_include,metadata.tier,tags\n1,why?,because,gold,a\n"
+    (case,) = cases(tmp_path, data)
+    assert (case.input, case.metadata, case.tags) == ({"question": "why?"}, {"tier": "gold"}, ["a"])
+    assert case.expected.answer_should_include == ["because"]
+
+
+def test_with_a_column_of_the_input_no_other_is_in_it(tmp_path):
+    assert inputs(tmp_path, "id,input.q,note\n1,why?,x\n") == {"1": {"q": "why?"}}
+
+
+def test_rows_without_an_id_are_numbered_without_blank_lines(tmp_path):
+    assert inputs(tmp_path, "q\none\n\ntwo\n") == {"row-1": {"q": "one"}, "row-2": {"q": "two"}}
+
+
+def test_a_map_takes_columns_paths_values_and_templates(tmp_path):
+    rows = [{"meta": {"key": 7}, "first": "A", "last": "B", "facts": {"city": "Bonn"}}]
+    mapped = {
+        "id": "meta.key", "input": "first", "input.name": "{first} {last}", "input.lang": {"value": "de"},
+        "expected.facts": "facts", "metadata.raw": "meta",
+    }  # fmt: skip
+    (case,) = cases(tmp_path, json.dumps(rows), name="d.json", map=mapped)
+    assert (case.id, case.input) == ("7", {"first": "A", "name": "A B", "lang": "de"})
+    assert (case.expected.facts, case.metadata) == ({"city": "Bonn"}, {"raw": {"key": 7}})
+
+
+def test_a_column_that_no_row_has_is_refused_and_one_that_some_lack_is_a_warning(tmp_path):
+    (problem,) = wrong(tmp_path, "id,question\n1,x\n", map={"id": "id", "input.q": "quesion"})
+    assert "'quesion'" in problem.message
+    assert 'did you mean "question"' in problem.message
+    lines = "".join(json.dumps(row) + "\n" for row in ({"id": "a", "q": 1}, {"id": "b"}))
+    assert inputs(tmp_path, lines, name="d.jsonl", map={"id": "id", "input.q": "q"}) == {
+        "a": {"q": 1},
+        "b": {"q": None},
+    }
+    loaded = suite(tmp_path, path="d.jsonl", map={"id": "id", "input.q": "q"})
+    list(loaded.cases)
+    assert [problem.message for problem in loaded.cases.unknown_keys()] == ["1 row without the column 'q': null there"]
+
+
+def test_the_place_of_a_row_is_in_its_metadata_on_request(tmp_path):
+    (case,) = cases(tmp_path, "id,q\n1,x\n", source=True)
+    assert case.metadata == {"source": {"file": "d.csv", "line": 2}}
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_numbers_of_json_stay_as_they_are(tmp_path):
+    data = '[{"id": "1", "n": 1152921504606846977, "x": 1.0}]'
+    assert inputs(tmp_path, data, name="d.json") == {"1": {"n": 1152921504606846977, "x": 1.0}}
+
+
+def test_a_document_has_one_list_of_rows_or_says_which(tmp_path):
+    document = {"data": {"rows": [{"id": "a", "q": 1}]}, "other": [{"id": "b"}], "names": ["x"]}
+    assert [*inputs(tmp_path, json.dumps(document), name="d.json")] == ["b"]
+    assert [*inputs(tmp_path, json.dumps(document), name="d.json", records="data.rows")] == ["a"]
+
+
+def test_packed_files_and_globs_are_read_in_order(tmp_path):
+    for name in ("b", "a"):
+        (tmp_path / f"part-{name}.jsonl.gz").write_bytes(
+            gzip.compress(json.dumps({"id": name, "input": {"q": 1}}).encode())
+        )
+    assert [case.id for case in suite(tmp_path, path="part-*.jsonl.gz").cases] == ["a", "b"]
+    assert [case.id for case in suite(tmp_path, path=["part-b.jsonl.gz", "part-a.jsonl.gz"]).cases] == ["b", "a"]
+
+
+def test_zstd_needs_its_extra(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    data = zstandard.ZstdCompressor().compress(b"id,q\n1,x\n")
+    assert inputs(tmp_path, data, name="d.csv.zst") == {"1": {"q": "x"}}
+
+
+def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pyarrow.table(
+        {
+            "id": ["a"], "n": [1 << 40], "l": [["x"]], "s": [{"k": 1}], "d": [date(2026, 1, 2)],
+            "t": [datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)], "c": [Decimal("1.50")], "z": [None],
+        }
+    )  # fmt: skip
+    parquet.write_table(table, tmp_path / "d.parquet")
+    (case,) = suite(tmp_path, path="d.parquet").cases
+    assert case.input == {
+        "n": 1 << 40, "l": ["x"], "s": {"k": 1}, "d": "2026-01-02", "t": "2026-01-02T03:04:05Z", "c": "1.50", "z": None,
+    }  # fmt: skip
+    parquet.write_table(pyarrow.table({"id": ["a"], "b": [b"x"]}), tmp_path / "d.parquet")
+    (problem,) = refusal(lambda: list(suite(tmp_path, path="d.parquet").cases)).problems
+    assert "'b'" in problem.message
+    assert [case.id for case in suite(tmp_path, path="d.parquet", map={"id": "id", "input.q": "id"}).cases] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "line", "fact"),
+    [
+        ("d.csv", "", None, "empty"),
+        ("d.csv", "id,a\n", None, "no rows"),
+        ("d.csv", "id,a,a\n1,2,3\n", 1, "'a'"),
+        ("d.csv", "id,,b\n1,2,3\n", 1, "column 2"),
+        ("d.csv", "id,a\n1,x\n2\n", 3, "2 cells"),
+        ("d.csv", 'id,a\n1,"x\n2,y\n', 2, "quote"),
+        ("d.csv", 'id,a\n1,x"y"\n', 2, "quote"),
+        ("d.csv", b"id,a\n1,\xff\n", None, "utf-8"),
+        ("d.json", "{}", None, "array"),
+        ("d.json", '[{"a": NaN}]', None, "NaN"),
+        ("d.json", '[{"a": 1, "a": 2}]', None, "'a'"),
+        ("d.jsonl", '{"id": "a", "input": {}}\n{"id"', 2, "JSON"),
+        ("d.jsonl.gz", gzip.compress(b'{"id": "a"}\n' * 50)[:-12], None, "cannot be read"),
+        ("d.parquet", "no table", None, "Parquet"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, name, data, line, fact):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    mapped = {"map": {"id": "id"}} if name == "d.jsonl" else {}
+    problem = wrong(tmp_path, data, name=name, **mapped)[0]
+    assert (Path(problem.file).name, problem.line, fact in problem.message) == (name, line, True), str(problem)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "key", "fact"),
+    [
+        ({"path": "part-*.csv"}, "dataset.path", "part-*.csv"),
+        ({"path": []}, "dataset.type", "type"),
+        ({"path": "d.csv", "map": {"inptu": "q"}}, "dataset.map", "inptu"),
+        ({"path": "d.csv", "types": {"q": "integer"}}, "dataset.types.q", "integer"),
+        ({"path": "d.txt"}, "dataset.type", "type"),
+    ],
+)
+def test_what_is_wrong_with_the_section_is_told_when_it_is_loaded(tmp_path, dataset, key, fact):
+    (tmp_path / "d.csv").write_text("id,q\n1,x\n")
+    (tmp_path / "d.txt").write_text("x")
+    problems = refusal(lambda: suite(tmp_path, **dataset)).problems
+    assert [(problem.key, fact in problem.message) for problem in problems] == [(key, True)]
+
+
+def test_both_places_of_an_id_are_named(tmp_path):
+    (problem,) = wrong(tmp_path, "id,q\nz,1\ny,2\nz,3\n")
+    assert (problem.line, "'z'" in problem.message, "d.csv:2" in problem.message) == (4, True, True)
+
+
+def test_files_of_a_glob_have_one_header(tmp_path):
+    (tmp_path / "a.csv").write_text("id,q\n1,x\n")
+    (tmp_path / "b.csv").write_text("id,p\n2,x\n")
+    (problem,) = refusal(lambda: list(suite(tmp_path, path="*.csv").cases)).problems
+    assert (Path(problem.file).name, "id, q" in problem.message) == ("b.csv", True)
+
+
+def test_filters_and_samples_work_as_elsewhere(tmp_path):
+    data = "id,q,metadata.tier\n" + "".join(f"{n},x,{n % 2}\n" for n in range(10))
+    assert len(inputs(tmp_path, data, filter={"metadata.tier": "1"})) == 5
+    assert len(inputs(tmp_path, data, sample=3)) == 3
+
+
+def test_a_misspelt_key_is_told(tmp_path):
+    (tmp_path / "d.csv").write_text("id,q\n1,x\n")
+    told = [str(one) for one in suite(tmp_path, path="d.csv", delimeter=";").warnings]
+    assert any('did you mean "delimiter"' in one for one in told)
