@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from acceptance.projects import EVAL, Project, project
+from evalwright.run.baselines import baseline_of, promote
 
 
 def cases(made: Project, **answers: str) -> None:
@@ -42,6 +43,24 @@ def test_a_promoted_run_is_what_later_ones_are_held_against(drifted):
     assert (report["counted"], report["union_delta"], report["decision"]["n"]) == (5, 0.0, 1)
     assert (report["kind"], report["baseline_run_id"]) == ("drift", before.name)
     assert "- regressions: 2" in ended.out
+
+
+def test_a_run_in_a_database_can_be_promoted(tmp_path):
+    stored = EVAL.replace("type: local_files, path: runs", "type: sqlite, path: kept/runs.db")
+    assert stored != EVAL
+    made = project(tmp_path, {"a": "thanks", "b": "thanks"}, stored)
+    before = made.run()
+    cases(made, a="thanks", b="no")
+    after = made.run()
+    ended = made.evalwright("promote", before)
+    assert (ended.code, (tmp_path / "kept/baselines").is_dir()) == (0, True)
+    assert "- regressions: 1" in made.evalwright("drift", after).out
+
+
+def test_a_run_on_a_server_is_promoted_by_its_address(tmp_path):
+    run = Path("postgres:public/2026-01-01T00-00-00_demo")
+    promote(run, "demo", tmp_path)
+    assert baseline_of(run, "demo", tmp_path) == run
 
 
 def test_a_regression_can_fail_the_command(drifted):

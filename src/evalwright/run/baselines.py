@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from evalwright.errors import InputError, StorageError
+from evalwright.errors import StorageError
 from evalwright.files.paths import safe_id
 
 __all__ = ["baseline_of", "promote"]
@@ -13,21 +13,23 @@ __all__ = ["baseline_of", "promote"]
 _FOLDER = "baselines"
 
 
+_SERVER = "postgres:"
+_RUNS = Path("runs")
+"""Where the baselines of runs are that lie on a server."""
+
+
 def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
     """Make a run the baseline of its eval, replacing the one before atomically; the link that leads to it.
 
-    Raises InputError for a run that is not a folder, StorageError when the link cannot be made.
+    That of a run in a database has the run's address as its target. Raises StorageError when it cannot be made.
     """
-    if not run.is_dir():
-        raise InputError(
-            f"{run} is not the folder of a run: only those can be a baseline by name, see drift --baseline"
-        )
-    link = (runs_root or run.resolve().parent) / _FOLDER / safe_id(eval_name)
+    link = _link(run, eval_name, runs_root)
     waiting = link.with_name(f"{link.name}.{os.getpid()}.new")
     try:
         link.parent.mkdir(parents=True, exist_ok=True)
         waiting.unlink(missing_ok=True)
-        waiting.symlink_to(os.path.relpath(run.resolve(), link.parent.resolve()))
+        own = str(run) if _is_on_a_server(run) else os.path.relpath(_absolute(run), link.parent.resolve())
+        waiting.symlink_to(own)
         waiting.replace(link)
     except OSError as error:
         raise StorageError(f"{link} cannot be made: {error.strerror}") from error
@@ -36,5 +38,31 @@ def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
 
 def baseline_of(run: Path, eval_name: str, runs_root: Path | None = None) -> Path | None:
     """The run that was promoted last, if one was."""
-    link = (runs_root or run.resolve().parent) / _FOLDER / safe_id(eval_name)
-    return link.resolve() if link.exists() else None
+    link = _link(run, eval_name, runs_root)
+    if not link.is_symlink():
+        return None
+    target = link.readlink()
+    if _is_on_a_server(target):
+        return target
+    found = link.parent.resolve() / target
+    return Path(os.path.normpath(found)) if found.exists() or _is_in_a_file(found) else None
+
+
+def _link(run: Path, eval_name: str, runs_root: Path | None) -> Path:
+    if runs_root is None:
+        whole = _absolute(run)
+        runs_root = _RUNS if _is_on_a_server(run) else whole.parent.parent if _is_in_a_file(whole) else whole.parent
+    return runs_root / _FOLDER / safe_id(eval_name)
+
+
+def _absolute(run: Path) -> Path:
+    return run.parent.resolve() / run.name if _is_in_a_file(run) else run.resolve()
+
+
+def _is_in_a_file(run: Path) -> bool:
+    """Whether this is a run in the file of a database: `runs.db/RUN_ID`."""
+    return run.parent.is_file()
+
+
+def _is_on_a_server(run: Path) -> bool:
+    return str(run).startswith(_SERVER)

@@ -88,7 +88,7 @@ def _baseline(against: str, plan: Plan, reader: RunReader | None = None) -> Plac
         return against
     beside = None if reader is None else Path(reader.location)
     if against == _PROMOTED:
-        promoted = None if beside is None or not beside.is_dir() else baseline_of(beside, plan.name)
+        promoted = None if beside is None else baseline_of(beside, plan.name)
         return None if promoted is None else find_run(promoted)
     places = [Path(plan.config_path).parent / against]
     if beside is not None:
