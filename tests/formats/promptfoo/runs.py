@@ -67,7 +67,10 @@ class Ran:
 
 
 def run(folder: Path, config: Any, *, options: dict[str, Any] | None = None, **files: str) -> Ran:
-    path = write(folder, config, **files)
+    return run_at(write(folder, config, **files), folder, options)
+
+
+def run_at(path: Path, folder: Path, options: dict[str, Any] | None = None) -> Ran:
     return Ran(run_suite(load_suite(path, options=options), RunOptions(out=folder / "runs")))
 
 

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.formats.loading import format_at, load_suite
-from formats.promptfoo.runs import ECHO, asserted, run, write
+from formats.promptfoo.runs import ECHO, asserted, run, run_at, write
 
 
 def test_every_prompt_is_asked_of_every_provider(tmp_path):
@@ -221,6 +222,19 @@ def test_the_result_file_of_promptfoo_is_written(tmp_path):
     assert (second["failureReason"], second["response"]) == (1, {"output": "b"})
     [part] = second["gradingResult"]["componentResults"]
     assert (part["pass"], part["assertion"]) == (False, {"type": "equals", "value": "a"})
+
+
+def test_it_is_converted_to_native_and_judged_alike(tmp_path):
+    asserts = [{"type": "contains", "value": "a", "weight": 3, "metric": "m"}, {"type": "contains", "value": "z"}]
+    tests = [{"vars": {"q": "ab ${x}"}, "threshold": 0.7, "assert": asserts}, {"vars": {"q": "z"}, "assert": asserts}]
+    path = write(tmp_path, {**ECHO, "tests": tests})
+    with pytest.raises(SystemExit) as ended:
+        main(["convert", str(path), "--out", str(tmp_path / "native")])
+    assert ended.value.code == 0
+    runs = [run_at(path, tmp_path), run_at(tmp_path / "native" / "eval.yaml", tmp_path)]
+    assert runs[0].native == runs[1].native
+    assert runs[0].judged() == runs[1].judged()
+    assert runs[1].statuses == ["pass", "fail"]
 
 
 def test_a_test_may_name_its_prompts(tmp_path):

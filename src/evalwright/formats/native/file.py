@@ -136,6 +136,7 @@ class EvaluatorSection(_Item, _Strict):
     threshold_op: Literal["gt", "gte", "lt", "lte", "eq"] = "gte"
     weight: Amount = 1.0
     required: Share | None = None
+    called: Text | None = None
 
 
 class CriteriaSection(_Strict):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
@@ -340,6 +341,7 @@ class _Reading:
                 threshold=section.threshold,
                 threshold_op=section.threshold_op,
                 extractor=extractor,
+                called=UNSET if section.called is None else section.called,
             )
             place = section.at("extractor")
             if extractor is not None and self._wanted((*place, "type"), "extractors", extractor.type, to_run):

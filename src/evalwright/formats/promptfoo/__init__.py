@@ -46,5 +46,6 @@ FORMAT = Format(
     },
     exports={"promptfoo_results": "evalwright.formats.promptfoo.result_file:ResultsFile"},
     reports={"promptfoo": "evalwright.formats.promptfoo.result_file:ResultsReport"},
+    names_in="evalwright.formats.promptfoo.conversion:names_in",
     totals="evalwright.formats.promptfoo.totals:PromptfooTotals",
 )

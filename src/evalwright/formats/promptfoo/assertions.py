@@ -120,9 +120,7 @@ class Assertions:
         """The evaluators of one test, in order, under promptfoo's names for its reports."""
         found = [one for authored in lists for one in self._listed(authored)]
         return [
-            EvaluatorSpec(
-                f"{one['type']}#{i}", "promptfoo", self._config(one, options), _weight(one), called=one["type"]
-            )
+            EvaluatorSpec(f"{one['type']}#{i}", "promptfoo", self._config(one, options), called=one["type"])
             for i, one in enumerate(found)
         ]
 
@@ -222,11 +220,6 @@ class Assertions:
             document = self._sources.document(path, origin)
             return None if document is None else as_javascript(document.value)
         return self._sources.text(path, origin).strip()
-
-
-def _weight(one: Mapping[str, Any]) -> float:
-    weight = one.get("weight")
-    return 1.0 if weight is None else float(weight)
 
 
 def _asks(one: Mapping[str, Any]) -> bool:

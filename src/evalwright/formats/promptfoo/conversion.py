@@ -1,0 +1,18 @@
+"""What `convert` needs to know of a configuration before it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.formats.promptfoo.file import env_names, mapping_of
+
+__all__ = ["names_in"]
+
+
+def names_in(source: Path, options: Mapping[str, Any]) -> Iterator[str]:
+    """The variables that a configuration takes from the environment; `${...}` in it is JavaScript."""
+    _, raw = mapping_of(source, source.resolve().parent)
+    for name in dict.fromkeys(env_names(raw)):
+        yield "${" + name + "}"
