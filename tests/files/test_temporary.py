@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,19 @@ def test_a_folder_in_use_stays_and_looking_at_it_leaves_nothing_open(tmp_path: P
         TemporaryFolder(tmp_path).close()
     assert (used.path.is_dir(), len([*FILES.iterdir()])) == (True, before)
     used.close()
+
+
+def test_a_folder_that_another_run_takes_for_a_leftover_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+
+    def taken(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        raise BlockingIOError
+
+    monkeypatch.setattr(fcntl, "flock", taken)
+    made = TemporaryFolder(tmp_path)
+    TemporaryFolder(tmp_path).close()
+    assert made.path.is_dir()
+    made.close()

@@ -49,7 +49,7 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
         # `value - value` is NaN for NaN and for infinities, which JSON has no form for.
         return float(value) if value - value == 0 else _replaced(str(value), place, notes)
     if depth >= MAX_DEPTH:
-        raise TargetError(f"{place.split('.')[0]} is nested deeper than {MAX_DEPTH} levels")
+        raise TargetError(f"{place.partition('.')[0].partition('[')[0]} is nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
         return {
             (name := _key(key, place, notes)): plain(item, f"{place}.{name}" if depth < 8 else place, notes, depth + 1)

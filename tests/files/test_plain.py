@@ -1,0 +1,39 @@
+"""Values of every kind as JSON can hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalwright.errors import TargetError
+from evalwright.files.plain import MAX_DEPTH, plain
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: {"k": inner}, lambda inner: [inner]], ids=["mappings", "lists"])
+def test_nesting_has_a_limit(wrap: Any) -> None:
+    value: Any = 1
+    for _ in range(MAX_DEPTH - 1):
+        value = wrap(value)
+    assert plain(value, "answer", []) == value
+    with pytest.raises(TargetError, match="answer is nested deeper than 200 levels"):
+        plain(wrap(wrap(value)), "answer", [])
+
+
+def test_a_circle_is_nested_too_deeply() -> None:
+    value: dict[str, Any] = {}
+    value["self"] = [value]
+    with pytest.raises(TargetError, match="nested deeper"):
+        plain(value, "answer", [])
+
+
+def test_numbers_that_json_has_no_form_for_become_text_and_are_noted() -> None:
+    notes: list[str] = []
+    assert plain([1.5, -0.0, float("inf"), 2**63 - 1, 2**64], "answer", notes) == [
+        1.5,
+        0.0,
+        "inf",
+        2**63 - 1,
+        str(2**64),
+    ]
+    assert [note.partition(":")[0] for note in notes] == ["answer[2]", "answer[4]"]
