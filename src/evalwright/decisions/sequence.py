@@ -46,7 +46,10 @@ class Looking:
         largest: int,
         earlier: Sequence[Bet] = (),
     ) -> None:
-        self.terms, self.units, self.largest, self.earlier = terms, units, largest, earlier
+        self.terms: UntilDecided = terms
+        self.units: Sequence[Sequence[str]] = units
+        self.largest: int = largest
+        self.earlier: Sequence[Bet] = earlier
         self._unit_of = {case: place for place, cases in enumerate(units) for case in cases}
         self._left = [len(cases) * cells for cases in units]
         self._after: dict[str, CaseTotal] = {}

@@ -15,7 +15,7 @@ class RecordSpool:
     """Bytes by their keys; keys come back in the order in which they were first seen, bytes in theirs."""
 
     def __init__(self) -> None:
-        self.keys = 0
+        self.keys: int = 0
         self._base = sqlite3.connect("")  # a file of SQLite's own, gone with the connection
         self._base.execute("PRAGMA synchronous = OFF")
         self._base.execute("CREATE TABLE keys (id TEXT PRIMARY KEY, number INTEGER)")

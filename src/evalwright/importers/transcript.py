@@ -82,7 +82,7 @@ class Transcript:
     """One conversation while it is read."""
 
     def __init__(self) -> None:
-        self.tokens = Tokens()
+        self.tokens: Tokens = Tokens()
         self.user_message: str | None = None
         """The first text of the user that is a request."""
         self.answer: str | None = None

@@ -72,7 +72,9 @@ class Targets:
             read.add(i, raw)
         if read.problems:
             raise InputError(read.problems)
-        self.path, self.wrong, self.missing = path, read.wrong, read.missing
+        self.path: Path = path
+        self.wrong: dict[str, list[Problem]] = read.wrong
+        self.missing: dict[str, list[Problem]] = read.missing
         self._targets, self._doubts = read.targets, read.doubts
         self._used: dict[str, dict[str, Any]] = {}
         self._template: str | None = None

@@ -19,10 +19,11 @@ class RunTally:
     """What the rows of one model in one run add up to. Eight bytes a row are kept, for the percentiles."""
 
     def __init__(self, graders: Sequence[str]) -> None:
-        self.rows = self.attempted = 0
+        self.rows: int = 0
+        self.attempted: int = 0
         self.by_category: Counter[str] = Counter()
         self.by_exception: Counter[str] = Counter()
-        self.used = dict.fromkeys(_USED, 0)
+        self.used: dict[str, int] = dict.fromkeys(_USED, 0)
         self.cost: float | None = None
         """None where no row has one."""
         self._rewards = _Mean()

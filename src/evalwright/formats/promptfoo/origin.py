@@ -12,7 +12,8 @@ class Origin:
     """Where a part of the configuration was read, to name it in messages."""
 
     def __init__(self, findings: Findings, place: Place = ()) -> None:
-        self.findings, self.place = findings, place
+        self.findings: Findings = findings
+        self.place: Place = place
 
     def at(self, *steps: str | int) -> Origin:
         return Origin(self.findings, (*self.place, *steps))

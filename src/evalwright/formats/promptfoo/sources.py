@@ -24,8 +24,8 @@ class Sources:
 
     def __init__(self, folder: Path, allowed: Iterable[Path] = ()) -> None:
         self.folder = folder
-        self.allowed = [str(Path(one).absolute()) for one in allowed]
-        self.boundary = Boundary(folder, self.allowed)
+        self.allowed: list[str] = [str(Path(one).absolute()) for one in allowed]
+        self.boundary: Boundary = Boundary(folder, self.allowed)
         self.used: list[Path] = []
 
     def path(self, named: str, origin: Origin) -> Path | None:

@@ -23,8 +23,10 @@ class TargetError(Exception):
         token_data: list[Any] | None = None,
     ) -> None:
         super().__init__(message)
-        self.agent_id, self.partial_trajectory = agent_id, partial_trajectory or []
-        self.agent_usage, self.token_data = agent_usage, token_data
+        self.agent_id: str | None = agent_id
+        self.partial_trajectory: list[list[Any]] = partial_trajectory or []
+        self.agent_usage: list[dict[str, Any]] | None = agent_usage
+        self.token_data: list[Any] | None = token_data
 
 
 class AbstractAgentTarget(ABC):
