@@ -553,3 +553,13 @@ def test_a_rubric_of_a_sample_is_looked_at_in_place_of_the_graders(project):
     data = '{"input": "x", "rubric": "{topic} {other}", "rubric_vars": {"topic": "t"}}\n'
     with pytest.raises(InputError, match="unknown other"):
         heard(project, JUDGED, data, strict_rubric=True)
+
+
+@pytest.mark.parametrize(
+    ("suite", "wrapper"),
+    [(JUDGED, "letta_0_9"), (JUDGED.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n", None)],
+)
+def test_the_form_of_a_suite_decides_what_is_around_its_rubrics(project, suite, wrapper):
+    (project / "suite.yaml").write_text(suite)
+    loaded = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    assert loaded.evaluators[0].config.get("wrapper") == wrapper
