@@ -69,8 +69,10 @@ def test_scenarios_come_after_tests_every_config_with_every_test(tmp_path):
     assert found.outputs == ["it", "fra", "frb", "dea", "deb"]
 
 
-def test_a_test_without_assertions_passes(tmp_path):
-    found = run(tmp_path, {**ECHO, "tests": [{"vars": {"q": "hi"}}]})
+def test_a_test_without_assertions_passes_with_a_warning(tmp_path):
+    found = run(tmp_path, {**ECHO, "evaluateOptions": {"timeoutMs": 9000}, "tests": [{"vars": {"q": "hi"}}]})
+    assert any("1 of 1 tests have no assertions" in one for one in found.outcome.summary.warnings)
+    assert found.outcome.plan.variants[0].timeout_seconds == 9
     assert (found.verdict.status, found.verdict.score) == ("pass", 1.0)
 
 
@@ -179,6 +181,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         "prompts: [file://gone.txt]\n"
         "providers: [echo, 'nosuch:model']\n"
         "redteam: {}\n"
+        "derivedMetrics: [{name: m, value: a +}]\n"
         "tests:\n"
         "  - assert: [{type: contians, value: a}]\n"
         "  - assert: nothing\n"
@@ -191,10 +194,11 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (1, "there is no file 'gone.txt'"),
         (2, "unknown provider 'nosuch:model'"),
         (3, "'redteam' is of promptfoo's red team"),
-        (5, "unknown assertion type 'contians'; did you mean \"contains\"?"),
-        (6, "expected a list of assertions, found str"),
-        (7, "an assertion needs a type"),
-        (7, "the assertion type 'select-best' is not supported"),
+        (4, "expected an expression of sums"),
+        (6, "unknown assertion type 'contians'; did you mean \"contains\"?"),
+        (7, "expected a list of assertions, found str"),
+        (8, "an assertion needs a type"),
+        (8, "the assertion type 'select-best' is not supported"),
     ):
         assert any(f"promptfooconfig.yaml:{line}" in row and part in row for row in said.splitlines()), part
 
@@ -222,6 +226,20 @@ def test_the_result_file_of_promptfoo_is_written(tmp_path):
     assert (second["failureReason"], second["response"]) == (1, {"output": "b"})
     [part] = second["gradingResult"]["componentResults"]
     assert (part["pass"], part["assertion"]) == (False, {"type": "equals", "value": "a"})
+
+
+def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
+    tests = [{"vars": {"q": x}, "assert": [{"type": "contains", "value": "x"}]} for x in "abc"]
+    rows = [
+        {"testIdx": 0, "promptIdx": 0, "testCase": {"vars": {"q": "a"}}, "response": {"output": "ax"}, "latencyMs": 7},
+        {"testIdx": 1, "promptIdx": 0, "testCase": {"vars": {"q": "b"}}, "failureReason": 2, "error": "was down"},
+    ]
+    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
+    found = run(tmp_path, {**ECHO, "tests": tests}, options={"cached": tmp_path / "out.json"})
+    assert found.statuses == ["pass", "error", "error"]
+    first, second, third = found.traces.values()
+    assert (first.output.final_answer, first.latency_ms) == ("ax", 7)
+    assert [second.error.message, third.error.type] == ["was down", "not_recorded"]
 
 
 def test_it_is_converted_to_native_and_judged_alike(tmp_path):

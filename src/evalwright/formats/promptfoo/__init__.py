@@ -27,6 +27,7 @@ FORMAT = Format(
             help="Only providers whose id or label matches.",
         ),
         Option(("--filter-metadata",), metavar="KEY=VALUE", help="Only tests with this metadata."),
+        Option(("--cached", "-c"), "path", metavar="FILE", help="Judge what promptfoo recorded in its result file."),
         Option(
             ("--output", "-o"), "path", metavar="FILE", help="Also write promptfoo's result file (JSON).", writes=True
         ),

@@ -9,9 +9,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.promptfoo import FORMAT
+from evalwright.formats.promptfoo.arithmetic import mistake_in
 from evalwright.formats.promptfoo.assertions import Assertions
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import columns
@@ -19,10 +22,11 @@ from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, w
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
+from evalwright.formats.promptfoo.recorded_results import must_be_results
 from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
-from evalwright.model.plan import Plugin, RunSettings
+from evalwright.model.plan import Plugin, RunSettings, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.session import environment, learn
@@ -84,7 +88,12 @@ class _Reading:
         tests = Tests(raw, self._sources, assertions, origin)
         cases = self._chosen(tests.cases())
         settings = self._settings(prompts, cases)
-        variants = columns(prompts, providers, self._shared())
+        variants = [self._limited(one) for one in columns(prompts, providers, self._shared())]
+        if unjudged := sum(not case.evaluators for case in cases):
+            origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
+        if (cached := self._options.get("cached")) is not None:
+            variants = _replaying(variants, cached, settings.trials)
+        self._check_derived()
         self._findings.refuse(f"Invalid suite {self._path}")
         return Suite(
             name=_name(self._path),
@@ -120,6 +129,15 @@ class _Reading:
                 origin.at(key).warn("extensions are not called")
             elif key not in (*_KEYS, *_REFUSED) and not key.startswith("x-"):
                 origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
+
+    def _check_derived(self) -> None:
+        listed = self._raw.get("derivedMetrics")
+        for i, one in enumerate(listed if isinstance(listed, list) else []):
+            origin = self._origin.at("derivedMetrics", i)
+            if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+                origin.tell(f"expected a mapping with name and value, found {one!r:.60}")
+            elif (mistake := mistake_in(str(one.get("value")))) is not None:
+                origin.at("value").tell(mistake)
 
     def _providers(self) -> list[Provider]:
         raw, origin = self._raw, self._origin
@@ -159,6 +177,17 @@ class _Reading:
         if any(_remembers(prompt) for prompt in prompts) or any(_stores(case) for case in cases):
             most = 1
         return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
+
+    def _limited(self, variant: Variant) -> Variant:
+        """The variant with the time limit and the delay that the options set for all calls."""
+        given = _mapping(self._raw.get("evaluateOptions"))
+        limit, delay = given.get("timeoutMs"), given.get("delay")
+        if isinstance(limit, (int, float)) and limit > 0:
+            variant = msgspec.structs.replace(variant, timeout_seconds=limit / 1000)
+        if isinstance(delay, (int, float)) and delay > 0:
+            provider = {"delay": delay, **variant.config["provider"]}
+            variant = msgspec.structs.replace(variant, config={**variant.config, "provider": provider})
+        return variant
 
     def _count(self, given: Mapping[str, Any], key: str, default: int) -> int:
         value = given.get(key, default)
@@ -211,6 +240,16 @@ class _Reading:
 
     def _secrets(self) -> dict[str, str]:
         return {name: value for name, value in self._taken.items() if may_be_secret(value)}
+
+
+def _replaying(variants: Sequence[Variant], path: Path, trials: int) -> list[Variant]:
+    """The columns with the outputs that promptfoo recorded for each."""
+    must_be_results(path)
+    place = {"path": str(path.absolute()), "trials": trials}
+    return [
+        msgspec.structs.replace(one, config={**one.config, "cached": {**place, "column": i}})
+        for i, one in enumerate(variants)
+    ]
 
 
 def _name(path: Path) -> str:

@@ -6,12 +6,14 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply, caller_of
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.prompts import allows
+from evalwright.formats.promptfoo.recorded_results import RecordedResults, replayed
 from evalwright.formats.promptfoo.rendering import Rendering, rendering_error
 from evalwright.formats.promptfoo.transforms import transformed, transformed_vars
 from evalwright.formats.promptfoo.values import as_javascript, recorded, shown_text
@@ -40,6 +42,10 @@ class PromptfooTarget:
         self._folder: str = variant.config["folder"]
         self._rendering = Rendering(variant.config)
         self._caller = caller_of(self._provider, self._folder)
+        cached = variant.config.get("cached")
+        self._cached = (
+            None if cached is None else RecordedResults(Path(cached["path"]), cached["column"], cached["trials"])
+        )
         self._others: dict[str, Any] = {}
         self._talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self._kept: dict[str, Any] = {}
@@ -50,7 +56,7 @@ class PromptfooTarget:
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         own = _of_test(case)
-        if "provider_output" not in own:
+        if "provider_output" not in own and self._cached is None:
             yield from self._caller_for(own).asks()
 
     @traced
@@ -87,6 +93,10 @@ class PromptfooTarget:
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved
+        if self._cached is not None and "provider_output" not in own:
+            reply, took = self._cached.find(case, trial)
+            self._remember(case, options, prompt, reply.output)
+            return replayed(_answered(reply, reply.output, seen), took)
         if "provider_output" in own:
             reply = ProviderReply(own["provider_output"])
         else:

@@ -1,0 +1,84 @@
+"""Outputs that promptfoo recorded, in place of calls: `--cached results.json`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.formats.promptfoo.calls import ProviderReply
+from evalwright.formats.promptfoo.calls.replies import reply_in
+from evalwright.formats.promptfoo.values import compact_json, recorded
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer
+
+__all__ = ["RecordedResults", "must_be_results", "replayed"]
+
+_PROVIDER_FAILED = 2
+_Row = Mapping[str, Any]
+
+
+class RecordedResults:
+    """The results of one column. Tests are known by their variables and description, as repetitions have numbers of
+    their own; several tests that are alike in both cannot be told apart, and are errors."""
+
+    def __init__(self, path: Path, column: int, trials: int) -> None:
+        self._name, self._trials = path.name, trials
+        self._rows: dict[str, list[_Row]] = defaultdict(list)
+        for row in sorted(_rows(path), key=lambda one: one.get("testIdx") or 0):
+            if row.get("promptIdx", 0) == column:
+                test = row.get("testCase") or {}
+                self._rows[_key(test.get("vars") or {}, test.get("description"))].append(row)
+
+    def find(self, case: Case, trial: int) -> tuple[ProviderReply, int | None]:
+        """The output and the latency in milliseconds of one cell. Raises TargetError."""
+        rows = self._rows.get(_key(case.input, case.description), [])
+        if len(rows) > self._trials:
+            raise TargetError(f"{self._name} has {len(rows)} results for tests like this one", "not_recorded")
+        if trial >= len(rows):
+            raise TargetError(f"{self._name} has no result for this test", "not_recorded")
+        row = rows[trial]
+        response = row.get("response") or {}
+        if row.get("failureReason") == _PROVIDER_FAILED and "output" not in response:
+            raise TargetError(str(row.get("error") or "the provider failed"), "recorded_error")
+        reply = reply_in({**response, "cost": row.get("cost", response.get("cost")), "error": None})
+        took = row.get("latencyMs")
+        return reply, int(took) if isinstance(took, (int, float)) else None
+
+
+def replayed(answer: Answer, latency_ms: int | None) -> Answer:
+    """An answer that was recorded, with the latency of then."""
+    answer.started_at = datetime.now(UTC)
+    answer.finished_at = answer.started_at + timedelta(milliseconds=latency_ms or 0)
+    answer.latency_ms = latency_ms
+    answer.extra["source"] = "replay"
+    return answer
+
+
+def must_be_results(path: Path) -> None:
+    """Raises InputError for a file that is no result file of promptfoo."""
+    _rows(path)
+
+
+def _rows(path: Path) -> list[_Row]:
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(Problem(str(path), f"broken JSON: {error}")) from error
+    results = document.get("results") if isinstance(document, dict) else None
+    rows = results.get("results") if isinstance(results, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(Problem(str(path), "expected results.results, a list of results of promptfoo"))
+    return rows
+
+
+def _key(variables: Any, description: Any) -> str:
+    known = variables if isinstance(variables, dict) else {}
+    return compact_json([sorted(recorded(known).items()), str(description or "")])
