@@ -226,3 +226,22 @@ def test_a_suite_that_is_the_population_needs_trials_and_pass_rates() -> None:
     found = two_runs(before, PLAN, after, PLAN, Terms(population="suite")).decision("v0", "v0")
     assert (found.population, found.method, found.n, found.difference) == ("suite", "satterthwaite", 2, 0.25)
     assert "fewer than 2 judged trials" in found.warnings[-1]
+
+
+def test_single_trials_that_changed_are_evidence_together() -> None:
+    before = run(*[(f"c{n}", n < 10) for n in range(40)])
+    after = run(*[(f"c{n}", n < 8 or n >= 25) for n in range(40)])
+    changed = compared(before, after).variants[0].decision.changed
+    assert (len(changed.worse), len(changed.better), changed.b_won) == (2, 15, pytest.approx(15 / 17))
+    assert changed.b_won_ci is not None
+    assert changed.b_won_ci[0] > 0.5
+    assert changed.chance_b_better is not None
+    assert changed.chance_b_better > 0.99
+    assert changed.e_value == pytest.approx(2**17 / (18 * 136))
+    assert compared(before, before).variants[0].decision.changed.e_value is None
+
+
+def test_sides_have_the_median_and_the_tail_of_their_latencies() -> None:
+    found = compared(run(*[(f"c{n}", True) for n in range(10)], latency=30), run(("c1", True))).variants[0]
+    assert (found.a.p50_latency_ms, found.a.p95_latency_ms, found.a.p50_latency_ci95) == (30, 30, (30, 30))
+    assert (found.b.p50_latency_ms, found.b.p50_latency_ci95) == (10, None)

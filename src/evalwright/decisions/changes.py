@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping
 from evalwright.decisions.sides import CaseTotal
 from evalwright.model.decision import ChangedPart, ShiftedCase
 from evalwright.statistics.changes import changed_cases, flip_chance
+from evalwright.statistics.paired import mcnemar, mcnemar_interval
+from evalwright.statistics.sequences import changed_pairs_e_value
 
 __all__ = ["changed_part"]
 
@@ -15,8 +17,13 @@ _TRIALS = 4
 """Fewer trials a side show no change of a single case, whatever they came to."""
 
 
-def changed_part(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str]) -> ChangedPart:
-    """Changed cases by name, those beyond noise apart. A case without verdict on a side is none of them."""
+def changed_part(
+    a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str], alpha: float | None = None
+) -> ChangedPart:
+    """Changed cases by name, those beyond noise apart. A case without verdict on a side is none of them.
+
+    With `alpha`, given where cases are no groups, pairs of single trials are tested together.
+    """
     tables = {
         case: (int(one.total), one.judged, int(b[case].total), b[case].judged)
         for case, one in a.items()
@@ -33,7 +40,19 @@ def changed_part(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_ou
         part.flipped_expected = _expected(tables)
         part.too_few_trials = all(min(n, m) < _TRIALS for _, n, _, m in tables.values())
         part.beyond_noise = _beyond_noise(tables)
+    elif alpha is not None and part.flipped:
+        _evidence(part, sum(x for x, *_ in tables.values()) - len(part.worse), len(tables), alpha)
     return part
+
+
+def _evidence(part: ChangedPart, both_pass: int, n: int, alpha: float) -> None:
+    """What the cases that changed say together."""
+    worse, better = len(part.worse), len(part.better)
+    rest = n - worse - better - both_pass
+    exact = mcnemar_interval(both_pass, worse, better, rest, alpha)
+    part.b_won, part.b_won_ci = exact.share_b_of_changed, exact.share_ci
+    part.chance_b_better = mcnemar(both_pass, worse, better, rest).posterior_prob_b_better
+    part.e_value = changed_pairs_e_value(worse, better, alpha).e_value
 
 
 _Table = tuple[int, int, int, int]

@@ -16,6 +16,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.statistics.corrections import adjust_p_values
+from evalwright.statistics.latency import quantiles
 
 __all__ = [
     "EvaluatorComparison",
@@ -43,6 +44,10 @@ class Side(msgspec.Struct):
     latency_n: int = 0
     avg_cost_usd: float | None = None
     cost_n: int = 0
+    p50_latency_ms: float | None = None
+    p50_latency_ci95: tuple[float, float] | None = None
+    """By order statistics of single trials: of one trial a case it holds, of several it is too narrow."""
+    p95_latency_ms: float | None = None
 
 
 class VariantComparison(msgspec.Struct):
@@ -157,7 +162,9 @@ def _gap(before: float | None, after: float | None) -> float | None:
 
 
 def _side(counts: SideCounts, rate: SideRate) -> Side:
-    return Side(rate.rate, rate.n, rate.ci, *counts.mean("latency"), *counts.mean("cost"))
+    times = quantiles([value for values in counts.latencies.values() for value in values])
+    means = *counts.mean("latency"), *counts.mean("cost")
+    return Side(rate.rate, rate.n, rate.ci, *means, times.p50, times.median_ci, times.p95)
 
 
 def _evaluators(runs: TwoRuns, variant: str, decision: Decision) -> list[EvaluatorComparison]:

@@ -16,6 +16,7 @@ from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
 from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate, SlicePart
 from evalwright.statistics.clusters import cluster_jackknife
+from evalwright.statistics.gates import non_inferiority
 from evalwright.statistics.power import power_paired_t
 from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.small_samples import guarded_difference
@@ -60,6 +61,7 @@ def decision_of(
         ci=found.ci,
         p_better=found.p_value,
         p_margin=found.p_margin,
+        p_equivalent=_equivalent(found.method, pairs, margin, alpha),
         n=found.n,
         units=found.units,
         effective_units=found.effective_units,
@@ -71,7 +73,9 @@ def decision_of(
         slices=slice_parts(ground, known.slices),
         guards=guard_parts(ground),
         evaluators=evaluator_parts(ground),
-        changed=changed_part(one, other, left_out) if terms.metric == PASS_RATE else ChangedPart(),
+        changed=changed_part(one, other, left_out, None if known.groups else alpha)
+        if terms.metric == PASS_RATE
+        else ChangedPart(),
         identity=identity.part(_only(one, other), _only(other, one)),
     )
     _settle(decision, terms.slice_margin)
@@ -79,6 +83,19 @@ def decision_of(
     if "data" in decision.reasons:
         decision.next = _next(decision, pairs, b)
     return decision
+
+
+def _changed(ground: Ground) -> ChangedPart:
+    if ground.terms.metric != PASS_RATE:
+        return ChangedPart()
+    return changed_part(*ground.outcomes(), ground.left_out, None if ground.groups else ground.alpha)
+
+
+def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -> float | None:
+    """By Student's t, where that is the method and each case counts by itself."""
+    if method != "t" or pairs.units is not None or not margin:
+        return None
+    return non_inferiority([0.0] * len(pairs.differences), pairs.differences, margin, alpha).p_equivalence_tost
 
 
 def _settle(decision: Decision, slice_margin: float | None) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.decisions.gate_planning import GatePlan, gate_plan
 from evalwright.decisions.sides import SideCounts
-from evalwright.decisions.spreads import Spread, guessed_spreads, spreads_of
+from evalwright.decisions.spreads import Spread, guessed_spreads, repeats_share, spreads_of
 from evalwright.statistics.power import power_mcnemar_exact, power_of_t, power_proportions, power_trials
 
 __all__ = ["Aim", "Need", "PlanRow", "SuitePlan", "planned", "suite_plan"]
@@ -64,6 +64,8 @@ class SuitePlan(msgspec.Struct):
     gate: GatePlan | None = None
     cell_usd: float | None = None
     """What a cell of the run cost."""
+    repeats: float | None = None
+    """The share of the variance of the run's pass rate that is trials contradicting each other."""
     schema_version: str = "1.0"
 
 
@@ -108,7 +110,8 @@ def suite_plan(
         )
     else:
         found = SuitePlan(suite, cases, None, 0.0, aim.alpha, aim.power, [], True)
-    found.cell_usd = runs[0].mean("cost")[0] if runs else None
+    if runs:
+        found.cell_usd, found.repeats = runs[0].mean("cost")[0], repeats_share(runs[0])
     if at_least is not None:
         found.gate = gate_plan(cases, at_least, aim.alpha, runs[0] if runs else None)
         found.reached = found.reached and found.gate.passes_from is not None

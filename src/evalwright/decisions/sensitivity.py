@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from evalwright.decisions.pairing import Counting, Ground, Pairs, ValueRange
 from evalwright.decisions.sides import CaseTotal
 from evalwright.model.decision import Answer, Bound, ErrorCounts, ErrorPart
+from evalwright.statistics.missing import error_bounds
 
 __all__ = ["error_part"]
 
@@ -24,11 +25,28 @@ def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
     # Where errors are the product's own, those of the system are failures in every reading.
     best = Counting(low if ground.terms.errors == "fail" else high, high)
     part.all_failed, part.all_passed = _bound(ground, worst, worst), _bound(ground, best, best)
-    extremes = _bound(ground, best, worst), _bound(ground, worst, best)
-    part.lowest, part.highest = extremes[0].difference, extremes[1].difference
-    bounds = [part.all_failed, part.all_passed, *(extremes if ground.terms.errors == "strict" else ())]
+    part.lowest, part.highest = _extremes(ground)
+    bounds = [part.all_failed, part.all_passed]
+    if ground.terms.errors == "strict":
+        bounds += [_bound(ground, best, worst), _bound(ground, worst, best)]
     part.same_verdict = all(bound.verdict == verdict for bound in bounds)
     return part
+
+
+def _extremes(ground: Ground) -> tuple[float | None, float | None]:
+    """The lowest and the highest difference that the errors allow."""
+    a, b = ground.outcomes()
+    cases = [case for case in a if case in b and case not in ground.left_out]
+    found = error_bounds(*([_triple(side[case], ground) for case in cases] for side in (a, b)))
+    width = ground.scale.width
+    return tuple(None if end is None else end * width for end in (found.lowest, found.highest))  # type: ignore[return-value]
+
+
+def _triple(outcome: CaseTotal, ground: Ground) -> tuple[float, int, int]:
+    """Total on a scale from 0 to 1, trials with a verdict, trials without; errors that count as failures have one."""
+    scale, failed = ground.scale, outcome.target_errors if ground.terms.errors == "fail" else 0
+    total = (outcome.total - scale.low * outcome.judged) / scale.width if scale.width else 0.0
+    return total, outcome.judged + failed, _errors(outcome) - failed
 
 
 def _bound(ground: Ground, one: Counting, other: Counting) -> Bound:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.statistics.means import mean_of, variance_of
 from evalwright.statistics.rates import rate_with_design_effect
-from evalwright.statistics.trials import within_variance
+from evalwright.statistics.trials import repeated_runs, within_variance
 
-__all__ = ["Spread", "guessed_spreads", "judged_side", "spreads_of"]
+__all__ = ["Spread", "guessed_spreads", "judged_side", "repeats_share", "spreads_of"]
 
 _SHARES = (0.05, 0.1, 0.2, 0.3)
 """Of pairs that change, where no run says how many do."""
@@ -59,6 +59,16 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     changed = sum(one.value != two.value for one, two in pairs) / len(pairs) if single else None
     omega = max(0.0, spread - sum(noise) / len(noise)) if noise else 0.0
     return [Spread("these two runs", omega, (sigma + other) / 2, changed, effect, cost, latency, _rate(a.passes))]
+
+
+def repeats_share(side: SideCounts) -> float | None:
+    """The share of the variance of the pass rate that is trials contradicting each other; None without repeats.
+
+    More trials take it away, more cases the rest (Miller 2024, section 3.1).
+    """
+    judged = [one for one in side.passes.values() if one.judged]
+    scores = [[1.0] * (passed := round(one.total)) + [0.0] * (one.judged - passed) for one in judged]
+    return repeated_runs(scores).share_of_se2_due_to_repeats
 
 
 def judged_side(sides: Mapping[str, SideCounts]) -> SideCounts | None:

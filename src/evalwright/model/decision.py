@@ -145,6 +145,14 @@ class ChangedPart(msgspec.Struct):
     flipped: int = 0
     flipped_expected: float | None = None
     """How many an unchanged system would show; None with one trial a side."""
+    b_won: float | None = None
+    """Of the cases that changed the share that B won; it and the next three only with one trial a side, no groups."""
+    b_won_ci: Interval | None = None
+    """Exact (Clopper and Pearson 1934): it excludes 1/2 exactly when the difference is beyond noise."""
+    chance_b_better: float | None = None
+    """The chance that B is better, by a flat prior (Bowyer, Aitchison and Ivanova 2025, arXiv 2503.01747)."""
+    e_value: float | None = None
+    """Evidence of a change; those of separate nights multiply, and 1/alpha is enough however often one looks."""
     too_few_trials: bool = False
     """No case has the 4 trials a side that could show a change."""
 
@@ -198,6 +206,9 @@ class Decision(msgspec.Struct, kw_only=True):
     """Two-sided, of no difference."""
     p_margin: float | None = None
     """Two-sided, of a difference of -margin."""
+    p_equivalent: float | None = None
+    """One-sided, that B differs by the margin or more (two t-tests, Schuirmann 1987); None by other methods and with
+    groups."""
     n: int = 0
     units: int = 0
     effective_units: float = 0.0

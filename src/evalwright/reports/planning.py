@@ -37,6 +37,8 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
         rows = list(found)
         lines += ["", f"  {assumed}", _heading(rows[0]), *map(_row, rows)]
         lines += [_curve(row) for row in rows if row.curve]
+    if plan.repeats is not None:
+        lines += ["", f"{plan.repeats:.0%} of the variance of the run's rate is trials that contradict each other"]
     if not plan.reached:
         lines += ["", f"the suite as it is does not reach {plan.power:.0%} power"]
     unpaired = next((row.unpaired for row in plan.rows if row.unpaired), None)

@@ -25,7 +25,7 @@ class ErrorBounds(NamedTuple):
     errors_b: int
 
 
-def error_bounds(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> ErrorBounds:
+def error_bounds(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> ErrorBounds:
     """From (passed, judged, errored) trials of each case on both sides. Raises ValueError for unequal lengths."""
     judged = [b_[0] / b_[1] - a_[0] / a_[1] for a_, b_ in zip(a, b, strict=True) if a_[1] and b_[1]]
     return ErrorBounds(
@@ -35,12 +35,12 @@ def error_bounds(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]]) -> Erro
         _mean(a, b, 1, 1),
         _mean(a, b, 1, 0),
         _mean(a, b, 0, 1),
-        sum(case[2] for case in a),
-        sum(case[2] for case in b),
+        int(sum(case[2] for case in a)),
+        int(sum(case[2] for case in b)),
     )
 
 
-def _mean(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]], as_a: int, as_b: int) -> float | None:
+def _mean(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], as_a: int, as_b: int) -> float | None:
     found = [
         _share(other, as_b) - _share(one, as_a)
         for one, other in zip(a, b, strict=True)
@@ -49,6 +49,6 @@ def _mean(a: Sequence[Sequence[int]], b: Sequence[Sequence[int]], as_a: int, as_
     return fsum(found) / len(found) if found else None
 
 
-def _share(case: Sequence[int], value: int) -> float:
+def _share(case: Sequence[float], value: int) -> float:
     passed, judged, errored = case
     return (passed + value * errored) / (judged + errored)
