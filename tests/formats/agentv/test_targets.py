@@ -110,7 +110,7 @@ def test_newer_names_are_read(tmp_path: Path, key: str, monkeypatch: pytest.Monk
 
 
 def test_targets_that_stand_for_one_another_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="stand for one another"):
+    with pytest.raises(InputError, match="circle"):
         loaded(tmp_path, {"name": "default", "use_target": "b"}, {"name": "b", "use_target": "default"})
 
 

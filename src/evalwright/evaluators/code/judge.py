@@ -20,7 +20,7 @@ from evalwright.model.trace import Trace
 from evalwright.processes import OUTPUT_LIMIT, Finished, run_command
 from evalwright.session import environment
 
-__all__ = ["CodeJudge", "Reply", "asked", "script_of"]
+__all__ = ["CodeJudge", "Reply", "asked", "printed", "script_of"]
 
 _ALWAYS = ("PATH", "LANG")
 _TOLD = 200
@@ -97,25 +97,48 @@ async def asked(
     Raises EvaluatorError if one is not set, if the program cannot be started or exits with a code other than 0, and
     unless `lenient` for a reply without a score from 0 to 1.
     """
-    stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
-    with temporary_folder() as home:
-        given = {**_allowed(env), "HOME": str(home), **extra}
-        try:
-            finished = await run_command(command, env=given, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT)
-        except OSError as error:
-            message = f"{command[0]!r} cannot be started: {error.strerror or error}"
-            raise EvaluatorError(message, "not_started") from None
-    text = finished.stdout.kept.decode(errors="replace").strip()
+    finished = await _run(command, cwd, document, extra, env)
+    text = _printed(finished)
     if plain and not text.startswith(("{", "[")) and (finished.exit_code == 0 or not finished.stderr.last.strip()):
         return _plain(text, finished)
-    if finished.exit_code != 0:
-        raise EvaluatorError(f"the code judge ended with {finished.how()}: {_said(finished)}", "exit_code")
+    _need_success(finished, "the code judge")
     reply = _read(text)
     if not lenient and not reply.readable:
         raise EvaluatorError(reply.reasoning, "bad_reply")
     if not lenient and not 0 <= reply.score <= 1:
         raise EvaluatorError(f"the code judge gave the score {reply.score!r}, expected one from 0 to 1", "bad_reply")
     return reply
+
+
+async def printed(command: Sequence[str], cwd: str, document: Mapping[str, Any]) -> str:
+    """What a program prints that reads a document. Raises EvaluatorError for one that fails or prints nothing."""
+    finished = await _run(command, cwd, document, {}, ())
+    _need_success(finished, "the program of the prompt")
+    if not (text := _printed(finished)):
+        raise EvaluatorError("the program of the prompt printed nothing", "no_prompt")
+    return text
+
+
+async def _run(
+    command: Sequence[str], cwd: str, document: Mapping[str, Any], extra: Mapping[str, str], env: Collection[str]
+) -> Finished:
+    stdin = json.dumps(document, ensure_ascii=False).encode(errors="replace")
+    with temporary_folder() as home:
+        given = {**_allowed(env), "HOME": str(home), **extra}
+        try:
+            return await run_command(command, env=given, cwd=cwd, stdin=stdin, output_limit=OUTPUT_LIMIT)
+        except OSError as error:
+            message = f"{command[0]!r} cannot be started: {error.strerror or error}"
+            raise EvaluatorError(message, "not_started") from None
+
+
+def _printed(finished: Finished) -> str:
+    return finished.stdout.kept.decode(errors="replace").strip()
+
+
+def _need_success(finished: Finished, what: str) -> None:
+    if finished.exit_code != 0:
+        raise EvaluatorError(f"{what} ended with {finished.how()}: {_said(finished)}", "exit_code")
 
 
 def _plain(text: str, finished: Finished) -> Reply:

@@ -21,28 +21,56 @@ _Found = list[tuple["TrajectoryCall", TracedCall | None, str]]
 """Each expected call, the call that met it, and in words what is wrong if none did."""
 
 
+ArgsMatch = Literal["superset", "subset", "exact", "ignore"] | list[str]
+"""Whether a call's arguments have at least the expected ones, no others, the same, or those at certain paths."""
+
+
 class TrajectoryCall(msgspec.Struct, frozen=True):
     """A call that is expected. `args` names arguments that must be deeply equal; others may be there too."""
 
     tool: str
     args: Any = None
     max_duration_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    args_match: ArgsMatch | None = None
+    """How the arguments are compared, where not as the evaluator says."""
 
-    def fits(self, call: TracedCall) -> bool:
-        if not isinstance(self.args, dict):
+    def fits(self, call: TracedCall, args_match: ArgsMatch = "superset") -> bool:
+        match, given = self.args_match or args_match, call.args
+        if not isinstance(self.args, dict) or match == "ignore":
             return True
-        given = call.args
-        return isinstance(given, dict) and all(
-            key in given and deeply_equal(value, given[key]) for key, value in self.args.items()
-        )
+        if not isinstance(given, dict):
+            return False
+        if match == "exact":
+            return deeply_equal(self.args, given)
+        if match == "subset":
+            return _holds(given, self.args)
+        if match == "superset":
+            return _holds(self.args, given)
+        wanted = [(_inside(self.args, path), _inside(given, path)) for path in match]
+        return all(value is None or deeply_equal(value, found) for value, found in wanted)
+
+
+def _holds(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
+    """Whether the second mapping has everything of the first."""
+    return all(key in given and deeply_equal(value, given[key]) for key, value in wanted.items())
+
+
+def _inside(value: Any, path: str) -> Any:
+    for step in path.split("."):
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 class ToolTrajectory(msgspec.Struct, frozen=True):
-    """Share of expected calls that were made. `any_order` also counts `minimums`, `exact` allows no other calls."""
+    """Share of expected calls that were made. `any_order` also counts `minimums`, `exact` allows no other calls.
 
-    mode: Literal["any_order", "in_order", "exact"] = "any_order"
+    `superset` is `any_order` without minimums; `subset` is the share of the calls made that are expected ones.
+    """
+
+    mode: Literal["any_order", "in_order", "exact", "superset", "subset"] = "any_order"
     minimums: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
     expected: list[TrajectoryCall] = []
+    args_match: ArgsMatch = "superset"
 
     uses_case = False
 
@@ -57,12 +85,14 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
             return banded(0.0, misses=["No trace available"])
         calls = calls_of(trace)
         extra: list[str] = []
-        if self.mode == "any_order":
-            found, asked = _in_any_order(self.expected, calls), len(self.expected)
+        if self.mode == "subset":
+            return self._allowed(calls)
+        if self.mode in ("any_order", "superset"):
+            found, asked = self._in_any_order(calls), len(self.expected)
         elif self.mode == "in_order":
-            found, asked = _in_order(self.expected, calls), len(self.expected)
+            found, asked = self._in_order(calls), len(self.expected)
         else:
-            found, asked, extra = _exactly(self.expected, calls)
+            found, asked, extra = self._exactly(calls)
         hits = [f"{item.tool} was called as expected" for item, call, _ in found if call is not None]
         misses = [why for _, call, why in found if call is None] + extra
         enough, few = _counted(self.minimums, calls)
@@ -75,42 +105,52 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         detail = {"calls": [call.name for call in calls]}
         return banded(met / total if total else 1.0, hits + enough + quick, misses + few + slow, detail=detail)
 
+    def _fits(self, item: TrajectoryCall, call: TracedCall) -> bool:
+        return call.name == item.tool and item.fits(call, self.args_match)
 
-def _in_any_order(expected: Sequence[TrajectoryCall], calls: Sequence[TracedCall]) -> _Found:
-    """Each expected call takes the first fitting call that no other has taken."""
-    free = list(calls)
-    found: _Found = []
-    for item in expected:
-        call = next((call for call in free if call.name == item.tool and item.fits(call)), None)
-        if call is not None:
-            free.remove(call)
-        found.append((item, call, f"{item.tool} was not called as expected"))
-    return found
+    def _allowed(self, calls: Sequence[TracedCall]) -> Evaluation:
+        """Every call that was made is one of those expected, each as often as it likes."""
+        strange = [call.name for call in calls if not any(self._fits(item, call) for item in self.expected)]
+        share = 1.0 - len(strange) / len(calls) if calls else 1.0
+        hits = [] if strange else ["every call is an expected one"]
+        detail = {"calls": [call.name for call in calls]}
+        return banded(share, hits, [f"unexpected call {name}" for name in strange], detail=detail)
 
+    def _in_any_order(self, calls: Sequence[TracedCall]) -> _Found:
+        """Each expected call takes the first fitting call that no other has taken."""
+        free = list(calls)
+        found: _Found = []
+        for item in self.expected:
+            call = next((call for call in free if self._fits(item, call)), None)
+            if call is not None:
+                free.remove(call)
+            found.append((item, call, f"{item.tool} was not called as expected"))
+        return found
 
-def _in_order(expected: Sequence[TrajectoryCall], calls: Sequence[TracedCall]) -> _Found:
-    """One walk through the calls; a call of the right name with other arguments is used up all the same."""
-    rest = iter(calls)
-    found: _Found = []
-    for item in expected:
-        call = next((call for call in rest if call.name == item.tool), None)
-        if call is None:
-            found.append((item, None, f"{item.tool} was not called, or not in this order"))
-        else:
-            fitting = call if item.fits(call) else None
-            found.append((item, fitting, f"{item.tool} was called with other arguments"))
-    return found
+    def _in_order(self, calls: Sequence[TracedCall]) -> _Found:
+        """One walk through the calls; a call of the right name with other arguments is used up all the same."""
+        rest = iter(calls)
+        found: _Found = []
+        for item in self.expected:
+            call = next((call for call in rest if call.name == item.tool), None)
+            if call is None:
+                found.append((item, None, f"{item.tool} was not called, or not in this order"))
+            else:
+                found.append(
+                    (item, call if self._fits(item, call) else None, f"{item.tool} was called with other arguments")
+                )
+        return found
 
-
-def _exactly(expected: Sequence[TrajectoryCall], calls: Sequence[TracedCall]) -> tuple[_Found, int, list[str]]:
-    found: _Found = []
-    for i, item in enumerate(expected):
-        call = calls[i] if i < len(calls) else None
-        fits = call is not None and call.name == item.tool and item.fits(call)
-        seen = "nothing more" if call is None else call.name
-        found.append((item, call if fits else None, f"call {i + 1}: expected {item.tool}, found {seen}"))
-    surplus = [f"unexpected call {call.name}" for call in calls[len(expected) :]] if expected else []
-    return found, max(len(expected), len(calls)) if expected else 0, surplus
+    def _exactly(self, calls: Sequence[TracedCall]) -> tuple[_Found, int, list[str]]:
+        expected = self.expected
+        found: _Found = []
+        for i, item in enumerate(expected):
+            call = calls[i] if i < len(calls) else None
+            fits = call is not None and self._fits(item, call)
+            seen = "nothing more" if call is None else call.name
+            found.append((item, call if fits else None, f"call {i + 1}: expected {item.tool}, found {seen}"))
+        surplus = [f"unexpected call {call.name}" for call in calls[len(expected) :]] if expected else []
+        return found, max(len(expected), len(calls)) if expected else 0, surplus
 
 
 def _counted(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tuple[list[str], list[str]]:

@@ -6,13 +6,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.files.boundary import OutsideError
+from evalwright.formats.agentv.custom_types import custom_command
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.prompts import prompt_config, text_or_file
 from evalwright.formats.agentv.rubrics import rubric_items
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.registry import PREMADE
@@ -35,16 +35,17 @@ _TYPES = (
 )  # fmt: skip
 _COMMON = {"name", "metric", "type", "weight", "required", "negate"}
 _OF_MODEL = ("temperature", "max_tokens")
-_OF_JUDGE = {"target", "provider", "config"}
+_OF_JUDGE = {"target", "provider", "config", *_OF_MODEL}
+_MEMBERS = ("evaluators", "assert", "assertions")
 _READ = {
     "llm_judge": {"prompt", *_OF_JUDGE},
     "rubric": {"rubrics", "criteria", *_OF_JUDGE},
-    "composite": {"evaluators", "assert", "aggregator"},
+    "composite": {*_MEMBERS, "aggregator"},
     **{kind: {"value", "flags"} for kind in _TEXT_CHECKS},
 }
 """What is read of an evaluator, beside what all of them have; a code judge gets everything."""
 _KEYS = {
-    "tool_trajectory": {"mode", "minimums", "expected"},
+    "tool_trajectory": {"mode", "minimums", "expected", "args_match"},
     "field_accuracy": {"fields", "aggregation"},
     "latency": {"threshold"},
     "cost": {"budget"},
@@ -54,10 +55,14 @@ _KEYS = {
         "max_duration_ms", "target_exploration_ratio", "exploration_tolerance",
     },
 }  # fmt: skip
+_NEWER_KEYS = {
+    "latency": {"max_ms": "threshold"},
+    "cost": {"max_usd": "budget"},
+    "token_usage": {"max_total_tokens": "max_total"},
+}
+_AGENTS = ("agent_judge", "agent_grader", "skill_trigger")
+"""Evaluators of AgentV that start an agent, or look into one's logs."""
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
-_ANSWER = re.compile(r"\{\{\s*(candidate_answer|output|answer|expected_messages|expected_output)\s*\}\}")
-_PATH = re.compile(r"\S+\.(md|txt|prompt|j2|jinja2?|tmpl|yaml|yml|json)")
-"""What is meant as a file, whether or not there is one."""
 _REQUIRED = 0.8
 _AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
 
@@ -114,6 +119,14 @@ class Evaluators:
         kind = str(written).replace("-", "_") if isinstance(written, str) else ""
         negated = kind.startswith("not_")
         kind = _ALIASES.get(kind.removeprefix("not_"), kind.removeprefix("not_"))
+        if kind in _AGENTS:
+            tell(
+                f"{place}.type", f"evaluators of type {written!r} need an agent of AgentV's own, which is not available"
+            )
+            return None
+        custom = None if kind in (*_TYPES, *PREMADE) else custom_command(str(written), self._files)
+        if custom is not None:
+            raw, kind = {**raw, "type": "script", "name": raw.get("name", written), "script": custom}, "code_judge"
         if kind not in _TYPES and kind not in PREMADE:
             tell(f"{place}.type", f"unknown type {written!r} of an evaluator{did_you_mean(kind, _TYPES + PREMADE)}")
             return None
@@ -149,7 +162,10 @@ class Evaluators:
             return self._composite(raw, place, name, tell)
         if kind in _TEXT_CHECKS:
             return self._text_check(kind, raw, place, name, tell)
-        given = {_snake(str(key)): value for key, value in raw.items() if key not in _COMMON}
+        newer = _NEWER_KEYS.get(kind, {})
+        given = {
+            newer.get(_snake(str(key)), _snake(str(key))): value for key, value in raw.items() if key not in _COMMON
+        }
         own = given.pop("config", None) or {}
         if not isinstance(own, dict):
             tell(f"{place}.config", f"config of {name!r}: expected a mapping, found {own!r}")
@@ -194,11 +210,9 @@ class Evaluators:
 
     def _judge(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:
         config: dict[str, Any] = {"judges": self._judges}
-        prompt = raw.get("prompt")
-        if isinstance(prompt, str):
-            config["prompt"] = self._prompt(prompt, f"{place}.prompt", tell)
-        elif prompt is not None:
-            tell(f"{place}.prompt", f"prompt: expected text, found {type(prompt).__name__}")
+        config |= prompt_config(raw.get("prompt"), f"{place}.prompt", self._files, tell)
+        if "prompt_command" in config:
+            config["folder"] = self._folder
         key = "target" if "target" in raw else "provider"
         target = raw.get(key)
         if isinstance(target, str):
@@ -209,34 +223,13 @@ class Evaluators:
             except InputError as error:
                 tell(f"{place}.{key}", error.problems[0].message)
         settings: Any = raw.get("config")
-        if not isinstance(settings, dict):
-            return config
-        tell.unknown_keys(f"{place}.config", settings, _OF_MODEL)
-        return config | {key: settings[key] for key in _OF_MODEL if key in settings}
-
-    def _prompt(self, written: str, place: str, tell: Notes) -> str:
-        """A prompt, or the file that it names."""
-        path, text = self._found(written, place, tell)
-        if text is None:
-            return ""
-        if path is None and _PATH.fullmatch(written):
-            tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, self._files.tried(written)))})")
-        elif not _ANSWER.search(text):
-            report = tell.warn if path is None else tell
-            report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
-        return text
-
-    def _found(self, written: str, place: str, tell: Notes) -> tuple[Path | None, str | None]:
-        """The file that a text names, if it names one, and the file's text or else the text itself.
-
-        No text for a file outside of the boundary, which is told.
-        """
-        try:
-            path = self._files.find(written)
-            return path, written if path is None else self._files.text(path)
-        except OutsideError as error:
-            tell(place, str(error))
-            return None, None
+        settings = settings if isinstance(settings, dict) else {}
+        if "prompt_command" in config:
+            config["prompt_config"] = {**settings, **config.get("prompt_config", {})}
+        else:
+            tell.unknown_keys(f"{place}.config", settings, _OF_MODEL)
+        given = {**settings, **raw}
+        return config | {key: given[key] for key in _OF_MODEL if key in given}
 
     def _rubric(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
         items = rubric_items(raw.get("rubrics", raw.get("criteria")), place, name, tell)
@@ -244,8 +237,8 @@ class Evaluators:
         return {"name": name, "type": "rubric_checks", "config": {**config, "rubrics": items}}
 
     def _composite(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
-        members = raw.get("evaluators", raw.get("assert"))
-        read = self.read(members, f"{place}.evaluators", tell, named="assert" not in raw) if members else []
+        key = next((key for key in _MEMBERS if key in raw), _MEMBERS[0])
+        read = self.read(raw[key], f"{place}.{key}", tell, named=key == _MEMBERS[0]) if raw.get(key) else []
         if not read:
             tell(f"{place}.evaluators", f"evaluators: the composite {name!r} needs at least one readable member")
         aggregator = raw.get("aggregator")
@@ -254,7 +247,7 @@ class Evaluators:
             prompt = aggregator.get("prompt")
             read_prompt = {}
             if isinstance(prompt, str) and "\n" not in prompt:
-                read_prompt["prompt"] = self._found(prompt, f"{place}.aggregator.prompt", tell)[1]
+                read_prompt["prompt"] = text_or_file(prompt, f"{place}.aggregator.prompt", self._files, tell)[1]
             judges = {"judges": self._judges} if aggregator.get("type") == "llm_judge" else {}
             config["aggregator"] = {**aggregator, **read_prompt, **judges}
         return {"name": name, "type": "composite", "config": config}

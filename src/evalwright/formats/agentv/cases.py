@@ -24,6 +24,7 @@ from evalwright.formats.agentv.messages import (
     reference_of,
 )
 from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.shorthands import with_files, with_variables
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.model.case import ForeignCase
 
@@ -32,7 +33,7 @@ __all__ = ["Cases", "Defaults"]
 _KEYS = {
     "id", "expected_outcome", "criteria", "outcome", "input", "input_messages", "expected_output", "expected_messages",
     "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
-    "tags",
+    "tags", "input_files", "vars",
 }  # fmt: skip
 _TEXT = (str, "a text")
 _PLAIN: dict[str, tuple[type, str]] = {
@@ -109,8 +110,11 @@ class Cases:
             return ForeignCase(id=case_id, input="")
         if not isinstance(raw.get("id"), str) or not raw["id"].strip():
             tell("id", f"id: expected text that is not empty, found {raw.get('id')!r}")
+        raw = with_variables(raw)
         outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
-        if not isinstance(outcome, str) or not outcome.strip():
+        if outcome is None and self._says_enough(raw):
+            outcome = ""
+        elif not isinstance(outcome, str) or not outcome.strip():
             tell("expected_outcome", f"expected_outcome: expected text that is not empty, found {outcome!r}")
         execution = {} if raw.get("execution") is None else raw["execution"]
         if not isinstance(execution, dict):
@@ -138,12 +142,27 @@ class Cases:
             evaluators=specs,
         )
 
+    def _says_enough(self, raw: dict[str, Any]) -> bool:
+        """Whether a case in the newer words says without a criterion what is good."""
+        newer = self._file.key == "tests" or "assert" in raw or "assertions" in raw
+        shared = "assert" in self._file.head or "assertions" in self._file.head
+        own = ("assert", "assertions", "expected_output", "expected_messages", "rubrics")
+        return newer and (shared or any(raw.get(key) not in (None, []) for key in own))
+
     def _messages(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
-        for key in ("input_messages", "input"):
-            if raw.get(key) is not None:
-                return checked_messages(raw[key], key, self._defaults.files, tell)
-        tell("input", "input: a case needs 'input' or 'input_messages'")
-        return []
+        given = [key for key in ("input_messages", "input") if raw.get(key) is not None]
+        if not given:
+            tell("input", "input: a case needs 'input' or 'input_messages'")
+            return []
+        if len(given) > 1:
+            tell.warn("input", "input is not used: there is input_messages, too")
+        files, head = self._defaults.files, self._file.head
+        execution = raw.get("execution")
+        alone = isinstance(execution, dict) and execution.get("skip_defaults") is True
+        own = with_files(raw[given[0]], None if alone else head.get("input_files"), raw.get("input_files"), tell)
+        found = checked_messages(own, given[0], files, tell)
+        shared = None if alone or self._file.path.suffix == ".jsonl" else head.get("input")
+        return found if shared is None else [*checked_messages(shared, "input (of the file)", files, tell), *found]
 
     def _expected(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
         for key in ("expected_messages", "expected_output"):
@@ -205,9 +224,9 @@ class Cases:
         if raw.get("rubrics") not in (None, []):
             rubric = read.of_rubrics(raw["rubrics"], "rubrics", tell)
             specs += [rubric] if rubric is not None else []
-        own = raw.get("assert", raw.get("assertions"))
-        if own is not None:
-            specs += read.read(own, "assert", tell, named=False)
+        key = "assert" if "assert" in raw else "assertions"
+        if raw.get(key) is not None:
+            specs += read.read(raw[key], key, tell, named=False)
         place, listed = "execution.evaluators", execution.get("evaluators", raw.get("evaluators"))
         if listed is None and "evaluators" not in execution:
             listed = self._file.execution.get("evaluators")

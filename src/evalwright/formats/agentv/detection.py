@@ -22,7 +22,13 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     yaml = path.suffix in (".yaml", ".yml")
     targets = yaml and path.stem == "targets" and "targets" in head
     config = yaml and path.stem == "config" and path.parts[-2:-1] == (".agentv",)
-    return ours or ((named or "evalcases" in head) and "targets" not in head) or targets or config
+    return ours or ((named or "evalcases" in head or _in_other_files(head)) and "targets" not in head) or targets or config
+
+
+def _in_other_files(head: Mapping[str, Any]) -> bool:
+    """Whether `tests` names files of cases, of which one of AgentV's own keys says that they are its."""
+    own = ("execution", "assertions", "workspace", "input_files")
+    return isinstance(head.get("tests"), str) and (any(key in head for key in own) or "prompts" not in head)
 
 
 def first_line(path: Path) -> Any:

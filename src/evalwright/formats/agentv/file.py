@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,21 @@ from typing import Any
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import lines_of
+from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.shared.isolation import isolating, refusal
 
 __all__ = ["EvalFile", "read_file", "texts_in"]
 
 _HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
-    "assertions", "tags", "author", "license", "category",
+    "assertions", "tags", "author", "license", "category", "input", "input_files", "suite", "requires",
 }  # fmt: skip
-_EXECUTION = ("target", "timeout_seconds", "evaluators", "trials")
+_EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers")
+_OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
+"""Keys of AgentV 5, whose files are of another kind."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
 _LONGEST = 2048
+_MOST_WORKERS = 50
 _CASES = ("evalcases", "eval_cases", "cases", "tests")
 
 
@@ -40,6 +44,8 @@ class EvalFile:
     head_line: Callable[[str], int | None]
     """The line of a key of the head."""
     key: str = "evalcases"
+    places: list[CasePlace] | None = None
+    """Where each case stands, when some stand in other files."""
     document: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -58,7 +64,15 @@ class EvalFile:
     @property
     def default_target(self) -> str | None:
         named = self.execution.get("target", self.head.get("target"))
+        listed = self.execution.get("targets")
+        if named is None and isinstance(listed, list) and listed:
+            named = listed[0].get("name") if isinstance(listed[0], dict) else listed[0]
         return named if isinstance(named, str) else None
+
+    @property
+    def workers(self) -> int | None:
+        found = self.execution.get("workers")
+        return found if type(found) is int and 1 <= found <= _MOST_WORKERS else None
 
     @property
     def timeout_seconds(self) -> float | None:
@@ -90,7 +104,12 @@ class EvalFile:
         return found if isinstance(found, str) else None
 
     def refusals(self) -> list[Problem]:
-        """Keys of the top level that isolate or limit, and are not supported."""
+        """Keys of the top level that isolate or limit, and are not supported; and those of AgentV 5."""
+        if newer := [key for key in _OF_NEXT if key in self.head]:
+            message = (
+                f"{', '.join(newer)}: the file is one of AgentV 5, which is not read yet; up to 4.42 cases are `tests`"
+            )
+            return [Problem(str(self.head_path), message, self.head_line(newer[0]), newer[0])]
         known = _HEAD if self.workspace_template is None else {*_HEAD, "workspace"}
         found = [
             *isolating(self.head, known),
@@ -112,6 +131,12 @@ class EvalFile:
             found.append(("name", f"name: the standard wants 2 to 64 of a-z, 0-9 and '-', found {name!r}"))
         if len(str(self.head.get("description", ""))) > _LONGEST:
             found.append(("description", f"description: the standard wants at most {_LONGEST} characters"))
+        listed = self.execution.get("targets")
+        if isinstance(listed, list) and len(listed) > 1:
+            message = (
+                f"targets: one target is evaluated at a time, here {self.default_target!r}; --target chooses another"
+            )
+            found.append(("execution.targets", message))
         found += self._doubts_of_execution()
         return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in found]
 
@@ -128,6 +153,7 @@ class EvalFile:
             "target": (self.default_target, "the name of a target"),
             "timeout_seconds": (self.timeout_seconds, "a number above 0"),
             "trials": (self.trials, "{count: a number of at least 1}"),
+            "workers": (self.workers, f"a whole number from 1 to {_MOST_WORKERS}"),
         }
         for key, (used, expected) in values.items():
             if execution.get(key) is not None and used is None:
@@ -136,6 +162,9 @@ class EvalFile:
 
     def problem(self, index: int, case_id: str, path: str, message: str) -> Problem:
         """A mistake in a case: its place in the file, its id and the path inside it."""
+        if self.places is not None:
+            place = self.places[index]
+            return place.problem(case_id, path, message)
         named = f" ({case_id})" if case_id else ""
         key = f"{self.key}[{index}]" + (f".{path}" if path else "")
         return Problem(str(self.path), f"{self.key}[{index}]{named}: {message}", self.line_of(index, path), key)
@@ -146,10 +175,13 @@ def texts_in(value: Any) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def read_file(path: Path) -> EvalFile:
-    """The file, whatever its cases are like. Raises InputError when it is none or cannot be isolated."""
+def read_file(path: Path, allowed: Sequence[Path] = ()) -> EvalFile:
+    """The file, whatever its cases are like. Raises InputError when it is none or cannot be isolated.
+
+    Cases in other files must lie within the boundary of its folder, or in a folder that is `allowed`.
+    """
     try:
-        file = _json_lines(path) if path.suffix.lower() == ".jsonl" else _yaml(path)
+        file = _json_lines(path) if path.suffix.lower() == ".jsonl" else _yaml(path, allowed)
         if refused := file.refusals():
             raise InputError(refused)
         return file
@@ -164,16 +196,27 @@ def _with_line(problem: Problem) -> Problem:
     return Problem(problem.file, f"line {problem.line}: {problem.message}", problem.line, problem.key)
 
 
-def _yaml(path: Path) -> EvalFile:
+def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
     document = yaml.load(path, "yaml12")
     if not isinstance(document.value, dict):
         found = "the file is empty" if document.value is None else f"found {type(document.value).__name__}"
         raise InputError(Problem(str(path), f"{found}, expected a mapping with 'evalcases'"))
+    if not any(key in document.value for key in _CASES) and any(key in document.value for key in _OF_NEXT):
+        return EvalFile(
+            path, [], dict(document.value), lambda i, _: None, path, lambda name: document.line(_steps(name))
+        )
     given = [key for key in _CASES if document.value.get(key) or key == _CASES[0] in document.value]
     if len(given) > 1:
         raise InputError(Problem(str(path), f"{' and '.join(given)}: expected only one of them"))
     key = given[0] if given else "evalcases"
     cases = document.value.get(key)
+    if (key == "tests" and isinstance(cases, str)) or (isinstance(cases, list) and any(map(names_cases, cases))):
+        head = {str(name): value for name, value in document.value.items() if name != key}
+        cases, places = cases_in_files(path, document, key, allowed)
+        return EvalFile(
+            path, cases, head, lambda i, _: None, path, lambda name: document.line(_steps(name)), key, places,
+            document.value,
+        )  # fmt: skip
     if not isinstance(cases, list):
         found = "it is missing" if cases is None else f"found {type(cases).__name__}"
         raise InputError(Problem(str(path), f"evalcases: expected a list, {found}", document.line((key,)), key))
@@ -182,7 +225,9 @@ def _yaml(path: Path) -> EvalFile:
     def line_of(index: int, inside: str) -> int | None:
         return document.line((key, index, *_steps(inside)))
 
-    return EvalFile(path, cases, head, line_of, path, lambda name: document.line(_steps(name)), key, document.value)
+    return EvalFile(
+        path, cases, head, line_of, path, lambda name: document.line(_steps(name)), key, document=document.value
+    )
 
 
 def _steps(path: str) -> tuple[str | int, ...]:

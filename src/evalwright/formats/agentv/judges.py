@@ -15,6 +15,8 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem, TargetError
+from evalwright.evaluators.code.judge import printed
+from evalwright.evaluators.code.payload import judge_payload
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.tools.calls import messages_of
 from evalwright.evaluators.values.field_accuracy import json_in
@@ -167,9 +169,18 @@ class CriteriaJudge(_Judge, frozen=True, kw_only=True):
     """Score, hits and misses by a judge who sees the criterion, or whatever `prompt` puts before it."""
 
     prompt: str = _DEFAULT
+    prompt_command: list[str] = []
+    """A program that reads what a code judge reads, and prints the prompt."""
+    prompt_config: dict[str, Any] = {}
+    folder: str = "."
+    """Where that program runs."""
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        prompt = _filled(self.prompt, _values(case, trace))
+        if self.prompt_command:
+            document = judge_payload(case, trace, self.prompt_config, newer=True)
+            prompt = await printed(self.prompt_command, self.folder, document)
+        else:
+            prompt = _filled(self.prompt, _values(case, trace))
         try:
             score, hits, misses, reasoning = await self._asked(case, prompt, _FORMAT, _read_score)
         except _NoReply as error:

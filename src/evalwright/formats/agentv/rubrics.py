@@ -12,7 +12,7 @@ __all__ = ["rubric_items"]
 _TOP = 10
 _KEYS = {
     "id", "weight", "required", "min_score", "required_min_score", "score_ranges", "expected_outcome", "outcome",
-    "description", "criteria",
+    "description", "criteria", "operator",
 }  # fmt: skip
 _TEXTS = ("expected_outcome", "outcome", "description", "criteria")
 _EXPECTED = "expected text, or a mapping with expected_outcome or score_ranges"
@@ -57,9 +57,9 @@ def _item(raw: Any, number: int, place: str, name: str, tell: Notes) -> dict[str
     item_id = str(raw.get("id") or f"rubric-{number}")
     item: dict[str, Any] = {
         "id": item_id,
-        "text": _text(raw) or "",
+        "text": _with_operator(raw, place, item_id, tell),
         "weight": _weight(raw.get("weight", 1.0), place, item_id, tell),
-        "required": raw.get("required") is True,
+        "required": _required(raw.get("required", False), place, item_id, tell),
     }
     least = _least(raw, place, item_id, tell)
     if least is not None:
@@ -69,12 +69,33 @@ def _item(raw: Any, number: int, place: str, name: str, tell: Notes) -> dict[str
     return item
 
 
+_OPERATORS = {"correctness": "", "contradiction": "The answer does not contradict this: "}
+"""How the statement of a rubric is meant, in the judge's words."""
+
+
+def _with_operator(raw: dict[str, Any], place: str, item_id: str, tell: Notes) -> str:
+    operator = raw.get("operator", "correctness")
+    if operator not in _OPERATORS:
+        known = " or ".join(_OPERATORS)
+        tell(f"{place}.operator", f"rubric {item_id!r}: operator: expected {known}, found {operator!r}")
+        return ""
+    return _OPERATORS[operator] + (_text(raw) or "")
+
+
 def _weight(value: Any, place: str, item_id: str, tell: Notes) -> float:
     sound = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
     if not sound:
         tell(f"{place}.weight", f"rubric {item_id!r}: expected a weight that is not negative, found {value!r}")
         return 1.0
     return float(value)
+
+
+def _required(value: Any, place: str, item_id: str, tell: Notes) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = " (yes, no, on and off are texts in YAML 1.2)" if str(value).lower() in ("yes", "no", "on", "off") else ""
+    tell(f"{place}.required", f"rubric {item_id!r}: required: expected true or false, found {value!r}{text}")
+    return False
 
 
 def _least(raw: dict[str, Any], place: str, item_id: str, tell: Notes) -> float | None:

@@ -61,7 +61,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     place = _schema(path) or _place(path)
     if place in ("targets", "config"):
         return _beside(path, place, resolving)
-    file = read_file(path)
+    file = read_file(path, given.allow_outside)
     folder = str(path.resolve().parent)
     known, missing = _targets(given.targets, files, resolving, suggested)
     if known is not None:
@@ -98,7 +98,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         evaluators=[],
         evaluators_by_case=True,
         pass_criteria=PassCriteria(rule="bands", threshold=given.threshold),
-        run=_settings(given.workers or own or _WORKERS, limit, file.trials or 1),
+        run=_settings(given.workers or file.workers or own or _WORKERS, limit, file.trials or 1),
         exports=_exports(given.output, given.output_format),
         document=file.document,
         target_chosen=True,

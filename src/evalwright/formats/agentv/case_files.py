@@ -1,0 +1,107 @@
+"""Cases that stand in other files than the suite: `tests: ./cases.yaml`, or `file://cases/*.yaml` in its list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.errors import InputError, Problem
+from evalwright.files import yaml
+from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.files.jsonl import lines_of
+from evalwright.files.key_paths import steps_of
+
+__all__ = ["CasePlace", "cases_in_files", "names_cases"]
+
+_SCHEME = "file://"
+
+
+class CasePlace(NamedTuple):
+    """Where a case stands: its document and the path in it, or its line in JSON Lines."""
+
+    path: Path
+    document: yaml.Document | None
+    at: tuple[str | int, ...]
+    line: int | None = None
+
+    def problem(self, case_id: str, path: str, message: str) -> Problem:
+        """A mistake in the case, with its place."""
+        place = "".join(f"[{step}]" if isinstance(step, int) else step for step in self.at)
+        named = f" ({case_id})" if case_id else ""
+        line = self.line
+        if self.document is not None:
+            line = self.document.line((*self.at, *steps_of(path)))
+        key = f"{place}.{path}".strip(".")
+        return Problem(str(self.path), f"{place}{named}: {message}".removeprefix(": "), line, key)
+
+
+def names_cases(entry: Any) -> bool:
+    """Whether an entry of a list of cases names files of them."""
+    return isinstance(entry, str) and entry.startswith(_SCHEME)
+
+
+def cases_in_files(
+    path: Path, document: yaml.Document, key: str, allowed: Sequence[Path]
+) -> tuple[list[Any], list[CasePlace]]:
+    """All cases of a suite, in the order in which they are named. Raises InputError."""
+    listed = document.value[key]
+    boundary = Boundary(path.resolve().parent, allowed)
+    cases: list[Any] = []
+    places: list[CasePlace] = []
+    entries = [(listed, (key,))] if isinstance(listed, str) else [(one, (key, i)) for i, one in enumerate(listed)]
+    for entry, at in entries:
+        if at == (key,) or names_cases(entry):
+            found = list(_named(path, document, entry, at, boundary))
+        else:
+            found = [(entry, CasePlace(path, document, at))]
+        cases += [case for case, _ in found]
+        places += [place for _, place in found]
+    return cases, places
+
+
+def _named(
+    path: Path, document: yaml.Document, entry: str, at: tuple[str | int, ...], boundary: Boundary
+) -> Iterator[tuple[Any, CasePlace]]:
+    """The cases of the files that a text names."""
+    line = document.line(at)
+    pattern = entry.removeprefix(_SCHEME)
+    folder = path.resolve().parent
+    wild = any(sign in pattern for sign in "*?[")
+    files = sorted(folder.glob(pattern)) if wild and not pattern.startswith("/") else [folder / pattern]
+    files = [file for file in files if file.is_file()]
+    if not files:
+        raise InputError(
+            Problem(str(path), f"there is no file {entry!r} of cases, seen from {folder}", line, str(at[0]))
+        )
+    for file in files:
+        try:
+            boundary.check(file)
+        except OutsideError as error:
+            raise InputError(Problem(str(path), str(error), line, str(at[0]))) from None
+        yield from _lines(file) if file.suffix.lower() == ".jsonl" else _of_yaml(file)
+
+
+def _lines(file: Path) -> Iterator[tuple[Any, CasePlace]]:
+    for number, line in lines_of(file):
+        try:
+            yield json.loads(line), CasePlace(file, None, (), number)
+        except (ValueError, RecursionError) as error:
+            raise InputError(Problem(str(file), f"malformed JSON: {error}", number)) from None
+
+
+def _of_yaml(file: Path) -> Iterator[tuple[Any, CasePlace]]:
+    document = yaml.load(file, "yaml12")
+    value = document.value
+    if isinstance(value, dict) and "id" in value:
+        yield value, CasePlace(file, document, ())
+        return
+    at: tuple[str | int, ...] = ()
+    if isinstance(value, dict):
+        at = next(((key,) for key in ("tests", "cases", "evalcases") if isinstance(value.get(key), list)), ())
+        value = value[at[0]] if at else value
+    if not isinstance(value, list):
+        raise InputError(Problem(str(file), f"expected a list of cases, found {type(value).__name__}"))
+    for i, case in enumerate(value):
+        yield case, CasePlace(file, document, (*at, i))

@@ -1,0 +1,62 @@
+"""Prompts of judges, as AgentEvals files write them: text, a file, or a program that prints the prompt."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from evalwright.files.boundary import OutsideError
+from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.notes import Notes
+
+__all__ = ["prompt_config", "text_or_file"]
+
+_ANSWER = re.compile(r"\{\{\s*(candidate_answer|output|answer|expected_messages|expected_output)\s*\}\}")
+_PATH = re.compile(r"\S+\.(md|txt|prompt|j2|jinja2?|tmpl|yaml|yml|json)")
+"""What is meant as a file, whether or not there is one."""
+
+
+def prompt_config(written: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
+    """What the configuration of a judge gets of `prompt`."""
+    if written is None:
+        return {}
+    if isinstance(written, str):
+        return {"prompt": _prompt(written, place, files, tell)}
+    if not isinstance(written, dict):
+        tell(place, f"prompt: expected text or {{command: [...]}}, found {type(written).__name__}")
+        return {}
+    tell.unknown_keys(place, written, ("command", "script", "config"))
+    command = written.get("command", written.get("script"))
+    if not isinstance(command, list) or not command or not all(isinstance(word, str) and word for word in command):
+        tell(place, f"prompt.command: expected a list of texts with at least one, found {command!r}")
+        return {}
+    config = written.get("config")
+    return {"prompt_command": command, **({"prompt_config": config} if isinstance(config, dict) else {})}
+
+
+def _prompt(written: str, place: str, files: Files, tell: Notes) -> str:
+    """A prompt, or the file that it names."""
+    path, text = text_or_file(written, place, files, tell)
+    if text is None:
+        return ""
+    if path is None and _PATH.fullmatch(written):
+        tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written)))})")
+    elif not _ANSWER.search(text):
+        report = tell.warn if path is None else tell
+        report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
+    return text
+
+
+def text_or_file(written: str, place: str, files: Files, tell: Notes) -> tuple[Path | None, str | None]:
+    """The file that a text names, if it names one, and the file's text or else the text itself.
+
+    No text for a file outside of the boundary, which is told.
+    """
+    named = written.removeprefix("file://")
+    try:
+        path = files.find(named)
+        return path, written if path is None else files.text(path)
+    except OutsideError as error:
+        tell(place, str(error))
+        return None, None

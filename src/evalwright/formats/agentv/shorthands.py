@@ -1,0 +1,75 @@
+"""Shorthands of newer cases: `vars` that stand in their texts, and `input_files` before their input."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from evalwright.formats.agentv.notes import Notes
+
+__all__ = ["with_files", "with_variables"]
+
+_FILLED = ("criteria", "expected_outcome", "input", "input_files", "expected_output")
+_NAME = re.compile(r"\{\{\s*(?:vars\.)?([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
+
+
+def with_variables(case: dict[str, Any]) -> dict[str, Any]:
+    """The case with its own `vars` in its texts; a name that they lack stays, as other templates have names, too."""
+    variables = case.get("vars")
+    if not isinstance(variables, dict):
+        return case
+    return {**case, **{key: _filled(case[key], variables) for key in _FILLED if key in case}}
+
+
+def _filled(value: Any, variables: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_filled(item, variables) for item in value]
+    if isinstance(value, dict):
+        return {key: _filled(item, variables) for key, item in value.items()}
+    if not isinstance(value, str):
+        return value
+    whole = _NAME.fullmatch(value)
+    if whole is not None and (found := _value(variables, whole[1])) is not None:
+        return found
+    return _NAME.sub(lambda match: _text(_value(variables, match[1]), match[0]), value)
+
+
+def _value(variables: dict[str, Any], name: str) -> Any:
+    found: Any = variables
+    for step in name.split("."):
+        found = found.get(step) if isinstance(found, dict) else None
+    return found
+
+
+def _text(value: Any, otherwise: str) -> str:
+    if value is None:
+        return otherwise
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def with_files(written: Any, shared: Any, own: Any, tell: Notes) -> Any:
+    """The input with the files of the whole suite and the case's own before the text of its first user message."""
+    blocks = []
+    for key, listed in (("input_files (of the file)", shared), ("input_files", own)):
+        if listed is None:
+            continue
+        if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+            tell(key, f"{key}: expected a list of paths, found {listed!r}")
+            continue
+        blocks += [{"type": "file", "value": name} for name in listed]
+    if not blocks:
+        return written
+    if isinstance(written, str):
+        return [{"role": "user", "content": [*blocks, {"type": "text", "value": written}]}]
+    messages = written if isinstance(written, list) else [written]
+    first = next((i for i, one in enumerate(messages) if isinstance(one, dict) and one.get("role") == "user"), None)
+    if first is None:
+        return [{"role": "user", "content": blocks}, *messages]
+    content = messages[first].get("content")
+    parts = (
+        content
+        if isinstance(content, list)
+        else [{"type": "text" if isinstance(content, str) else "json", "value": content}]
+    )
+    return [*messages[:first], {**messages[first], "content": [*blocks, *parts]}, *messages[first + 1 :]]

@@ -1,0 +1,190 @@
+"""What AgentV's releases up to 4.42 call things."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.model.result import CaseVerdict
+from evalwright.model.suite import Suite
+from evalwright.run.start import RunOptions, open_run, run_suite
+
+HI = {"type": "contains", "value": "hi"}
+ECHO = {"name": "default", "provider": "cli", "command": "echo {PROMPT}"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "targets.yaml").write_text(json.dumps({"targets": [ECHO]}))
+    return tmp_path
+
+
+def load(folder: Path, **head: Any) -> Suite:
+    (folder / "suite.eval.yaml").write_text(json.dumps({"name": "suite", **head}))
+    return load_suite(folder / "suite.eval.yaml", "agentv")
+
+
+def statuses(folder: Path, **head: Any) -> dict[str, str]:
+    reader, _ = open_run(run_suite(load(folder, **head), RunOptions(out=folder / "runs")).run_dir)
+    return {verdict.case_id: verdict.status for verdict in reader.verdicts(CaseVerdict)}
+
+
+def one(**fields: Any) -> dict[str, Any]:
+    return {"id": "a", "input": "hi", **fields}
+
+
+def problems(suite: Suite) -> list[str]:
+    return [str(case.extra.get("load_error") or "") for case in suite.cases]
+
+
+@pytest.mark.parametrize(
+    "case", [one(assertions=[HI]), one(**{"assert": [HI]}), one(expected_output="hi"), one(criteria="greets")]
+)
+def test_a_case_may_say_in_any_way_what_is_good(folder: Path, case: dict[str, Any]) -> None:
+    assert problems(load(folder, tests=[case])) == [""]
+
+
+def test_a_case_that_says_nothing_of_it_is_an_error(folder: Path) -> None:
+    assert "expected_outcome" in problems(load(folder, tests=[one()]))[0]
+    assert "expected_outcome" in problems(load(folder, evalcases=[one(expected_output="hi")]))[0]
+    assert problems(load(folder, tests=[one()], assertions=[HI])) == [""]
+
+
+def test_cases_may_stand_in_other_files(folder: Path) -> None:
+    (folder / "cases").mkdir()
+    (folder / "cases" / "one.yaml").write_text(json.dumps([one(id="b", assertions=[HI])]))
+    (folder / "cases" / "two.jsonl").write_text(json.dumps(one(id="c", assertions=[HI], metadata={"k": 1})))
+    (folder / "single.yaml").write_text(json.dumps(one(id="d", assertions=[HI])))
+    entries = [one(assertions=[HI]), "file://cases/*", "file://single.yaml"]
+    assert statuses(folder, tests=entries) == dict.fromkeys("abcd", "pass")
+    assert statuses(folder, tests="./cases/one.yaml") == {"b": "pass"}
+
+
+def test_mistakes_in_other_files_name_these(folder: Path) -> None:
+    (folder / "cases.yaml").write_text("- id: b\n  input: hi\n  assertions:\n  - {type: strange}\n- {id: 5}\n")
+    suite = load(folder, tests="cases.yaml")
+    assert all(problems(suite))
+    found = {(Path(problem.file).name, problem.line, problem.key) for problem in suite.cases.problems}  # type: ignore[attr-defined]
+    assert ("cases.yaml", 4, "[0].assertions[0].type") in found
+    assert ("cases.yaml", 5, "[1].id") in found
+    for wrong in ("nowhere.yaml", "../outside.yaml"):
+        (folder.parent / "outside.yaml").write_text("[]")
+        with pytest.raises(InputError, match=r"nowhere|outside"):
+            load(folder, tests=wrong)
+
+
+def test_input_and_files_of_the_suite_come_first(folder: Path) -> None:
+    (folder / "rules.md").write_text("be kind")
+    (folder / "more.md").write_text("be brief")
+    system = [{"role": "system", "content": "you greet"}]
+    alone = {"id": "b", "execution": {"skip_defaults": True}}
+    cases = [one(input_files=["more.md"], assertions=[HI]), one(**alone, assertions=[HI])]
+    suite = load(folder, input=system, input_files=["rules.md"], tests=cases)
+    prompts = {case.id: case.extra["prompt"] for case in suite.cases}
+    assert [prompts["a"].index(text) for text in ("you greet", "be kind", "be brief", "hi")] == sorted(
+        prompts["a"].index(text) for text in ("you greet", "be kind", "be brief", "hi")
+    )
+    assert prompts["b"] == "hi"
+
+
+def test_variables_of_a_case_stand_in_its_texts(folder: Path) -> None:
+    variables = {"name": "Ann", "shape": {"a": [1]}}
+    texts = {"input": "Hi {{ name }}, {{ vars.shape.a }} {{ unknown }}", "criteria": "{{name}}"}
+    case = one(vars=variables, assertions=[HI], **texts)
+    read = next(iter(load(folder, tests=[case]).cases))
+    assert (read.extra["prompt"], read.extra["expected_outcome"]) == ("Hi Ann, [1] {{ unknown }}", "Ann")
+
+
+@pytest.mark.parametrize(
+    ("check", "passes"),
+    [
+        ({"mode": "superset", "expected": [{"tool": "f"}]}, True),
+        ({"mode": "superset", "expected": [{"tool": "f"}, {"tool": "f"}]}, False),
+        ({"mode": "subset", "expected": [{"tool": "f"}, {"tool": "g"}]}, True),
+        ({"mode": "subset", "expected": [{"tool": "g"}]}, False),
+        ({"mode": "exact", "args_match": "exact", "expected": [{"tool": "f", "args": {"a": 1, "b": {"c": 2}}}]}, True),
+        ({"mode": "exact", "args_match": "exact", "expected": [{"tool": "f", "args": {"a": 1}}]}, False),
+        ({"mode": "exact", "args_match": "subset", "expected": [{"tool": "f", "args": {"a": 1}}]}, False),
+        ({"mode": "exact", "args_match": "ignore", "expected": [{"tool": "f", "args": {"z": 1}}]}, True),
+        ({"mode": "exact", "args_match": ["b.c"], "expected": [{"tool": "f", "args": {"a": 9, "b": {"c": 2}}}]}, True),
+        ({"mode": "in_order", "expected": [{"tool": "f", "args": {"a": 9}, "args_match": ["b.c"]}]}, True),
+    ],
+)
+def test_newer_ways_to_compare_calls(folder: Path, check: dict[str, Any], passes: bool) -> None:
+    said = {"output_messages": [{"role": "assistant", "tool_calls": [{"tool": "f", "input": {"a": 1, "b": {"c": 2}}}]}]}
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "command": "cat said.json"}]}))
+    (folder / "said.json").write_text(json.dumps(said))
+    found = statuses(folder, tests=[one(assertions=[{"type": "tool-trajectory", **check}])])
+    assert (found["a"] == "pass") is passes
+
+
+def test_types_of_the_repository_are_programs(folder: Path) -> None:
+    (folder / ".agentv" / "assertions").mkdir(parents=True)
+    program = "import json, sys; print(json.dumps({'score': json.load(sys.stdin)['config']['wanted']}))"
+    (folder / ".agentv" / "assertions" / "is-kind.py").write_text(program)
+    cases = [one(id=str(score), assertions=[{"type": "is-kind", "wanted": score}]) for score in (0, 1)]
+    assert statuses(folder, tests=cases) == {"0": "fail", "1": "pass"}
+    assert "unknown type" in problems(load(folder, tests=[one(assertions=[{"type": "is-mean"}])]))[0]
+
+
+def test_a_program_may_print_the_prompt_of_a_judge(folder: Path) -> None:
+    program = "import json, sys; d = json.load(sys.stdin); print(d['config']['word'], d['output'], d['criteria'])"
+    command = "echo '{\"score\": 1}'; echo {PROMPT} > asked.txt"
+    judge = {"name": "judge", "provider": "cli", "command": command}
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "grader_target": "judge"}, judge]}))
+    prompt = {"command": [sys.executable, "-c", program], "config": {"word": "Judge"}}
+    case = one(criteria="greets", assertions=[{"type": "llm-grader", "prompt": prompt}])
+    assert statuses(folder, tests=[case]) == {"a": "pass"}
+    assert (folder / "asked.txt").read_text().rstrip().endswith("Judge hi greets")
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ({"type": "agent-judge"}, "agent of AgentV's own"),
+        ({"type": "skill-trigger", "skill": "x"}, "agent of AgentV's own"),
+        ({"type": "llm-grader", "prompt": {"config": {}}}, "prompt.command"),
+        ({"type": "rubrics", "criteria": [{"outcome": "x", "operator": "maybe"}]}, "operator"),
+        ({"type": "rubrics", "criteria": [{"outcome": "x", "required": "yes"}]}, "texts in YAML 1.2"),
+    ],
+)
+def test_what_cannot_be_done_is_said(folder: Path, check: dict[str, Any], said: str) -> None:
+    assert said in problems(load(folder, tests=[one(criteria="x", assertions=[check])]))[0]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        {"type": "latency", "max_ms": 60000},
+        {"type": "composite", "assertions": [HI, {"type": "latency", "max_ms": 60000}]},
+        {"type": "rubrics", "criteria": [{"outcome": "x", "operator": "contradiction"}]},
+        {"type": "cost", "max_usd": 1},
+        {"type": "token-usage", "max_total_tokens": 1},
+        {"type": "llm-grader", "temperature": 0},
+    ],
+)
+def test_newer_words_of_evaluators_are_read(folder: Path, check: dict[str, Any]) -> None:
+    suite = load(folder, tests=[one(criteria="x", assertions=[check])])
+    assert problems(suite) == [""]
+    assert [problem for problem in suite.warnings if "nothing reads" in problem.message] == []
+
+
+@pytest.mark.parametrize("key", ["prompts", "providers", "default_test"])
+def test_files_of_agentv_5_are_refused_by_name(folder: Path, key: str) -> None:
+    with pytest.raises(InputError, match=f"{key}.*AgentV 5"):
+        load(folder, **{key: ["x"]}, tests=[one(assertions=[HI])])
+    with pytest.raises(InputError, match="AgentV 5"):
+        load(folder, **{key: ["x"]})
+
+
+def test_several_targets_are_not_silently_one(folder: Path) -> None:
+    suite = load(folder, execution={"targets": ["default", "other"], "workers": 7}, tests=[one(assertions=[HI])])
+    assert (suite.variants[0].name, suite.run.max_concurrency) == ("default", 7)
+    assert any("one target is evaluated at a time" in problem.message for problem in suite.warnings)
