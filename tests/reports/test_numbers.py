@@ -43,7 +43,12 @@ def test_points_carry_their_interval_and_sign() -> None:
 
 @pytest.mark.parametrize(
     ("n", "cases", "grouped", "text"),
-    [(4, 4, False, "4"), (4, 2, False, "4 of 2 cases"), (4, 1, False, "4 of 1 case"), (4, 1, True, "4 of 1 group")],
+    [
+        (4, 4, False, "4"),
+        (4, 2, False, "4 of 2 cases"),
+        (4, 1, False, "4 of 1 case"),
+        (4, 1, True, "4 results of 1 group"),
+    ],
 )
 def test_results_are_of_cases_or_of_groups_of_cases(n: int, cases: int, grouped: bool, text: str) -> None:
     assert numbers.results(EvaluatorRate(1.0, None, n, cases=cases, grouped=grouped)) == text

@@ -91,7 +91,7 @@ class _Checked:
 
         try:
             suite, absent = loaded_to_check(file, dialect, options)
-            count = _count(suite.cases, self._cases if keep else None)
+            count, own = _count(suite.cases, self._cases if keep else None)
             if not count and suite.variants and not options["allow_empty"]:
                 # as JSON it shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
@@ -101,7 +101,7 @@ class _Checked:
         except InputError as error:
             self.refusals.append(error)
             return
-        found = {"cases": count, "variants": len(suite.variants), "evaluators": len(suite.evaluators)}
+        found = {"cases": count, "variants": len(suite.variants), "evaluators": len(suite.evaluators) + own}
         self._found.update(found)
         self._dialects.append(suite.dialect)
         self.sound.append((file, ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())))
@@ -131,15 +131,17 @@ class _Checked:
         return msgspec.json.encode(document).decode()
 
 
-def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> int:
-    """The number of cases; those that a format describes whole are kept to be shown."""
+def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> tuple[int, int]:
+    """The number of cases, and of the names of their own evaluators; what a format describes whole is kept."""
     count = 0
+    names: set[str] = set()
     for case in found:
         count += 1
+        names.update(spec["name"] for spec in getattr(case, "evaluators", None) or () if isinstance(spec, dict))
         described = getattr(case, "described", None)
         if kept is not None and described is not None and (shown := described()) is not None:
             kept.append(shown)
-    return count
+    return count, len(names)
 
 
 def _rows(problems: Iterable[Problem]) -> list[dict[str, object]]:

@@ -33,7 +33,6 @@ __all__ = [
 
 REWARD_OF = "reward("
 """How the name of a mean reward begins."""
-_UNITS = {False: "case", True: "group"}
 
 
 def percent(rate: float) -> str:
@@ -56,7 +55,11 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 def results(rate: EvaluatorRate) -> str:
     """How many results there are, and of how many cases where those ran several times, or groups of cases."""
-    return f"{rate.n:,}" if rate.cases in (0, rate.n) else f"{rate.n:,} of {counted(rate.cases, _UNITS[rate.grouped])}"
+    if rate.cases in (0, rate.n):
+        return f"{rate.n:,}"
+    if rate.grouped:
+        return f"{counted(rate.n, 'result')} of {counted(rate.cases, 'group')}"
+    return f"{rate.n:,} of {counted(rate.cases, 'case')}"
 
 
 def agreement_figures(found: JudgeCalibration | None) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from evalwright.model.result import CaseVerdict
+from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.suite import Suite
 from evalwright.run.start import RunOptions, open_run, run_suite
 
@@ -188,3 +188,107 @@ def test_several_targets_are_not_silently_one(folder: Path) -> None:
     suite = load(folder, execution={"targets": ["default", "other"], "workers": 7}, tests=[one(assertions=[HI])])
     assert (suite.variants[0].name, suite.run.max_concurrency) == ("default", 7)
     assert any("one target is evaluated at a time" in problem.message for problem in suite.warnings)
+
+
+CALLED: list[dict[str, Any]] = [
+    {"role": "user", "content": "find it"},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "found"},
+]
+
+
+def test_calls_of_tools_and_their_results_reach_systems(folder: Path) -> None:
+    extra = next(iter(load(folder, tests=[one(input=CALLED, assertions=[HI])]).cases)).extra
+    for text in (extra["prompt"], extra["bare_prompt"], json.dumps(extra["chat"])):
+        assert all(
+            word in text.replace("\\", "")
+            for word in ('name="f" id="c1">{}', '<tool_result name="f" id="c1">', "found")
+        )
+    assert extra["input_messages"] == CALLED
+
+
+@pytest.mark.parametrize("calls", [5, ["f"], [{"function": {"arguments": "{}"}}], [{"id": "c1"}]])
+def test_calls_that_cannot_be_read_are_refused(folder: Path, calls: Any) -> None:
+    message = {"role": "assistant", "content": "x", "tool_calls": calls}
+    assert "tool_calls" in problems(load(folder, tests=[one(input=[message], assertions=[HI])]))[0]
+
+
+@pytest.mark.parametrize(
+    ("case", "key"),
+    [
+        ({"input": [{"role": "user", "content": "hi", "contnt": "x"}]}, "input[0].contnt"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "text", "value": "hi", "vlue": 1}]}]},
+            "input[0].content[0].vlue",
+        ),
+        ({"input": [{"role": "user", "content": [{"type": "json", "value": "{}"}]}]}, "input[0].content[0].value"),
+        ({"input_messages": [{"role": "user", "content": "hi"}]}, "input"),
+        ({"assertions": [{"type": "llm-grader", "prompt": "{{ answer }} {{ anser }}"}]}, "assertions[0].prompt"),
+    ],
+)
+def test_what_nothing_reads_is_said(folder: Path, case: dict[str, Any], key: str) -> None:
+    suite = load(folder, tests=[one(**{"criteria": "x", **case})])
+    assert [problem.key for problem in suite.warnings] == [f"tests[0].{key}"]
+
+
+def test_prompts_know_what_a_case_says_of_itself(folder: Path) -> None:
+    judge = {"name": "judge", "provider": "cli", "command": "echo '{\"score\": 1}'; echo {PROMPT} > asked.txt"}
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "judge_target": "judge"}, judge]}))
+    prompt = "{{ answer }} {{ description }} {{ conversation_id }}"
+    case = one(
+        description="of greetings",
+        conversation_id="c7",
+        criteria="x",
+        assertions=[{"type": "llm-judge", "prompt": prompt}],
+    )
+    assert statuses(folder, tests=[case]) == {"a": "pass"}
+    assert "hi of greetings c7" in (folder / "asked.txt").read_text()
+
+
+def gated(folder: Path, reply: Any, **item: Any) -> tuple[str, str, str]:
+    """The verdict of a case with one rubric, its reason, and what the judge was asked."""
+    command = f"echo '{json.dumps({'checks': [{'id': 'r', **reply}]})}'; echo {{PROMPT}} > asked.txt"
+    targets = [{**ECHO, "judge_target": "judge"}, {"name": "judge", "provider": "cli", "command": command}]
+    (folder / "targets.yaml").write_text(json.dumps({"targets": targets}))
+    suite = load(folder, evalcases=[one(expected_outcome="x", rubrics=[{"id": "r", "outcome": "kind", **item}])])
+    reader, _ = open_run(run_suite(suite, RunOptions(out=folder / "runs")).run_dir)
+    row = next(iter(reader.results(EvaluationResult)))
+    return next(iter(reader.verdicts(CaseVerdict))).status, row.reason, (folder / "asked.txt").read_text()
+
+
+def test_the_judge_knows_what_is_required_and_the_gate_is_named(folder: Path) -> None:
+    status, reason, asked = gated(folder, {"satisfied": False}, required=True)
+    assert (status, "required and not met: r" in reason, "weight 1, required" in asked) == ("fail", True, True)
+    ranges = {"score_ranges": {0: "bad", 5: "good"}, "min_score": 0.9}
+    status, reason, asked = gated(folder, {"score": 8.0}, **ranges)
+    assert (status, "required and not met: r" in reason, "at least 9 of 10 required" in asked) == ("fail", True, True)
+    assert gated(folder, {"score": 9.0}, **ranges)[0] == "pass"
+
+
+def test_commands_get_the_paths_of_guidelines_too(folder: Path) -> None:
+    (folder / ".agentv").mkdir()
+    (folder / ".agentv" / "config.yaml").write_text('guideline_patterns: ["*.rules.md"]')
+    for name in ("a.rules.md", "b.txt"):
+        (folder / name).write_text("hi")
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "command": "echo {FILES}"}]}))
+    checks = [{"type": "contains", "value": str(folder / name)} for name in ("a.rules.md", "b.txt")]
+    assert statuses(folder, tests=[one(input_files=["a.rules.md", "b.txt"], assertions=checks)]) == {"a": "pass"}
+
+
+def test_absolute_paths_stay_absolute(folder: Path) -> None:
+    (folder / "note.md").write_text("hi")
+    prompts = [
+        next(iter(load(folder, tests=[one(input_files=[name], assertions=[HI])]).cases)).extra["bare_prompt"]
+        for name in (str(folder / "note.md"), "/note.md")
+    ]
+    assert [f'"{folder / "note.md"}"' in prompts[0], '"note.md"' in prompts[1]] == [True, True]
+
+
+def test_a_file_without_targets_says_so(folder: Path) -> None:
+    (folder / "targets.yaml").unlink()
+    assert any(
+        "there is no targets.yaml" in problem.message for problem in load(folder, tests=[one(assertions=[HI])]).warnings
+    )

@@ -31,6 +31,8 @@ class Asked(NamedTuple):
     case_id: str = ""
     attempt: int = 0
     files: Sequence[str] = ()
+    messages: Sequence[dict[str, Any]] = ()
+    """What is asked as the file has it, with calls of tools and their results."""
     guidelines: str = ""
     settings: Mapping[str, Any] = {}
     workspace: Path | None = None

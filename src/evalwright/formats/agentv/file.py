@@ -127,7 +127,7 @@ class EvalFile:
             if key not in _HEAD and key != "workspace"
         ]
         name = self.head.get("name")
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
             found.append(("name", f"name: the standard wants 2 to 64 of a-z, 0-9 and '-', found {name!r}"))
         if len(str(self.head.get("description", ""))) > _LONGEST:
             found.append(("description", f"description: the standard wants at most {_LONGEST} characters"))

@@ -240,22 +240,23 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
     def _checked(self, checks: _Checks) -> Evaluation:
         met = {item["id"]: bool(checks.value(item["id"], False)) for item in self.rubrics}
         score = _share([(item["weight"], float(met[item["id"]])) for item in self.rubrics])
-        gated = any(item["required"] and not met[item["id"]] for item in self.rubrics)
-        return self._evaluation(score, met, checks, gated, {})
+        gates = [item["id"] for item in self.rubrics if item["required"] and not met[item["id"]]]
+        return self._evaluation(score, met, checks, gates, {})
 
     def _scored(self, checks: _Checks) -> Evaluation:
         scores = {item["id"]: checks.value(item["id"], 0) for item in self.rubrics}
         score = _share([(item["weight"], scores[item["id"]] / _TOP) for item in self.rubrics])
         short = {item["id"]: _gates(item, scores[item["id"]]) for item in self.rubrics}
         met = {key: not short[key] and scores[key] >= _HIT for key in scores}
-        return self._evaluation(score, met, checks, any(short.values()), {"raw_scores": scores})
+        gates = [key for key, fell_short in short.items() if fell_short]
+        return self._evaluation(score, met, checks, gates, {"raw_scores": scores})
 
     def _evaluation(
         self,
         score: float,
         met: dict[str, bool],
         checks: _Checks,
-        gated: bool,
+        gates: list[str],
         detail: dict[str, Any],
     ) -> Evaluation:
         hits: list[str] = []
@@ -270,9 +271,11 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
             score,
             hits,
             misses,
-            "; ".join(filter(None, [checks.reasoning, untold])),
-            detail={**detail, **({"gated": True} if gated else {})},
-            verdict="fail" if gated else None,
+            "; ".join(
+                filter(None, [f"required and not met: {', '.join(gates)}" * bool(gates), checks.reasoning, untold])
+            ),
+            detail={**detail, **({"gated": True, "gates": gates} if gates else {})},
+            verdict="fail" if gates else None,
         )
 
 
@@ -289,7 +292,10 @@ def _share(parts: Sequence[tuple[float, float]]) -> float:
 
 def _rubric_lines(item: dict[str, Any]) -> str:
     ranges = "".join(f"\n  {low}-{high}: {text}" for low, high, text in item.get("ranges", ()))
-    return f"- [{item['id']}] (weight {item['weight']:g}) {item['text']}{ranges}"
+    needed = ", required" if item["required"] else ""
+    if "min_score" in item:
+        needed = f", at least {item['min_score']:g} of {_TOP} required"
+    return f"- [{item['id']}] (weight {item['weight']:g}{needed}) {item['text']}{ranges}"
 
 
 def _values(case: Case, trace: Trace) -> dict[str, str]:
@@ -304,6 +310,8 @@ def _values(case: Case, trace: Trace) -> dict[str, str]:
         "output_messages": _json(messages_of(trace)),
         "file_changes": str(trace.extra.get("file_changes") or ""),
         "note": case.note or "",
+        "description": case.description or "",
+        "conversation_id": case.group or "",
         "metadata": _json(case.metadata),
     }
 
@@ -344,7 +352,11 @@ def _read_checks(text: str) -> _Checks:
 
 
 def _read_scores(text: str) -> _Checks:
-    return _checks(text, "score", lambda value: type(value) is int and 0 <= value <= _TOP)
+    return _checks(text, "score", lambda value: _is_whole(value) and 0 <= value <= _TOP)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
 def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:

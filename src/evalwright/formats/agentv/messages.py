@@ -27,6 +27,10 @@ __all__ = [
 ROLES = ("system", "user", "assistant", "tool")
 _MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:", re.IGNORECASE)
 """What separates the messages of a prompt."""
+_OF_MESSAGE = (
+    "role", "content", "name", "tool_call_id", "tool_calls", "metadata", "start_time", "end_time", "duration_ms", "id",
+)  # fmt: skip
+_OF_BLOCK = ("type", "value", "text", "path", "media_type", "resolvedPath")
 _BLOCKS = ("text", "file", "image", "json")
 _SHOWN = 200
 """Characters of a path that are quoted when nothing is there."""
@@ -174,6 +178,9 @@ def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
     if raw.get("role") not in ROLES:
         tell(f"{place}.role", f"unknown role {raw.get('role')!r}, expected one of {', '.join(ROLES)}")
     content, calls = raw.get("content"), raw.get("tool_calls")
+    tell.unknown_keys(place, raw, _OF_MESSAGE)
+    if calls is not None:
+        _check_calls(calls, f"{place}.tool_calls", tell)
     if isinstance(content, list):
         for i, block in enumerate(content):
             _check_block(block, f"{place}.content[{i}]", files, tell)
@@ -184,6 +191,40 @@ def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
     if isinstance(content, str):
         _warn_of_marker(content, f"{place}.content", tell)
     return dict(raw)
+
+
+def _check_calls(calls: Any, place: str, tell: Notes) -> None:
+    if not isinstance(calls, list):
+        tell(place, f"tool_calls: expected a list of calls, found {_kind(calls)}")
+        return
+    for i, call in enumerate(calls):
+        if not isinstance(call, dict) or not _name_of(call):
+            expected = "{tool, input} or {function: {name, arguments}}"
+            tell(f"{place}[{i}]", f"tool_calls: expected a call as {expected}, found {_kind(call)}")
+
+
+def _name_of(call: Mapping[str, Any]) -> Any:
+    function = call.get("function")
+    return function.get("name") if isinstance(function, dict) else call.get("tool")
+
+
+def _result_of(message: Mapping[str, Any]) -> Iterator[str]:
+    """Which call a message of a tool answers, if it says so."""
+    marks = {"name": message.get("name"), "id": message.get("tool_call_id")}
+    known = "".join(f' {key}="{value}"' for key, value in marks.items() if isinstance(value, str))
+    if message.get("role") == "tool" and known:
+        yield f"<tool_result{known}>"
+
+
+def _calls_in_words(message: Mapping[str, Any]) -> Iterator[str]:
+    """The calls of a message with their names, arguments and ids, for systems that read text."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function")
+        given = function.get("arguments") if isinstance(function, dict) else call.get("input")
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        marks = f' id="{call["id"]}"' if isinstance(call.get("id"), str) else ""
+        yield f'<tool_call name="{_name_of(call)}"{marks}>{"" if given is None else text}</tool_call>'
 
 
 def _warn_of_marker(text: str, place: str, tell: Notes) -> None:
@@ -199,6 +240,9 @@ def _check_block(block: Any, place: str, files: Files, tell: Notes) -> None:
         tell(f"{place}.type", "content: a block needs a 'type'")
         return
     kind, value = block.get("type"), block.get("value", block.get("text"))
+    tell.unknown_keys(place, block, _OF_BLOCK)
+    if kind == "json" and isinstance(value, str):
+        tell.warn(f"{place}.value", "content: a block of type 'json' holds text, which is sent as a JSON string")
     if kind not in _BLOCKS:
         tell(f"{place}.type", f"unknown type {kind!r} of a content block, expected one of {', '.join(_BLOCKS)}")
     elif kind != "json" and not isinstance(value, str):
@@ -264,7 +308,7 @@ def chat_of(messages: Sequence[dict[str, Any]], files: Files, named: Sequence[Pa
 
 
 def _content(message: dict[str, Any], files: Files, named: Sequence[Path]) -> str | list[dict[str, Any]]:
-    texts: list[str] = []
+    texts: list[str] = [*_result_of(message)]
     parts: list[dict[str, Any]] = []
     for block in _blocks(message):
         image = files.image(block) if message.get("role") == "user" else None
@@ -275,6 +319,7 @@ def _content(message: dict[str, Any], files: Files, named: Sequence[Path]) -> st
         texts = []
         shown = {"type": "image", "file": named.index(image)} if isinstance(image, Path) else _addressed(image)
         parts.append(shown)
+    texts += _calls_in_words(message)
     return [*parts, *_as_parts(texts)] if parts else "\n".join(texts)
 
 
@@ -287,8 +332,10 @@ def _addressed(url: str) -> dict[str, Any]:
 
 
 def _parts(message: dict[str, Any], files: Files, embed: bool) -> Iterator[str]:
+    yield from _result_of(message)
     for block in _blocks(message):
         yield from _part(block, files, embed=embed)
+    yield from _calls_in_words(message)
 
 
 def _part(block: dict[str, Any], files: Files, *, embed: bool) -> Iterator[str]:
@@ -310,7 +357,7 @@ def guidelines_of(paths: Iterable[Path], files: Files) -> str:
 
 
 def _file(name: str, path: Path | None, files: Files, embed: bool) -> str:
-    shown = name.lstrip("/")
+    shown = name if path is not None and Path(name) == path else name.lstrip("/")
     if path is None or not embed:
         return f'<file: path="{shown}">'
     if is_image(path):

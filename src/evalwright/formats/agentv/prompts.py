@@ -6,12 +6,20 @@ import re
 from pathlib import Path
 from typing import Any
 
+from evalwright.errors import did_you_mean
 from evalwright.files.boundary import OutsideError
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.notes import Notes
 
 __all__ = ["prompt_config", "text_or_file"]
 
+PROMPT_NAMES = (
+    "question", "input", "candidate_answer", "output", "answer", "expected_outcome", "criteria", "outcome",
+    "reference_answer", "expected_output", "input_messages", "expected_messages", "output_messages", "file_changes",
+    "note", "metadata", "description", "conversation_id",
+)  # fmt: skip
+"""What a template may have in double braces."""
+_NAME = re.compile(r"\{\{\s*([A-Za-z_]+)\s*\}\}")
 _ANSWER = re.compile(r"\{\{\s*(candidate_answer|output|answer|expected_messages|expected_output)\s*\}\}")
 _PATH = re.compile(r"\S+\.(md|txt|prompt|j2|jinja2?|tmpl|yaml|yml|json)")
 """What is meant as a file, whether or not there is one."""
@@ -45,6 +53,11 @@ def _prompt(written: str, place: str, files: Files, tell: Notes) -> str:
     elif not _ANSWER.search(text):
         report = tell.warn if path is None else tell
         report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
+    if strange := sorted({name for name in _NAME.findall(text) if name not in PROMPT_NAMES}):
+        near = did_you_mean(strange[0], PROMPT_NAMES)
+        tell.warn(
+            place, f"the prompt {written[:60]!r}: nothing fills {', '.join(strange)}{near}; the text stays as it is"
+        )
     return text
 
 

@@ -79,7 +79,12 @@ class _Python:
     async def ask(self, asked: Asked, purpose: str) -> Said:
         import inspect
 
-        given = {"prompt": asked.prompt, "messages": await asked.with_images(), "eval_id": asked.case_id}
+        given = {
+            "prompt": asked.prompt,
+            "messages": await asked.with_images(),
+            "input_messages": [*asked.messages],
+            "eval_id": asked.case_id,
+        }
         called = inspect.iscoroutinefunction(self._function)
         said = await self._function(given) if called else await asyncio.to_thread(self._function, given)
         if said is None:

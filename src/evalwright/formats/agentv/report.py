@@ -90,6 +90,7 @@ def _result(row: EvaluationResult, weight: float) -> dict[str, Any]:
         "reasoning": row.reason or None,
         "details": row.detail.get("details"),
     }
+    result |= {"error": row.error.message} if row.error is not None else {}
     return result | ({"evaluator_results": [_child(child) for child in children]} if children else {})
 
 

@@ -18,6 +18,7 @@ from evalwright.formats.agentv.cases import Cases, Defaults
 from evalwright.formats.agentv.config import read_project_config
 from evalwright.formats.agentv.file import read_file
 from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.target import files_of
 from evalwright.formats.agentv.targets_file import Targets, targets_file
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
@@ -106,7 +107,13 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         environment=values,
         secrets={**secrets, **evaluators.variables, **({} if known is None else known.secrets)},
         files=[] if known is None else [known.path],
-        warnings=[*files.config.warnings, *_warnings(known), *file.warnings(), *cases.warnings],
+        warnings=[
+            *files.config.warnings,
+            *_warnings(known),
+            *([Problem(str(path), missing)] if missing else []),
+            *file.warnings(),
+            *cases.warnings,
+        ],
     )
 
 
@@ -206,7 +213,7 @@ def _variant(config: dict[str, Any], targets: dict[str, dict[str, Any]], cases: 
 
 def _files(cases: Cases) -> list[str]:
     """The input files of all cases, each once."""
-    return list(dict.fromkeys(file for case in cases for file in case.extra.get("input_files", ())))
+    return list(dict.fromkeys(file for case in cases for file in files_of(case.extra)))
 
 
 def _build(path: Path, variant: Variant, folder: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, TraceMessage
 from evalwright.targets.captured import traced
 
-__all__ = ["AgentvTarget"]
+__all__ = ["AgentvTarget", "files_of"]
 
 _RETRIES = 2
 _PROGRAMS = ("code_judge", "composite")
@@ -117,7 +117,7 @@ class AgentvTarget:
 
     def _check_files(self, case: Case) -> None:
         """Commands get the paths alone, so that a link turned elsewhere since the suite was read must show here."""
-        for file in (*case.extra.get("input_files", ()), *case.extra.get("guideline_files", ())):
+        for file in files_of(case.extra):
             try:
                 self._boundary.check(Path(file))
             except OutsideError as error:
@@ -137,9 +137,15 @@ def _asked(case: Case, attempt: int) -> Asked:
         None,
         case.id,
         attempt,
-        extra.get("input_files", ()),
-        extra.get("guidelines", ""),
+        files_of(extra),
+        guidelines=extra.get("guidelines", ""),
+        messages=extra.get("input_messages", ()),
     )
+
+
+def files_of(extra: Mapping[str, Any]) -> list[str]:
+    """The files that a case names, guidelines after the others: programs get the paths of both."""
+    return [*extra.get("input_files", ()), *extra.get("guideline_files", ())]
 
 
 def _answer(said: Said) -> Answer:
