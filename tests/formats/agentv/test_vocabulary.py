@@ -292,3 +292,12 @@ def test_a_file_without_targets_says_so(folder: Path) -> None:
     assert any(
         "there is no targets.yaml" in problem.message for problem in load(folder, tests=[one(assertions=[HI])]).warnings
     )
+
+
+def test_a_prompt_without_names_is_the_criterion_of_its_judge(folder: Path) -> None:
+    judge = {"name": "judge", "provider": "cli", "command": "echo '{\"score\": 1}'; echo {PROMPT} > asked.txt"}
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "judge_target": "judge"}, judge]}))
+    check = {"type": "llm-grader", "prompt": "Is the tone kind?"}
+    assert statuses(folder, tests=[one(input="hello there", criteria="greets", assertions=[check])]) == {"a": "pass"}
+    asked = (folder / "asked.txt").read_text()
+    assert ["Is the tone kind?" in asked, "hello there" in asked, "greets" in asked] == [True, True, False]

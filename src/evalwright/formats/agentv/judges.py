@@ -169,6 +169,8 @@ class CriteriaJudge(_Judge, frozen=True, kw_only=True):
     """Score, hits and misses by a judge who sees the criterion, or whatever `prompt` puts before it."""
 
     prompt: str = _DEFAULT
+    criterion: str = ""
+    """What is judged in place of the case's criterion."""
     prompt_command: list[str] = []
     """A program that reads what a code judge reads, and prints the prompt."""
     prompt_config: dict[str, Any] = {}
@@ -180,7 +182,9 @@ class CriteriaJudge(_Judge, frozen=True, kw_only=True):
             document = judge_payload(case, trace, self.prompt_config, newer=True)
             prompt = await printed(self.prompt_command, self.folder, document)
         else:
-            prompt = _filled(self.prompt, _values(case, trace))
+            values = _values(case, trace)
+            own = {"expected_outcome": self.criterion.strip()} if self.criterion else {}
+            prompt = _filled(self.prompt, {**values, **own})
         try:
             score, hits, misses, reasoning = await self._asked(case, prompt, _FORMAT, _read_score)
         except _NoReply as error:

@@ -30,7 +30,7 @@ def prompt_config(written: Any, place: str, files: Files, tell: Notes) -> dict[s
     if written is None:
         return {}
     if isinstance(written, str):
-        return {"prompt": _prompt(written, place, files, tell)}
+        return _prompt(written, place, files, tell)
     if not isinstance(written, dict):
         tell(place, f"prompt: expected text or {{command: [...]}}, found {type(written).__name__}")
         return {}
@@ -43,13 +43,15 @@ def prompt_config(written: Any, place: str, files: Files, tell: Notes) -> dict[s
     return {"prompt_command": command, **({"prompt_config": config} if isinstance(config, dict) else {})}
 
 
-def _prompt(written: str, place: str, files: Files, tell: Notes) -> str:
-    """A prompt, or the file that it names."""
+def _prompt(written: str, place: str, files: Files, tell: Notes) -> dict[str, Any]:
+    """A prompt, or the file that it names; a text without any name to fill in is a criterion of the judge's own."""
     path, text = text_or_file(written, place, files, tell)
     if text is None:
-        return ""
+        return {"prompt": ""}
     if path is None and _PATH.fullmatch(written):
         tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written)))})")
+    elif path is None and not any(name in PROMPT_NAMES for name in _NAME.findall(text)):
+        return {"criterion": text}
     elif not _ANSWER.search(text):
         report = tell.warn if path is None else tell
         report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
@@ -58,7 +60,7 @@ def _prompt(written: str, place: str, files: Files, tell: Notes) -> str:
         tell.warn(
             place, f"the prompt {written[:60]!r}: nothing fills {', '.join(strange)}{near}; the text stays as it is"
         )
-    return text
+    return {"prompt": text}
 
 
 def text_or_file(written: str, place: str, files: Files, tell: Notes) -> tuple[Path | None, str | None]:

@@ -107,13 +107,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         environment=values,
         secrets={**secrets, **evaluators.variables, **({} if known is None else known.secrets)},
         files=[] if known is None else [known.path],
-        warnings=[
-            *files.config.warnings,
-            *_warnings(known),
-            *([Problem(str(path), missing)] if missing else []),
-            *file.warnings(),
-            *cases.warnings,
-        ],
+        warnings=[*files.config.warnings, *_warnings(known, path, missing), *file.warnings(), *cases.warnings],
     )
 
 
@@ -173,8 +167,8 @@ def _check_workspace(target: Mapping[str, Any], folder: str, to_run: bool) -> No
         raise InputError(f"workspace_template: target {target.get('name')!r}: there is no folder {named!r}")
 
 
-def _warnings(targets: Targets | None) -> list[Problem]:
-    return [] if targets is None else targets.warnings()
+def _warnings(targets: Targets | None, path: Path, missing: str) -> list[Problem]:
+    return [Problem(str(path), missing)] if targets is None else targets.warnings()
 
 
 def _judges(targets: Targets | None, chosen: str, folder: str) -> dict[str, Any]:
