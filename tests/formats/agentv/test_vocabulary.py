@@ -226,6 +226,7 @@ def test_calls_that_cannot_be_read_are_refused(folder: Path, calls: Any) -> None
         ),
         ({"input": [{"role": "user", "content": [{"type": "json", "value": "{}"}]}]}, "input[0].content[0].value"),
         ({"input_messages": [{"role": "user", "content": "hi"}]}, "input"),
+        ({"input": "hi ${{ NAME }}"}, "input"),
         ({"assertions": [{"type": "llm-grader", "prompt": "{{ answer }} {{ anser }}"}]}, "assertions[0].prompt"),
     ],
 )

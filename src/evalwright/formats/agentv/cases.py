@@ -110,6 +110,10 @@ class Cases:
             return ForeignCase(id=case_id, input="")
         if not isinstance(raw.get("id"), str) or not raw["id"].strip():
             tell("id", f"id: expected text that is not empty, found {raw.get('id')!r}")
+        for key in [key for key, value in raw.items() if "${{" in str(value)]:
+            tell.warn(
+                str(key), f"{key}: '${{{{ NAME }}}}' stays as it is here, variables are read in targets.yaml only"
+            )
         raw = with_variables(raw)
         outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
         if outcome is None and self._says_enough(raw):

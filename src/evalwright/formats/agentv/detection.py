@@ -22,7 +22,9 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     yaml = path.suffix in (".yaml", ".yml")
     targets = yaml and path.stem == "targets" and "targets" in head
     config = yaml and path.stem == "config" and path.parts[-2:-1] == (".agentv",)
-    return ours or ((named or "evalcases" in head or _in_other_files(head)) and "targets" not in head) or targets or config
+    return (
+        ours or ((named or "evalcases" in head or _in_other_files(head)) and "targets" not in head) or targets or config
+    )
 
 
 def _in_other_files(head: Mapping[str, Any]) -> bool:
