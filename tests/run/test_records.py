@@ -1,4 +1,4 @@
-"""The dates of a run's records."""
+"""The dates of a run's records, and results of evaluators that said nothing."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -6,7 +6,10 @@ from time import monotonic
 
 import pytest
 
-from evalwright.run.records import Clock
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.trace import TraceError
+from evalwright.run.records import Clock, result_of
+from evalwright.testing import a_trace
 
 
 def test_dates_move_as_the_monotonic_clock_does_in_whatever_order_they_are_asked_for():
@@ -20,3 +23,10 @@ def test_dates_move_as_the_monotonic_clock_does_in_whatever_order_they_are_asked
 def test_dates_begin_with_that_of_the_wall():
     before = datetime.now(UTC)
     assert before - timedelta(seconds=1) <= Clock().now() <= datetime.now(UTC) + timedelta(seconds=1)
+
+
+def test_an_evaluator_that_said_nothing_has_passed_nothing():
+    now = datetime.now(UTC)
+    row = result_of(EvaluatorSpec("e", "contains_text"), a_trace(), None, TraceError("timeout", "late"), now, now)
+    assert (row.passed, row.score, row.skipped, row.latency_ms) == (False, None, False, 0)
+    assert row.error is not None

@@ -129,7 +129,7 @@ def test_a_plan_of_a_later_major_version_is_refused(run: Path, version: str, ref
         assert len(list(reader(run).traces(Trace))) == 3
 
 
-@pytest.mark.parametrize("version", ['"1.0"', '"1.99"', '"0.9"', "1", "null"])
+@pytest.mark.parametrize("version", ['"1.0"', '"1.99"', '"0.9"', "1", "null", '"one"', '"\u00b2.0"', '"99999999999.0"'])
 def test_records_of_this_major_version_and_older_are_read(run: Path, version: str) -> None:
     class Mark(msgspec.Struct):
         case_id: str
