@@ -51,7 +51,8 @@ class Boundary:
             return
         leads = "lies" if os.path.abspath(path) == str(real) else f"leads to {str(real)[:_LONGEST]!r},"  # noqa: PTH100
         said = f"{str(path)[:_LONGEST]!r} {leads} outside of the suite's {self._what} {str(self.root)!r}"
-        raise OutsideError(f"{said} ({ALLOWED} {str(real.parent)[:_LONGEST]} allows it)")
+        folder = real if real.is_dir() else real.parent
+        raise OutsideError(f"{said} ({ALLOWED} {str(folder)[:_LONGEST]} allows it)")
 
 
 def _opened(descriptor: int, path: Path) -> Path:

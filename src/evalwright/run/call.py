@@ -135,11 +135,15 @@ def failure_in(answer: Answer | TraceError) -> TraceError | None:
     return None if answer.extra.get("source") == "replay" else answer.error
 
 
-def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
+def retriable(rule: RetryRule, error: TraceError, tries: int, *, by_client: bool = False) -> bool:
     """Whether to try again after `tries` tries: listed types only, by default those that pass by themselves.
 
-    A service that says when to call again is called again; one that refuses the call itself (HTTP 4xx) never.
+    A service that says when to call again is called again; one that refuses the call itself (HTTP 4xx) never. With
+    `by_client` the target's client has tried again already: then only a cell that took too long is worth another try,
+    as attempts would multiply otherwise.
     """
+    if by_client and error.type != "timeout":
+        return False
     if asked_pause(error) is not None:
         wanted = 1 if rule.once else rule.max_attempts if rule.max_attempts > 1 else BUSY_ATTEMPTS
         return tries < wanted

@@ -148,7 +148,8 @@ class Pipeline:
             # The exponent is bounded, because a float times 2 ** 1024 raises OverflowError.
             pause = pause_before_next(rule, error, tries)
             late = asked_pause(error) is not None and time.monotonic() - begun + pause > _LONGEST_CALL
-            if late or not retriable(rule, error, tries):
+            by_client = getattr(self._targets[cell.variant.name], "client_retries", False)
+            if late or not retriable(rule, error, tries, by_client=by_client):
                 return answer
             call.retried.append(error)
             until = time.monotonic() + pause

@@ -414,3 +414,27 @@ def test_a_variable_of_the_caller_that_nothing_names_is_told(tmp_path: Path) -> 
 def test_what_always_holds_and_what_has_no_effect_is_told(tmp_path: Path, path: str, value: Any, key: str) -> None:
     suite = load_suite(write(tmp_path, changed(path, value)))
     assert [warning.key for warning in suite.warnings] == [key]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "key"),
+    [
+        ("metrics", {"price_table_path": "../out/prices.yaml"}, "metrics.price_table_path"),
+        ("workspace", {"type": "tempdir_snapshot", "copy_from": "../out"}, "workspace.copy_from"),
+        ("evaluators.0", {"name": "e", "type": "command", "config": {"cmd": ["x"], "cwd": "../out"}}, "cwd"),
+        ("evaluators.0", {"name": "e", "type": "git_diff", "config": {"expected_patch_path": "../out/p"}}, "path"),
+    ],
+)
+def test_what_a_suite_names_lies_in_its_folder_unless_the_user_allows_more(
+    tmp_path: Path, path: str, value: Any, key: str
+) -> None:
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "out").mkdir()
+    for name in ("p", "prices.yaml"):
+        (tmp_path / "out" / name).touch()
+    file = write(tmp_path / "suite", changed(path, value))
+    (problem,) = refusal(lambda: load_suite(file)).problems
+    assert problem.key.endswith(key)
+    assert f"--allow-outside {tmp_path / 'out'} allows it" in problem.message
+    if path != "metrics":  # an empty table is a mistake by itself
+        load_suite(file, options={"allow_outside": [tmp_path / "out"]})

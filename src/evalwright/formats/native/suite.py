@@ -254,7 +254,9 @@ class _Reading:
         workspace = Plugin(file.workspace.type, _config(file.workspace))
         for key, value in workspace.config.items():
             if isinstance(value, str) and key in _FOLDERS:
-                self._found(("workspace", key), value)
+                folder = self._found(("workspace", key), value)
+                if to_run and key != "repo_path":  # a repository is named to be cloned, wherever it lies
+                    self._must_be_inside(("workspace", key), folder)
         if to_run and self._known(("workspace", "type"), "workspaces", workspace.type):
             folder = self._path.resolve().parent
             self._take(("workspace",), partial(registry.load("workspaces", workspace.type), workspace.config, folder))
@@ -276,7 +278,8 @@ class _Reading:
                 self._findings.warn(place, said)
         else:
             try:
-                found = read_prices(self._found(place, named))
+                table = self._found(place, named)
+                found = read_prices(table) if self._must_be_inside(place, table) else {}
             except InputError as error:
                 self._findings.add(error)
                 return {}
@@ -330,7 +333,8 @@ class _Reading:
             extractor = _extractor(section)
             config = _plain(section.config)
             if self._wanted(section.at("type"), "evaluators", section.type, to_run) and section.sound:
-                config |= self._beside(section.at("config"), config, declared("evaluators", section.type).paths)
+                paths = declared("evaluators", section.type).paths
+                config |= self._beside(section.at("config"), config, paths, to_run)
                 self._take(section.at("config"), partial(build_evaluator, section.type, config))
             spec = EvaluatorSpec(
                 section.name,
@@ -349,7 +353,9 @@ class _Reading:
             specs.append(spec)
         return specs
 
-    def _beside(self, place: Place, config: Mapping[str, Any], paths: Mapping[str, str]) -> dict[str, str]:
+    def _beside(
+        self, place: Place, config: Mapping[str, Any], paths: Mapping[str, str], to_run: bool
+    ) -> dict[str, str]:
         """The paths in a configuration that lead from the suite's folder to something.
 
         `paths` has the keys that hold one, each with the word that is none.
@@ -359,7 +365,9 @@ class _Reading:
             key: config[key] for key, word in paths.items() if isinstance(config.get(key), str) and config[key] != word
         }
         for key, path in given.items():
-            self._found((*place, key), path)
+            found = self._found((*place, key), path)
+            if to_run:
+                self._must_be_inside((*place, key), found)
         return {key: str(folder / path) for key, path in given.items() if os.path.exists(folder / path)}  # noqa: PTH110
 
     def _gate(self, file: EvalFile, rewards: bool) -> dict[str, Any] | None:
@@ -400,7 +408,7 @@ class _Reading:
             message = f"there is no dataset file {dataset.path!r}" + (f"; {what}" if what else "")
             return self._missing(message if dataset.path else "'path' is missing", to_run)
         if to_run:
-            self._must_be_inside(path)
+            self._must_be_inside(("dataset", "path"), path)
         name = file.eval.name if "eval" in file.model_fields_set else ""
         config = dataset.model_dump()
         if dataset.own_evaluators:
@@ -435,7 +443,7 @@ class _Reading:
             return self._missing("'path' is missing", to_run)
         if to_run:
             for one in files:
-                self._must_be_inside(one)
+                self._must_be_inside(("dataset", "path"), one)
         config = dataset.model_dump() | {"files": files}
         if to_run:
             config |= {"read_of_expected": _read_of_expected(evaluators), "needed": _needed_of_expected(evaluators)}
@@ -456,16 +464,18 @@ class _Reading:
         line = self._document.line(("dataset", "path"))
         return _Missing(Problem(str(self._path), message, line, "dataset.path"))
 
-    def _must_be_inside(self, path: Path) -> None:
-        """Report a dataset outside of the suite's boundary; it may start from the working directory, too."""
+    def _must_be_inside(self, place: Place, path: Path) -> bool:
+        """Whether what the suite names lies in its boundary, or in the working directory; reported if not."""
         folder = self._path.resolve().parent
         if path.resolve().is_relative_to(folder):  # inside of any boundary that the folder has
-            return
+            return True
         boundary = Boundary(folder, [*self._allowed, Path.cwd()])
         try:
             boundary.check(path)
         except OutsideError as error:
-            self._complain(("dataset", "path"), str(error))
+            self._complain(place, str(error))
+            return False
+        return True
 
 
 def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | None:

@@ -46,6 +46,7 @@ class _Chat:
     """
 
     config_keys: tuple[str, ...] = (*keys_of(_Settings), "api_key")  # which is refused with a message of its own
+    client_retries = True
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:
