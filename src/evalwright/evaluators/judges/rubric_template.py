@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.judges import rubric_wrapper
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -105,6 +104,8 @@ class RubricTemplate(msgspec.Struct, frozen=True):
         if not placed.isdisjoint(_PARTS):
             return text, _SYSTEM
         if self.wrapper == "letta_0_9":
+            from evalwright.evaluators.judges import rubric_wrapper
+
             return rubric_wrapper.wrapped(text, asked, truth, submission), rubric_wrapper.SYSTEM
         parts = [("Question", asked), ("Ground truth", truth), ("Submission", submission)]
         return "\n\n".join([text, *(f"{name}:\n{value}" for name, value in parts if value)]), _SYSTEM

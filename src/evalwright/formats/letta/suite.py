@@ -18,7 +18,6 @@ from evalwright.formats.letta.graders import NEED_TRUTH, Graders
 from evalwright.formats.letta.samples import Samples, Selection
 from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
-from evalwright.formats.letta.written_config import written_config
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
@@ -101,7 +100,7 @@ class _Reading:
             for spec in evaluators:
                 self._built(spec)
         document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}
-        exports = self._exports(written_config(document, graders, evaluators))
+        exports = self._exports(document, graders, evaluators)
         self._findings.refuse(f"Invalid suite {self._path}", cases)
         return Suite(
             name=name,
@@ -247,7 +246,9 @@ class _Reading:
             inside = place if users else (*place, "extractor_config")
             self.take(inside, partial(build_extractor, spec.extractor.type, spec.extractor.config))
 
-    def _exports(self, config: Mapping[str, Any]) -> list[Plugin]:
+    def _exports(
+        self, document: Mapping[str, Any], graders: Mapping[str, Any], evaluators: list[EvaluatorSpec]
+    ) -> list[Plugin]:
         """Where the command line, or else the suite, wants results as the original writes them."""
         named, own = self._options.get("output"), self._raw.get("output")
         if own is not None and not isinstance(own, str):
@@ -259,7 +260,10 @@ class _Reading:
             self.tell(("output",), f"output: expected a folder, found the file {str(folder)!r}")
         if (self._folder / str(self._raw.get("dataset"))).resolve() == (folder / "results.jsonl").resolve():
             self.tell(("output",), "output: results.jsonl there is the dataset, expected another folder")
-        return [Plugin("letta_results", {"path": str(folder), "config": dict(config)})]
+        from evalwright.formats.letta.written_config import written_config
+
+        config = written_config(document, graders, evaluators)
+        return [Plugin("letta_results", {"path": str(folder), "config": config})]
 
     def _settings(self, runs: int, target: TargetSection) -> RunSettings:
         return RunSettings(
