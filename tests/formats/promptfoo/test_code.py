@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.scripts import javascript_body, simple_path
 from formats.promptfoo.runs import ECHO, asserted, run
 
@@ -132,6 +133,20 @@ def test_tests_and_variables_are_made_by_functions(tmp_path):
         "var.py": "def get_var(name, prompt, others):\n    return {'output': name + '!'}\n",
     }
     assert run(tmp_path, config, **files).outputs == ["py0", "py1", "q!"]
+
+
+def test_what_needs_node_is_counted(tmp_path):
+    from evalwright.formats.loading import load_suite
+    from formats.promptfoo.runs import write
+
+    config = {
+        "prompts": ["file://p.js"],
+        "providers": [{"id": "file://p.js", "transform": "output.a.b"}],
+        "defaultTest": {"options": {"transform": "output + 1"}},
+        "tests": [{"assert": [{"type": "javascript", "value": "true"}, {"type": "python", "value": "True"}]}] * 2,
+    }
+    suite = load_suite(write(tmp_path, config, **{"p.js": ""}), to_run=False)
+    assert places_for_node(suite.variants, list(suite.cases)) == 6
 
 
 def test_nothing_is_executed_to_validate(tmp_path):

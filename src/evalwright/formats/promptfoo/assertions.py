@@ -113,8 +113,6 @@ class Assertions:
     def __init__(self, sources: Sources, document: Any) -> None:
         self._sources, self._document = sources, document
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
-        self.with_code = 0
-        """Places that need Node."""
 
     def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
         """The evaluators of one test, in order, under promptfoo's names for its reports."""

@@ -19,6 +19,7 @@ from evalwright.formats.promptfoo.assertions import Assertions
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import columns
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
+from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
@@ -29,6 +30,7 @@ from evalwright.formats.shared.findings import Findings
 from evalwright.model.plan import Plugin, RunSettings, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
+from evalwright.sandbox.workers import NEEDS_NODE, has_node
 from evalwright.session import environment, learn
 
 __all__ = ["load"]
@@ -94,6 +96,8 @@ class _Reading:
         if (cached := self._options.get("cached")) is not None:
             variants = _replaying(variants, cached, settings.trials)
         self._check_derived()
+        if not has_node() and (places := places_for_node(variants, cases)):
+            origin.tell(f"{places} places need Node. {NEEDS_NODE}", absent=True)
         self._findings.refuse(f"Invalid suite {self._path}")
         return Suite(
             name=_name(self._path),

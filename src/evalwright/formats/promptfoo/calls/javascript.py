@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evalwright.errors import InputError, Problem, TargetError
+from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.calls.replies import reply_in
 from evalwright.formats.promptfoo.faults import ScriptError
@@ -12,15 +12,12 @@ from evalwright.formats.promptfoo.providers import Provider
 from evalwright.formats.promptfoo.scripts import provide
 from evalwright.formats.promptfoo.sources import split_function
 from evalwright.model.chat import ChatRequest
-from evalwright.sandbox.workers import NEEDS_NODE, has_node
 
 __all__ = ["JavaScriptFile"]
 
 
 class JavaScriptFile:
     def __init__(self, provider: Provider, folder: str) -> None:
-        if not has_node():
-            raise InputError(Problem("", f"the provider {provider['id']!r}: {NEEDS_NODE}", absent=True))
         self._folder = folder
         self._file, self._name = split_function(provider["id"].removeprefix("javascript:"))
         self._options = {"id": provider["id"], "config": provider.get("config", {}), "env": provider.get("env", {})}

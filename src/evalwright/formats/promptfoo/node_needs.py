@@ -1,0 +1,59 @@
+"""How much of a configuration is JavaScript, for those who have no Node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evalwright.formats.promptfoo.assertions import SET, base_of
+from evalwright.formats.promptfoo.providers import provider_kind
+from evalwright.formats.promptfoo.scripts import needs_node
+from evalwright.formats.promptfoo.sources import in_file, split_function
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+
+__all__ = ["places_for_node"]
+
+
+def places_for_node(variants: Iterable[Variant], cases: Iterable[Case]) -> int:
+    """The number of prompts, providers, transforms and assertions that Node must run."""
+    count = sum(sum(map(_is_javascript, _codes_of(variant.config))) for variant in variants)
+    seen: set[int] = set()
+    for case in cases:
+        if id(case.evaluators) in seen:
+            continue
+        seen.add(id(case.evaluators))
+        options = case.extra["promptfoo"].get("options", {})
+        count += sum(map(_is_javascript, (options.get(key) for key in ("transform", "postprocess", "transformVars"))))
+        for spec in case.evaluators or ():
+            if "assertion" in spec.config:
+                count += sum(map(_is_javascript, _codes_in(spec.config["assertion"])))
+    return count
+
+
+def _codes_of(config: Mapping[str, Any]) -> Iterator[Any]:
+    provider = config["provider"]
+    if provider_kind(provider["id"]) == "javascript":
+        yield "file://provider.js"
+    yield provider.get("transform")
+    inner = provider.get("config", {})
+    yield inner.get("transformResponse", inner.get("responseParser"))
+    if "function" in config["prompt"]:
+        yield f"file://{config['prompt']['function'][0]}"
+
+
+def _codes_in(assertion: Mapping[str, Any]) -> Iterator[Any]:
+    yield assertion.get("transform")
+    kind = base_of(assertion["type"])[1]
+    if kind == SET:
+        for member in assertion["assert"]:
+            yield from _codes_in(member)
+    elif kind == "javascript":
+        value = assertion.get("value")
+        yield value if in_file(value) else "1 + 1"
+
+
+def _is_javascript(code: Any) -> bool:
+    if not isinstance(code, str) or not code:
+        return False
+    return not split_function(code)[0].endswith(".py") if in_file(code) else needs_node(code)
