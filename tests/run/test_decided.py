@@ -52,12 +52,14 @@ RATE = {
 }
 
 
-def ran(folder: Path, *claims: dict[str, Any], tree: Any = None, **answers: str) -> Outcome:
+def ran(
+    folder: Path, *claims: dict[str, Any], tree: Any = None, baseline: str | None = None, **answers: str
+) -> Outcome:
     """A run of variants by what they answer, a letter a case."""
     variants = [
         Variant(name, "python_function", {"target": "agents:tabled", "answers": row}) for name, row in answers.items()
     ]
-    made = suite(folder, [], variants=variants, stop_after_errors=0)
+    made = suite(folder, [], variants=variants, stop_after_errors=0, baseline_variant=baseline)
     cases = max(map(len, answers.values()))
     langs = ["es" if i % 4 == 0 else "en" for i in range(cases)]
     made.cases = [EvalCase(id=f"c{i}", input=i, metadata={"lang": lang}) for i, lang in enumerate(langs)]
@@ -215,7 +217,8 @@ def test_the_same_sides_are_decided_alike_everywhere(tmp_path: Path) -> None:
     before, after = "1e0" * 20 + "01", "110" * 15 + "0e1" * 5 + "10"
     one = promoted(tmp_path, before)
     two = ran(tmp_path, CLAIM, main=after)
-    both = ran(tmp_path / "within", CLAIM | {"against": "old"}, old=before, new=after)
+    both = ran(tmp_path / "within", CLAIM | {"against": "old"}, baseline="old", old=before, new=after)
+    assert both.summary.comparison is not None
     reader_a, plan_a = open_run(one.run_dir)
     reader_b, plan_b = open_run(two.run_dir)
     with closing(reader_a), closing(reader_b):
@@ -223,9 +226,9 @@ def test_the_same_sides_are_decided_alike_everywhere(tmp_path: Path) -> None:
         runs = two_runs(reader_a, plan_a, reader_b, plan_b, Terms())
         drifted = drift(reader_a, reader_b, plan_a.run_id, runs).report
     (variant,) = compared.variants
-    decisions = [variant.decision, drifted.decision, gate_of(two).decision, gate_of(both).decision]
+    decisions = [drifted.decision, gate_of(two).decision, gate_of(both).decision, both.summary.comparison.decision]
     assert [_numbers(found) for found in decisions] == [_numbers(variant.decision)] * 4
-    for delta in (variant.delta, drifted.deltas[0]):
+    for delta in (variant.delta, drifted.deltas[0], both.summary.comparison.deltas[0]):
         assert (delta.pass_rate_delta, delta.pass_rate_delta_ci95) == (variant.decision.difference, variant.decision.ci)
         assert (delta.p_value, delta.n) == (variant.decision.p_better, variant.decision.n)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from sys import intern
 
 import msgspec
 
@@ -103,25 +104,29 @@ def _close(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _reasons(reader: RunReader, variant: str) -> Iterator[tuple[str, str]]:
-    """Case and signature of each reason of the newest attempt of a cell that did not pass."""
-    newest: dict[tuple[str, int], _Why] = {}
-    for row in reader.verdicts(_Why):
-        if row.variant_name == variant:
-            key = (row.case_key, row.trial)
-            if key not in newest or row.attempt >= newest[key].attempt:
-                newest[key] = row
+    """Case and masked reason of the newest attempt of each cell that did not pass."""
+    newest: dict[tuple[str, int], tuple[int, tuple[str, ...]]] = {}
     known: dict[str, str] = {}
-    for (case, _), row in newest.items():
-        if row.status in ("fail", "borderline"):
-            texts = row.reasons or ["no reason given"]
-        elif row.status == "error":
-            texts = [f"{row.error.type}: {row.error.message}"] if row.error is not None else row.reasons
-        else:
-            continue
-        for text in dict.fromkeys(texts):
-            if text not in known:
-                known[text] = masked_reason(text)
-            yield case, known[text]
+    for row in reader.verdicts(_Why):
+        passed = row.status in ("pass", "skip")
+        if row.variant_name != variant or (passed and row.attempt == 1):
+            continue  # a first attempt that passed takes the place of none
+        key = (row.case_key, row.trial)
+        if key not in newest or row.attempt >= newest[key][0]:
+            newest[key] = (row.attempt, () if passed else _masked(row, known))
+    for (case, _), (_, reasons) in newest.items():
+        yield from ((case, reason) for reason in reasons)
+
+
+def _masked(row: _Why, known: dict[str, str]) -> tuple[str, ...]:
+    """The masked reasons of one cell, each once."""
+    texts = row.reasons or ["no reason given"]
+    if row.status == "error" and row.error is not None:
+        texts = [f"{row.error.type}: {row.error.message}"]
+    for text in texts:
+        if text not in known:
+            known[text] = intern(masked_reason(text))
+    return tuple(dict.fromkeys(known[text] for text in texts))
 
 
 def masked_reason(text: str) -> str:
