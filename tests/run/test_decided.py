@@ -17,7 +17,7 @@ from evalwright.decisions.terms import Guard, Terms
 from evalwright.errors import InputError
 from evalwright.model.case import EvalCase
 from evalwright.model.decision import Decision
-from evalwright.model.plan import Variant
+from evalwright.model.plan import PassCriteria, Variant
 from evalwright.model.summary import GateOutcome
 from evalwright.registry import load
 from evalwright.reports.decision import decision_lines
@@ -231,6 +231,19 @@ def test_the_same_sides_are_decided_alike_everywhere(tmp_path: Path) -> None:
     for delta in (variant.delta, drifted.deltas[0], both.summary.comparison.deltas[0]):
         assert (delta.pass_rate_delta, delta.pass_rate_delta_ci95) == (variant.decision.difference, variant.decision.ci)
         assert (delta.p_value, delta.n) == (variant.decision.p_better, variant.decision.n)
+
+
+def test_where_errors_count_as_failed_variants_are_compared_so(tmp_path: Path) -> None:
+    made = suite(tmp_path, [], variants=[], criteria=PassCriteria(errored_cases="count"), baseline_variant="old")
+    rows = {"old": "11e0", "new": "1e10"}
+    made.variants = [
+        Variant(v, "python_function", {"target": "agents:tabled", "answers": row}) for v, row in rows.items()
+    ]
+    made.cases = [EvalCase(id=f"c{i}", input=i) for i in range(4)]
+    found = run_suite(made).summary.comparison
+    assert found is not None
+    assert (found.deltas[0].regressions, found.deltas[0].improvements, found.deltas[0].n) == (["c1"], ["c2"], 4)
+    assert found.deltas[0].pass_rate_delta == 0.0
 
 
 def _numbers(decision: Decision | None) -> dict[str, Any]:

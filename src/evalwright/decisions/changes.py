@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from evalwright.decisions.pairing import Counting
 from evalwright.decisions.sides import CaseTotal
 from evalwright.model.decision import ChangedPart, ShiftedCase
 from evalwright.statistics.changes import changed_cases, flip_chance
@@ -17,18 +18,27 @@ _TRIALS = 4
 """Fewer trials a side show no change of a single case, whatever they came to."""
 
 
+_Table = tuple[int, int, int, int]
+"""Passed trials and trials of A, and of B."""
+
+
 def changed_part(
-    a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str], alpha: float | None = None
+    a: Mapping[str, CaseTotal],
+    b: Mapping[str, CaseTotal],
+    left_out: Collection[str],
+    counting: Counting,
+    alpha: float | None = None,
 ) -> ChangedPart:
     """Changed cases by name, those beyond noise apart. A case without verdict on a side is none of them.
 
     With `alpha`, given where cases are no groups, pairs of single trials are tested together.
     """
-    tables = {
-        case: (int(one.total), one.judged, int(b[case].total), b[case].judged)
-        for case, one in a.items()
-        if case in b and case not in left_out and one.judged and b[case].judged
-    }
+    tables: dict[str, _Table] = {}
+    for case, one in a.items():
+        if case in b and case not in left_out:
+            (passed, of), (passed_b, of_b) = counting.of(one), counting.of(b[case])
+            if of and of_b:
+                tables[case] = int(passed), of, int(passed_b), of_b
     part = ChangedPart()
     for case, (x, n, y, m) in tables.items():
         if x * m != y * n:
@@ -53,9 +63,6 @@ def _evidence(part: ChangedPart, both_pass: int, n: int, alpha: float) -> None:
     part.b_won, part.b_won_ci = exact.share_b_of_changed, exact.share_ci
     part.chance_b_better = mcnemar(both_pass, worse, better, rest).posterior_prob_b_better
     part.e_value = changed_pairs_e_value(worse, better, alpha).e_value
-
-
-_Table = tuple[int, int, int, int]
 
 
 def _expected(tables: Mapping[str, _Table]) -> float:

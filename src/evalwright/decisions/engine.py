@@ -73,9 +73,7 @@ def decision_of(
         slices=slice_parts(ground, known.slices),
         guards=guard_parts(ground),
         evaluators=evaluator_parts(ground),
-        changed=changed_part(one, other, left_out, None if known.groups else alpha)
-        if terms.metric == PASS_RATE
-        else ChangedPart(),
+        changed=_changed(ground, counting),
         identity=identity.part(_only(one, other), _only(other, one)),
     )
     _settle(decision, terms.slice_margin)
@@ -85,10 +83,11 @@ def decision_of(
     return decision
 
 
-def _changed(ground: Ground) -> ChangedPart:
+def _changed(ground: Ground, counting: Counting) -> ChangedPart:
     if ground.terms.metric != PASS_RATE:
         return ChangedPart()
-    return changed_part(*ground.outcomes(), ground.left_out, None if ground.groups else ground.alpha)
+    one, other = ground.outcomes()
+    return changed_part(one, other, ground.left_out, counting, None if ground.groups else ground.alpha)
 
 
 def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -> float | None:

@@ -31,7 +31,9 @@ _PROMOTED = "baseline"
 def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
     """Compare the variants with the baseline variant, and decide the claims of the gate, by the run's records."""
     if plan.run.baseline_variant is not None:
-        summary.comparison = against_baseline(one_run(reader, plan, Terms()), plan.run.baseline_variant)
+        # where rates count errors as failed, as in evalh, so does what is compared
+        terms = Terms(errors="fail" if plan.pass_criteria.errored_cases == "count" else "exclude")
+        summary.comparison = against_baseline(one_run(reader, plan, terms), plan.run.baseline_variant)
     found = [_decided(claim, reader, plan) for claim in _claims(plan)]
     if plan.until_decided is not None:
         found.append(outcome_of(reader, plan)[1])
