@@ -50,7 +50,8 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
 def _curve(row: PlanRow) -> str:
     """The power as a line of blocks: the row that it belongs to is the only or the cheapest one."""
     least, most = row.curve[0][0], row.curve[-1][0]
-    return f"  power   {spark([chance for _, chance in row.curve])}  from {least:,} to {most:,} cases × {row.trials}"
+    blocks, mark = spark([chance for _, chance in row.curve]), ", <- cheapest" if row.cheapest else ""
+    return f"  power   {blocks}  from {least:,} to {most:,} cases × {row.trials}{mark}"
 
 
 def _gate(gate: GatePlan, suite: str) -> list[str]:
@@ -77,16 +78,16 @@ def _gate(gate: GatePlan, suite: str) -> list[str]:
 
 
 def _heading(row: PlanRow) -> str:
-    needs = "".join(f"{f'{need.power:.0%} power':>12}" for need in row.needs)
-    money = f"{'cost':>10}" if any(need.cost_usd is not None for need in row.needs) else ""
-    time = f"{'minutes':>9}" if any(need.minutes is not None for need in row.needs) else ""
+    needs = "".join(f"{f'{need.power:.0%} power':>11}" for need in row.needs)
+    money = f"{'cost':>9}" if any(need.cost_usd is not None for need in row.needs) else ""
+    time = f"{'minutes':>8}" if any(need.minutes is not None for need in row.needs) else ""
     return f"  trials{needs}{money}{time}  this suite shows"
 
 
 def _row(row: PlanRow) -> str:
-    needs = "".join(f"{'–' if need.cases is None else f'{need.cases:,}':>12}" for need in row.needs)
+    needs = "".join(f"{'–' if need.cases is None else f'{need.cases:,}':>11}" for need in row.needs)
     usual = next((need for need in row.needs if need.power == 0.8), row.needs[-1])
-    money = "" if usual.cost_usd is None else f"{numbers.money(usual.cost_usd):>10}"
-    time = "" if usual.minutes is None else f"{usual.minutes:>9,.1f}"
+    money = "" if usual.cost_usd is None else f"{numbers.money(usual.cost_usd):>9}"
+    time = "" if usual.minutes is None else f"{usual.minutes:>8,.1f}"
     shows = "–" if row.detectable is None else f"±{100 * row.detectable:.1f} pp"
-    return f"  {row.trials:>6}{needs}{money}{time}  {shows:>16}{'   <- cheapest' if row.cheapest else ''}"
+    return f"  {row.trials:>6}{needs}{money}{time}  {shows:>16}{' <-' if row.cheapest else ''}"
