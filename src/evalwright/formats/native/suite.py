@@ -44,6 +44,8 @@ _LENIENT: dict[str, dict[str, Any]] = {
     "semantic_similarity": {"absent": "empty"},
 }
 """Keys of evaluators with which they judge as those of evalh."""
+_NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
+"""Types of datasets by the ends of names of files that nobody means as tables."""
 _NEED_PATH = {"local_files", "sqlite"}
 _FOLDERS = {"copy_from", "repo_path"}
 """Keys of workspaces that name a folder of the suite's."""
@@ -407,8 +409,8 @@ class _Reading:
             what = "it is a folder" if os.path.isdir(path) else near_file(path).removeprefix("; ")  # noqa: PTH112
             message = f"there is no dataset file {dataset.path!r}" + (f"; {what}" if what else "")
             return self._missing(message if dataset.path else "'path' is missing", to_run)
-        if to_run:
-            self._must_be_inside(("dataset", "path"), path)
+        if to_run and not self._must_be_inside(("dataset", "path"), path):
+            return ()  # nothing of it is shown either
         name = file.eval.name if "eval" in file.model_fields_set else ""
         config = dataset.model_dump()
         if dataset.own_evaluators:
@@ -441,6 +443,10 @@ class _Reading:
             files += [self._found(("dataset", "path"), str(one)) for one in found]
         if not files:
             return self._missing("'path' is missing", to_run)
+        for one in files:
+            if kind == "csv" and (other := _NO_TABLES.get(one.suffix.lower())):
+                self._complain(("dataset", "type"), f"{one.name} is no table; did you mean type: {other}?")
+                return ()
         if to_run:
             for one in files:
                 self._must_be_inside(("dataset", "path"), one)
