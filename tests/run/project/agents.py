@@ -195,12 +195,16 @@ def word(case, variant):
     return {"final_answer": case["input"]}
 
 
+mended = []
+"""Not empty: what errs in `tabled` is right by now."""
+
+
 def tabled(case, variant):
     """Answers by the place of the case in a row: 1 is right, 0 wrong, e an error."""
     outcome = variant["config"]["answers"][int(case["id"][1:])]
-    if outcome == "e":
+    if outcome == "e" and not mended:
         raise RuntimeError("the system is down")
-    return {"final_answer": "done" if outcome == "1" else "no"}
+    return {"final_answer": "no" if outcome == "0" else "done"}
 
 
 interrupts: list[object] = []
