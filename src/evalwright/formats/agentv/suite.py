@@ -69,8 +69,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         values = {**values, **known.keys}  # where models look for theirs
     learn(values)
     chosen = given.target or file.default_target or files.config.target or "default"
-    if known is not None:
-        known.work_in_copies(file.workspace_template)
+    _prepare(known, file.workspace_template, given.target)
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit, chosen)
     judges = _judges(known, chosen, folder)
@@ -152,6 +151,14 @@ def _targets(
     if path is None:
         return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
     return Targets(path, environment, suggested), ""
+
+
+def _prepare(targets: Targets | None, template: str | None, named: str | None) -> None:
+    """Tell the targets where they work. Raises InputError for one that the command line `named` and that cannot be."""
+    if targets is not None:
+        targets.work_in_copies(template)
+        if named is not None:  # for all cases: a slip is one mistake, not an error of each case
+            targets.chosen(named)
 
 
 def _check_workspace(target: Mapping[str, Any], folder: str, to_run: bool) -> None:
