@@ -107,7 +107,7 @@ def test_a_mistake_in_the_store_is_told_with_its_line(tmp_path: Path) -> None:
     project = make_project(tmp_path, ["fine"], output={"type": "sqlite", "path": "runs.sqlite", "namespace": "p"})
     refused = project.command("run", "eval.yaml")
     assert refused.returncode == 2
-    assert re.search(r'output\.0\.namespace +unknown key; did you mean "run_namespace"', refused.stderr)
+    assert re.search(r'output\[0\]\.namespace +unknown key; did you mean "run_namespace"', refused.stderr)
 
 
 def test_a_mirror_holds_what_the_run_holds(tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ def test_the_next_command_can_be_typed(tmp_path: Path) -> None:
 def test_two_systems_are_compared_with_the_baseline(tmp_path: Path) -> None:
     do = {"a": {"v": "thanks", "w": "no"}, "b": {"v": "no", "w": "thanks"}, "c": "thanks"}
     out = project(tmp_path, do, TWO_SYSTEMS).evalwright("run", "eval.yaml").out  # type: ignore[arg-type]
-    assert "regressions in w: a\n" in out
-    assert "improvements in w: b\n" in out
+    assert "changed in w, worse: a\n" in out
+    assert "changed in w, better: b\n" in out
 
 
 def test_several_trials_show_pass_at_k(tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_credentials_in_json_lines_are_noted(project, to):
 
 @pytest.mark.parametrize("out", ["EVAL.yaml", "EVAL.yaml/deeper"])
 def test_an_output_below_a_file_is_refused(project, out):
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         convert(project / "EVAL.yaml", "native", project / out)
 
 

@@ -49,7 +49,7 @@ def test_the_comparison_says_how_sure_it_is() -> None:
         "2",
     ]
     assert "  changed in new, worse: c3" in text
-    assert "  improvements in new: c1, c9" in text
+    assert "  changed in new, better: c1, c9" in text
 
 
 def test_repeats_show_both_kinds_of_pass_at_k() -> None:

@@ -299,7 +299,7 @@ def test_an_object_is_one_message(repository, asked):
 
 
 def test_a_prompt_without_the_answer_is_warned_of(repository):
-    judge = {"name": "j", "type": "llm_judge", "prompt": "Judge it"}
+    judge = {"name": "j", "type": "llm_judge", "prompt": "Judge {{ question }}"}
     found = suite(repository, execution={"evaluators": [judge]}).warnings
     assert [(p.key, "neither candidate_answer" in p.message) for p in found] == [
         ("evalcases[0].execution.evaluators[0].prompt", True)
