@@ -34,6 +34,7 @@ WORDS = {
     "list": "list evaluators",
     "import": "import talks.jsonl --format openai-messages --out talks",
     "convert": "convert eval.yaml --to agentv",
+    "install-commands": "install-commands --into bin",
     "letta": "letta list-graders",
     "pixie": "pixie init qa",
     "demo": "demo --out shop",

@@ -169,7 +169,7 @@ def test_own():
     before = told_of(session)
     (session.pytester.path / "test_a.py").write_text("def is_hi(evaluable): return 0.25\n")
     re_evaluate(session.runs()[0])
-    changed = {**before, "is_hi": (False, 0.25, "", {}, None)}
+    changed = {**before, "is_hi": (False, 0.25, "score 0.25", {}, None)}
     assert told_of(session) == changed
 
 

@@ -189,8 +189,8 @@ def test_extractors_use_the_originals_readers_and_extractors(project):
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("from letta_evals.graders.base import Grader", r"stands in for letta_evals.* has: .*letta_evals\.runner"),
-        ("from letta_evals.models import GateSpec", r"stands in for letta_evals.* has: .*GradeResult"),
+        ("from letta_evals.graders.nowhere import Grader", r"stands in for letta_evals.* has: .*letta_evals\.runner"),
+        ("from letta_evals.models import Nothing", r"stands in for letta_evals.* has: .*GradeResult"),
     ],
 )
 def test_what_is_not_served_is_told_with_what_is(project, line, told):

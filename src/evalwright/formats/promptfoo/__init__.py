@@ -43,7 +43,11 @@ FORMAT = Format(
             see={"text_check": "one question to a text"},
             example={"assertion": {"type": "contains", "value": "hello"}},
         ),
-        "promptfoo_scoring": "evalwright.formats.promptfoo.scoring:ScoringFunction",
+        "promptfoo_scoring": entry(
+            "evalwright.formats.promptfoo.scoring:ScoringFunction",
+            "The outcome of a cell by a function of the suite's, promptfoo's `assertScoringFunction`.",
+            example={"function": "file://score.py:score", "folder": "."},
+        ),
     },
     exports={"promptfoo_results": "evalwright.formats.promptfoo.result_file:ResultsFile"},
     reports={"promptfoo": "evalwright.formats.promptfoo.result_file:ResultsReport"},
