@@ -32,13 +32,13 @@ def promptfoo(folder: Path, rows: list[dict]):
 def test_rows_of_one_test_and_prompt_are_a_case_whatever_their_numbers(tmp_path):
     rows = [row(1, 0, "a", index=3), row(0, 1, "a"), row(1, 0, "a", index=1), row(0, 2, "b")]
     done, cases = promptfoo(tmp_path, rows)
-    assert {case["id"] for case in cases} == {"test-0", "test-1"}
-    again = next(case for case in cases if case["id"] == "test-1")
+    assert {case["id"] for case in cases} == {"test-2/prompt-1", "test-1/prompt-2", "test-1/prompt-1"}
+    again = next(case for case in cases if case["id"] == "test-2/prompt-1")
     assert [trace["trial"] for trace in again["embedded_trace"]] == [0, 1]
     assert again["metadata"] == {"team": "a"}
     assert again["embedded_trace"][0]["extra"]["recorded_scores"][0]["name"] == "contains"
     systems = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())["systems"]
-    assert [(one["name"], one["variant"]) for one in systems] == [(name, name) for name in ("a@p0", "a@p1", "b@p0")]
+    assert [(one["name"], one["variant"]) for one in systems] == [("a", "a"), ("b", "b")]
     assert done.trials == 2
 
 
@@ -47,11 +47,11 @@ def test_a_failed_assertion_is_no_error_and_zeros_are_no_measurement(tmp_path):
     broken = row(1, 0, "a", success=False, error="no such host", failureReason=2, response=None, gradingResult=None)
     _, cases = promptfoo(tmp_path, [failed, broken])
     traces = {case["id"]: case["embedded_trace"] for case in cases}
-    assert traces["test-0"]["error"] is None
-    metrics = traces["test-0"]["metrics"]
+    assert traces["test-1/prompt-1"]["error"] is None
+    metrics = traces["test-1/prompt-1"]["metrics"]
     assert (metrics["custom"]["reward"], metrics["token_input"], metrics["cost_usd"]) == (0, None, None)
-    assert traces["test-1"]["error"]["type"] == "provider_error"
-    assert "reward" not in traces["test-1"]["metrics"]["custom"]
+    assert traces["test-2/prompt-1"]["error"]["type"] == "provider_error"
+    assert "reward" not in traces["test-2/prompt-1"]["metrics"]["custom"]
 
 
 def test_two_providers_of_one_name_are_no_trials(tmp_path):

@@ -1,13 +1,11 @@
 """Results of promptfoo, as `promptfoo eval -o out.json` writes them.
 
 `promptIdx` counts prompts × providers, and each repetition has a `testIdx` of its own: neither names a case. Rows with
-the same test are one case; those with one `promptIdx` are its trials. Cases and variants are called as in a run of the
-same configuration here, so that the two can be compared.
+the same test are one case for each prompt; those with one `promptIdx` are its trials.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +22,6 @@ from evalwright.model.trace import TraceError
 
 __all__ = ["PromptfooResults"]
 
-_SHORT = re.compile(r"[A-Za-z0-9 ._-]{1,40}")
-"""Labels of prompts that are a part of a variant's name."""
 _PROVIDER_FAILED = 2
 """The `failureReason` of a row without an answer: `error` holds the reason of a failed assertion, too."""
 
@@ -72,23 +68,16 @@ class _Rows:
             return
         for row in self._rows:
             test = f"test-{self._tests[_test_of(row)]}"
+            prompt = self._prompts.get(_label_of(row), len(self._prompts) + 1)
             yield Imported(
                 self._file,
-                test,
+                f"{test}/prompt-{prompt}" if len(self._prompts) > 1 else test,
                 _input(row),
-                _transcript(row, self._reading).trace(self._column(row), self._extra(row)),
+                _transcript(row, self._reading).trace(_variant(row), self._extra(row)),
                 trial=_test_index(row),
                 metadata=_metadata(row),
                 record=row,
             )
-
-    def _column(self, row: dict[str, Any]) -> str:
-        """The name of the variant, as a run of the same configuration has it."""
-        if len(self._prompts) == 1:
-            return _variant(row)
-        label = _label_of(row)
-        short = label if _SHORT.fullmatch(label) else f"prompt-{self._prompts.get(label, len(self._prompts))}"
-        return f"{_variant(row)}@{short}"
 
     def _one_provider_a_name(self) -> bool:
         """Whether no two providers have one name, whose results would be taken for trials."""
@@ -112,10 +101,10 @@ class _Rows:
 
 
 def _numbered(rows: Sequence[dict[str, Any]], key: Any) -> dict[str, int]:
-    """Each different key, numbered from 0 by its first row."""
+    """Each different key, numbered from 1 by its first row."""
     numbers: dict[str, int] = {}
     for row in rows:
-        numbers.setdefault(key(row), len(numbers))
+        numbers.setdefault(key(row), len(numbers) + 1)
     return numbers
 
 
