@@ -23,14 +23,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
-TOGETHER = (
-    "tests/architecture/",
+TOGETHER = ("tests/architecture/", "tests/examples/", "tests/test_warm.py")
+"""Tests that share something costly: the source parsed, a server."""
+WITH_CLIENTS = (
     "tests/capture/test_targets.py",
     "tests/evaluators/judges/test_over_http.py",
-    "tests/examples/",
-    "tests/test_warm.py",
+    "tests/formats/agentv/test_models.py",
+    "tests/llm/test_bodies.py",
 )
-"""Tests that share something costly: the source parsed, clients of models imported, a server."""
+"""Tests that import the clients of models: three seconds in each worker that does."""
 IN_WALLS = ("tests/evaluators/code/", "tests/formats/northstar/test_code_graders.py", "tests/sandbox/")
 """Tests of foreign code, whose limit of processes counts those of all code that runs as the same user."""
 _begun = pytest.StashKey[float]()
@@ -97,6 +98,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
                 return "postgres"
             if file.startswith(IN_WALLS):
                 return "walls"
+            if file in WITH_CLIENTS:
+                return "clients of models"
             return next((start for start in TOGETHER if file.startswith(start)), nodeid)
 
     return Scheduling(config, log)

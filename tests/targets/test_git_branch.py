@@ -52,7 +52,10 @@ def test_without_a_healthcheck_the_port_has_to_be_open(tmp_path, mark):
     ("changed", "told"),
     [
         ({"script": "missing.py"}, "ended with exit code 2"),
-        ({"healthcheck": "GET /other", "patience": 4}, "not up after 4 seconds: GET /other: status 503"),
+        pytest.param(
+            *({"healthcheck": "GET /other", "patience": 4}, "not up after 4 seconds: GET /other: status 503"),
+            marks=pytest.mark.slow("waits four seconds for a service"),
+        ),
     ],
 )
 def test_a_service_that_does_not_come_up_ends_the_run_before_any_cell(tmp_path, mark, changed, told):
