@@ -106,6 +106,7 @@ def test_nohup_is_obeyed():
     try:
         with Signals() as signals, signals.raising():
             hit(signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

@@ -69,7 +69,13 @@ def test_a_mapping_that_answers_nothing_is_refused_unless_it_may(returned):
     [{"final_answer": ""}, {"structured": {}}, {"tool_calls": ["f"]}, {"messages": [{"role": "user", "content": "x"}]}],
 )
 def test_an_empty_text_and_what_was_done_are_answers(returned):
-    answer_of(returned)
+    given = answer_of(returned)
+    parts = {
+        "final_answer": given.output.final_answer, "structured": given.output.structured,
+        "tool_calls": [call.name for call in given.tool_calls],
+        "messages": [{"role": one.role, "content": one.content} for one in given.messages],
+    }  # fmt: skip
+    assert {name: parts[name] for name in returned} == returned
 
 
 @pytest.mark.parametrize(

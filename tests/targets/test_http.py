@@ -251,7 +251,7 @@ def test_each_mistake_is_named_by_its_key(change, key):
 
 @pytest.mark.parametrize("endpoint", ["https://example.com/x", "http://localhost:1/x", "http://127.8.9.10/x"])
 def test_endpoints_that_are_allowed(endpoint):
-    build(**{**MAPPED, "endpoint": endpoint})
+    assert build(**{**MAPPED, "endpoint": endpoint}).config_keys
 
 
 def test_an_unknown_provider_is_told_the_known_ones():

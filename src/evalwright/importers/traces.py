@@ -171,14 +171,14 @@ class _Gathered:
         case_id = record.case_id or self._numbered(record.file)
         trace = record.trace
         if trace is None:
-            self._counts["without a recording"] += 1
+            self._counts["cases without a recording: name your system in eval.yaml before a run"] += 1
         else:
             self.traces += 1
             self._recorded[case_id, trace.variant_name] += 1
             self._variants[trace.variant_name] = None
             self._rewards += "reward" in trace.metrics.custom
-            self._counts["errors of the recorded run: they have no verdict"] += trace.error is not None
-            self._counts["with warnings, see extra.warnings"] += "warnings" in trace.extra
+            self._counts["recordings of a run that erred: they have no verdict"] += trace.error is not None
+            self._counts["recordings with warnings, see extra.warnings"] += "warnings" in trace.extra
         row = _Row(
             case_id, record.input, record.expected, record.metadata, record.group, record.trial, trace
         )  # fmt: skip
@@ -243,7 +243,7 @@ class _Gathered:
         return [*([REWARD] if self._rewards else []), *reading.evaluators] or [ANSWERED]
 
     def notes(self) -> list[str]:
-        notes = [f"{number} of {self._spool.keys} {what}" for what, number in self._counts.items() if number]
+        notes = [f"{number} {what}" for what, number in self._counts.items() if number]
         most = self.trials
         short = [f"{case}" for (case, _), number in self._recorded.items() if number < most]
         if short:

@@ -94,4 +94,5 @@ def test_a_key_that_isolates_in_a_target_that_is_not_used_is_no_mistake(folder: 
 
 
 def test_a_key_that_asks_for_no_isolation_is_a_warning_at_most(folder: Path) -> None:
-    load_suite(written(folder, {"sandbox": False, "environment": None}, {}))
+    suite = load_suite(written(folder, {"sandbox": False, "environment": None}, {}))
+    assert [case.id for case in suite.cases] == ["a"]

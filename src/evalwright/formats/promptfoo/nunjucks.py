@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from jinja2 import ChainableUndefined, Undefined, nodes
@@ -95,16 +95,9 @@ def _engine() -> _Engine:
     return _Engine({})
 
 
-_templates: dict[str, Any] = {}
-
-
+@lru_cache(_KEPT)
 def _compiled(text: str) -> Any:
-    found = _templates.get(text)
-    if found is None:
-        if len(_templates) >= _KEPT:
-            _templates.clear()
-        found = _templates[text] = _engine().from_string(_prepared(text))
-    return found
+    return _engine().from_string(_prepared(text))
 
 
 class _Engine(SandboxedEnvironment):
