@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import assistant_blocks, texts_of, tokens_of, user_blocks
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Transcript
 
 __all__ = ["AnthropicMessages"]
-
-
-class AnthropicMessages:
-    """The import format `anthropic-messages`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -112,3 +103,9 @@ class _Record:
                     self._talk.system(texts_of(content, self._reading.notes))
                 case role:
                     self.complain(f"{at}.role", f"expected user or assistant, found {described(role)}")
+
+
+class AnthropicMessages(TraceImporter):
+    """Requests and responses of Anthropic's Messages API."""
+
+    read = staticmethod(read)

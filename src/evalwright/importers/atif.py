@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, Mistakes, parsed, stem
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
@@ -22,14 +21,6 @@ _VERSION = re.compile(r"ATIF-v1\.(\d+)")
 _NEWEST = 8
 _OF_AGENTS = ("tool_calls", "observation", "metrics", "reasoning_content")
 """What only a step of the agent has; a step of the system may have an observation."""
-
-
-class Atif:
-    """The import format `atif`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -269,3 +260,9 @@ def _apply(record: Imported, trial: dict[str, Any], tasks: Counter[str]) -> None
     if isinstance(error, dict):
         kind = str(error.get("exception_type") or "trial_error")
         trace.error = TraceError(kind, str(error.get("exception_message") or error.get("message") or kind))
+
+
+class Atif(TraceImporter):
+    """Harbor's trajectories, ATIF-v1.0 to v1.8, and its trial folders."""
+
+    read = staticmethod(read)

@@ -6,7 +6,7 @@ turn, as the tool writes a line for each block and, in a stream, the same block 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +15,9 @@ from typing import Any
 import msgspec
 
 from evalwright.importers.blocks import assistant_blocks, dictionaries, texts_of, tokens_of, user_blocks
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.sources import ImportNotes, Mistakes, records, stem
 from evalwright.importers.spool import RecordSpool
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import AgentTurn, Tokens, Transcript, moment
 from evalwright.model.trace import TraceError
 
@@ -32,14 +31,6 @@ _LEFT_OUT = {
 _STOPPED = ("error_max_turns", "error_max_budget_usd")
 _RESULT = "result"
 _CUT = "the last line breaks off and was left out"
-
-
-class ClaudeCode:
-    """The import format `claude-code`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 class _Line(msgspec.Struct):
@@ -277,3 +268,9 @@ def _has_text(content: Any) -> bool:
 def _count(talk: _Conversation) -> None:
     for tokens in talk.usage.values():
         talk.talk.tokens += tokens
+
+
+class ClaudeCode(TraceImporter):
+    """Sessions of Claude Code, and what `claude -p --output-format stream-json` prints."""
+
+    read = staticmethod(read)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.sources import ImportNotes, records, stem
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment, object_or_text
 from evalwright.model.trace import TraceError
 
@@ -25,14 +24,6 @@ _KNOWN_EVENTS = {
     "mcp_tool_call_begin", "mcp_tool_call_end", "web_search_begin", "web_search_end", "context_compacted",
 }  # fmt: skip
 """Events that are read, and those that repeat response items."""
-
-
-class Codex:
-    """The import format `codex`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -280,3 +271,9 @@ def _tokens(usage: dict[str, Any]) -> Tokens:
         number("reasoning_output_tokens"),
         number("cached_input_tokens"),
     )
+
+
+class Codex(TraceImporter):
+    """Rollout files of Codex, and what `codex exec --json` prints."""
+
+    read = staticmethod(read)

@@ -6,26 +6,17 @@ Flat lines are `message`, `tool_use`, `tool_result` and `usage`; lines of events
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.sources import ImportNotes, records, stem
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
 __all__ = ["Copilot"]
-
-
-class Copilot:
-    """The import format `copilot`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -112,3 +103,9 @@ def _tokens(usage: dict[str, Any]) -> Tokens:
         return next((one for one in found if isinstance(one, int) and not isinstance(one, bool)), None)
 
     return Tokens(number("input_tokens", "inputTokens"), number("output_tokens", "outputTokens"))
+
+
+class Copilot(TraceImporter):
+    """What `copilot --output-format json` prints."""
+
+    read = staticmethod(read)

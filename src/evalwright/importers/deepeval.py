@@ -5,31 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import document, stem
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 
 __all__ = ["DeepEval"]
 
 _CAMEL = re.compile(r"(?<=[a-z])([A-Z])")
-
-
-class DeepEval:
-    """The import format `deepeval`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -152,3 +143,9 @@ def _number(value: Any) -> float | None:
 def _whole(value: Any) -> int | None:
     number = _number(value)
     return None if number is None else round(number)
+
+
+class DeepEval(TraceImporter):
+    """Goldens of deepeval, as JSON, JSON Lines or CSV."""
+
+    read = staticmethod(read)

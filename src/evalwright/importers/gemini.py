@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import texts_of
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.sources import ImportNotes, parsed, records, stem
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
 __all__ = ["Gemini"]
 
 _TYPES = {"init", "message", "tool_use", "tool_result", "error", "result"}
-
-
-class Gemini:
-    """The import format `gemini`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -146,3 +137,9 @@ class _Session:
     def finished(self) -> Transcript:
         self._flush()
         return self._talk
+
+
+class Gemini(TraceImporter):
+    """What `gemini --output-format stream-json` or `json` prints."""
+
+    read = staticmethod(read)

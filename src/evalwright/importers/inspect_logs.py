@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.importers.blocks import texts_of
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
@@ -18,14 +17,6 @@ __all__ = ["InspectLogs"]
 
 _VALUES = {"C": 1, "P": 0.5, "I": 0, "N": 0}
 """Inspect's words for correct, partially correct, incorrect and no answer."""
-
-
-class InspectLogs:
-    """The import format `inspect`; it needs the extra `inspect`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -137,3 +128,9 @@ def _number(value: Any) -> float | None:
     if isinstance(value, str):
         return _VALUES.get(value)
     return float(value) if isinstance(value, int | float) else None
+
+
+class InspectLogs(TraceImporter):
+    """Logs of Inspect, `.eval` and `.json`; it needs the extra `inspect`."""
+
+    read = staticmethod(read)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.sources import ImportNotes, records, stem
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Transcript
 
 __all__ = ["LmEval"]
@@ -18,14 +17,6 @@ __all__ = ["LmEval"]
 _NAME = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+")
 _VERDICTS = ("exact_match", "acc")
 _NO_FILTER = "none"
-
-
-class LmEval:
-    """The import format `lm-eval`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -122,3 +113,9 @@ def _probability(value: Any) -> float:
         return float(first)
     except (TypeError, ValueError):
         return float("-inf")
+
+
+class LmEval(TraceImporter):
+    """Samples of the lm-evaluation-harness."""
+
+    read = staticmethod(read)

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.recordings import described
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
 __all__ = ["OpenAIResponses"]
-
-
-class OpenAIResponses:
-    """The import format `openai-responses`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -147,3 +138,9 @@ def _outcome(talk: Transcript, response: dict[str, Any]) -> None:
 def _detail(usage: dict[str, Any], details: str, key: str) -> int | None:
     found = usage.get(details)
     return found.get(key) if isinstance(found, dict) else None
+
+
+class OpenAIResponses(TraceImporter):
+    """Requests and responses of OpenAI's Responses API, and lists of items."""
+
+    read = staticmethod(read)

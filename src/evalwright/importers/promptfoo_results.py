@@ -6,17 +6,16 @@ the same test are one case for each prompt; those with one `promptIdx` are its t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import parsed
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript
 from evalwright.model.trace import TraceError
 
@@ -24,14 +23,6 @@ __all__ = ["PromptfooResults"]
 
 _PROVIDER_FAILED = 2
 """The `failureReason` of a row without an answer: `error` holds the reason of a failed assertion, too."""
-
-
-class PromptfooResults:
-    """The import format `promptfoo-results`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -222,3 +213,9 @@ def _tokens(row: dict[str, Any], response: dict[str, Any]) -> Tokens:
         usage.get("completion") if counted else None,
         cost=cost if isinstance(cost, int | float) and (cost or counted) else None,
     )
+
+
+class PromptfooResults(TraceImporter):
+    """Results of promptfoo, as `promptfoo eval -o out.json` writes them."""
+
+    read = staticmethod(read)

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, document
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 
 __all__ = ["PydanticEvals"]
-
-
-class PydanticEvals:
-    """The import format `pydantic-evals`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -102,3 +93,9 @@ def _ours(name: str, given: Any) -> dict[str, Any] | None:
 
 def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+class PydanticEvals(TraceImporter):
+    """Datasets of pydantic_evals, as YAML or JSON."""
+
+    read = staticmethod(read)

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, parsed, stem
-from evalwright.importers.traces import Imported, ImportFindings, import_traces
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 
 __all__ = ["SweAgent"]
-
-
-class SweAgent:
-    """The import format `swe-agent`."""
-
-    @staticmethod
-    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_traces(sources, out, mapping, read)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -78,3 +69,9 @@ def _outcome(talk: Transcript, info: dict[str, Any]) -> None:
     status = info.get("exit_status")
     if isinstance(status, str) and status.startswith("exit_"):
         talk.extra["stopped"] = status
+
+
+class SweAgent(TraceImporter):
+    """Trajectories of SWE-agent, `.traj` files."""
+
+    read = staticmethod(read)

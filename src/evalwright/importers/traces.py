@@ -23,7 +23,7 @@ from evalwright.importers.spool import RecordSpool
 from evalwright.importers.transcript import moment
 from evalwright.model.trace import Trace
 
-__all__ = ["ImportFindings", "Imported", "import_traces"]
+__all__ = ["ImportFindings", "Imported", "TraceImporter", "import_traces"]
 
 REWARD: dict[str, Any] = {
     "name": "reward",
@@ -77,6 +77,20 @@ class ImportFindings:
 
 
 Read = Callable[[Sequence[Path], ImportFindings], Iterator[Imported]]
+
+
+class TraceImporter:
+    """An import format whose files are read as records."""
+
+    @staticmethod
+    def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+        """The records of the files, with what is wrong or lost in them."""
+        raise NotImplementedError
+
+    @classmethod
+    def import_files(cls, sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        """Write the suite of the files; see `import_traces`."""
+        return import_traces(sources, out, mapping, cls.read)
 
 
 def import_traces(
