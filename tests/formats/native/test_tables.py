@@ -248,3 +248,8 @@ def test_a_misspelt_key_is_told(tmp_path):
     (tmp_path / "d.csv").write_text("id,q\n1,x\n")
     told = [str(one) for one in suite(tmp_path, path="d.csv", delimeter=";").warnings]
     assert any('did you mean "delimiter"' in one for one in told)
+
+
+def test_rows_that_are_to_be_replayed_need_recordings(tmp_path):
+    (problem,) = wrong(tmp_path, "id,q\n1,x\n", embed_full_trace=True)
+    assert (problem.line, problem.key) == (2, "embedded_trace")

@@ -80,6 +80,8 @@ class TableDataset(Dataset):
                 make_plain(case)
                 if case.embedded_trace is not None or case.recorded is not None:
                     problems = take_recording(case, tell)
+                elif self._recordings_needed:
+                    problems = [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
             yield (None if problems else case), problems, tell
 
     def unknown_keys(self) -> Iterator[Problem]:
