@@ -60,6 +60,12 @@ def _variables():
     return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are named by their argument: what a compressor puts into its header differs in each worker, and workers
+    that collect different names refuse to run."""
+    return argname if isinstance(val, bytes) else None
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--cpu-limit", type=float, metavar="SECONDS", help="fail when a test that is not slow uses more than this"
