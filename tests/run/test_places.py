@@ -60,6 +60,39 @@ def test_a_note_whose_secret_is_not_at_hand_is_told(on_a_shelf: Suite, monkeypat
         find_run(place, trusted=True)
 
 
+def suite_file(folder: Path, store: str) -> Path:
+    """A suite whose system and store, if anything imported the one, would leave a trace."""
+    (folder / "loud.py").write_text(f"open({str(folder / 'imported')!r}, 'w').close()\nanswer = print\n")
+    (folder / "cases.jsonl").write_text('{"id": "a", "input": {}}')
+    (folder / "eval.yaml").write_text(f"""
+eval: {{name: loud}}
+dataset: {{type: jsonl, path: cases.jsonl}}
+systems: [{{name: s, adapter: python_function, target: "loud:answer"}}]
+evaluators: [{{name: answered, type: answered}}]
+output: {{type: {store}, name: upper, token: from-the-suite, path: {folder}}}
+""")
+    return folder / "eval.yaml"
+
+
+@pytest.mark.parametrize(("kind", "token"), [("shelf", "from-the-suite"), ("local_files", None)])
+def test_a_lost_secret_is_read_in_the_suite_if_it_names_that_store_without_its_code(
+    on_a_shelf: Suite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str, token: str | None
+) -> None:
+    place = run_suite(on_a_shelf).run_dir
+    monkeypatch.delenv("SHELF_TOKEN")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    note = json.loads((place / "store.json").read_text())
+    file = suite_file(tmp_path, kind)
+    (place / "store.json").write_text(json.dumps({**note, "config_path": str(file), "dialect": "native"}))
+    if token is None:
+        with pytest.raises(InputError, match="set the environment variable SHELF_TOKEN"):
+            find_run(place, trusted=True)
+    else:
+        find_run(place, trusted=True)
+        assert shelf.told[-1]["token"] == token
+    assert not (tmp_path / "imported").exists()
+
+
 def test_the_address_in_a_note_is_not_used_unless_it_is_trusted(on_a_shelf: Suite) -> None:
     place = run_suite(on_a_shelf).run_dir
     told = len(shelf.told)
