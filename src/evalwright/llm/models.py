@@ -15,6 +15,7 @@ from evalwright.llm.budget import Spending
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
+from evalwright.llm.kept_calls import kept_call, questions_of
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 from evalwright.llm.replies import writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
@@ -65,11 +66,14 @@ class LiveModels:
         request = writable(request)
         route = route_of(request, self._environment)
         asked = key_of(request, at=None)
-        reply: ChatReply = await self._recorded_or_live(
-            purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
-        )
-        # what a system or a simulated user says stays as it is
-        return spoken(reply) if purpose == "judge" else reply
+        with kept_call(request.model, lambda: questions_of(request), self._masked) as kept:
+            reply: ChatReply = await self._recorded_or_live(
+                purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
+            )
+            # what a system or a simulated user says stays as it is
+            reply = spoken(reply) if purpose == "judge" else reply
+            kept.replied(reply)
+        return reply
 
     async def _chat(self, request: ChatRequest, route: Route, purpose: Purpose) -> ChatReply:
         # Only judges are cached: of a system under test, each trial must be a new answer.

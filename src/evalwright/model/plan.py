@@ -129,6 +129,8 @@ class RunSettings(msgspec.Struct, frozen=True):
     """Cells with one and the same error, and none with an answer, after which a system is called no more; 0: never."""
     pools: dict[str, int] = {}
     """Number of cells in flight at once, by the name of a pool."""
+    keep_judge_calls: bool = True
+    """Results keep what their evaluators asked models and the replies in full, as `detail.judge_calls`."""
 
 
 class UntilDecided(msgspec.Struct, frozen=True):

@@ -196,9 +196,31 @@ def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
         lines += [
             f"{_INDENT}  {paint(sign, style)} {block(text, _INDENT, limit)}" for text in texts if text not in reason
         ]
-    if limit is None and result.detail:
-        lines.append(f"{_INDENT}  {paint('detail', 'dim')} {block(_text(result.detail), _INDENT, limit)}")
+    if limit is None:
+        detail = dict(result.detail)
+        calls = detail.pop("judge_calls", None)
+        if detail:
+            lines.append(f"{_INDENT}  {paint('detail', 'dim')} {block(_text(detail), _INDENT, limit)}")
+        for number, call in enumerate(calls if isinstance(calls, list) else (), 1):
+            lines += _judge_call(number, call, paint)
     return "\n".join(lines)
+
+
+def _judge_call(number: int, call: dict[str, Any], paint: Paint) -> list[str]:
+    """What a model was asked and what it replied, in full."""
+    inset = f"{_INDENT}    "
+    known = {key: call[key] for key in ("usage", "cost_usd", "latency_ms", "cached") if call.get(key)}
+    lines = [
+        f"{_INDENT}  {paint(f'call {number}', 'dim')} {one_line(str(call.get('model')), 60)} {_text(known or None)}"
+    ]
+    for message in call.get("messages") or ():
+        said = {key: value for key, value in message.items() if key not in ("role", "content")}
+        parts = [_text(message.get("content")), _text(said or None)]
+        lines.append(
+            f"{inset}{paint(str(message.get('role')), 'dim')} {block(' '.join(filter(None, parts)), inset, None)}"
+        )
+    came = [label for label in ("reply", "thinking", "error") if call.get(label)]
+    return [*lines, *(f"{inset}{paint(label, 'dim')} {block(_text(call[label]), inset, None)}" for label in came)]
 
 
 def _text(value: Any) -> str:

@@ -60,7 +60,7 @@ class Judge:
             # there evaluators bound themselves: the wait for their turn does not count
             self._thread, self._patience_of_last = JudgeThread(), math.inf
         judging = format_of_run(plan.totals, plan.dialect).judging
-        self._concurrent = judging.concurrent
+        self._concurrent, self._keep_calls = judging.concurrent, plan.run.keep_judge_calls
         self._skips_errored = passes_over_errored(plan)
         self._by_case = plan.evaluators_by_case
         self._specs = plan.evaluators
@@ -165,7 +165,7 @@ class Judge:
         """Wait for what is pending, and put it into the results."""
         from evalwright.run.steps.awaited import await_results
 
-        await await_results(results, pending, self._clock, concurrent=self._concurrent)
+        await await_results(results, pending, self._clock, concurrent=self._concurrent, keep_calls=self._keep_calls)
 
     def conclude(
         self,

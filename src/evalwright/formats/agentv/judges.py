@@ -20,8 +20,9 @@ from evalwright.evaluators.code.payload import judge_payload
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.tools.calls import messages_of
 from evalwright.evaluators.values.field_accuracy import json_in
-from evalwright.formats.agentv.exchange import Asked
+from evalwright.formats.agentv.exchange import Asked, Said
 from evalwright.formats.agentv.providers import MODELS, Provider, model_of, provider_of
+from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -118,7 +119,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             )
             try:
                 async with provider.turn:
-                    said = await provider.ask(asked, "judge")
+                    said = await provider.said(asked)
                 return read(said.text)
             except _Unreadable as error:
                 why = str(error)
@@ -150,10 +151,22 @@ class _Asking:
 
     def __init__(self, provider: Provider, target: dict[str, Any], folder: str) -> None:
         kind = target["provider"]
-        self.ask, self.chats = provider.ask, kind not in ("cli", "mock")
+        self._ask, self.chats = provider.ask, kind not in ("cli", "mock")
+        self._program = None if kind in MODELS else target["name"]
         turns = _TURNS.setdefault(asyncio.get_running_loop(), {})
         workers = target.get("workers") or (1 if kind == "cli" else _MANY)
         self.turn = turns.setdefault((folder, target["name"]), asyncio.Semaphore(workers))
+
+    async def said(self, asked: Asked) -> Said:
+        """The reply. What a program is asked is kept here; a model's calls keep themselves."""
+        if self._program is None:
+            return await self._ask(asked, "judge")
+        texts = {"system": asked.system, "user": asked.prompt}
+        messages = [{"role": role, "content": text} for role, text in texts.items() if text]
+        with kept_call(self._program, messages) as kept:
+            said = await self._ask(asked, "judge")
+            kept.said(said.text, said.cost_usd)
+        return said
 
 
 def _provider(judges: dict[str, Any], name: str | None) -> _Asking:

@@ -171,6 +171,11 @@ class RunSection(_Strict):
     stop_after_errors: Annotated[int, BeforeValidator(_number), Field(ge=0)] = 20
 
 
+class JudgesSection(_Strict):
+    keep_calls: bool = True
+    """Results keep what judges were asked and what they replied."""
+
+
 class TraceSection(_Strict):
     capture: list[StrictStr] = []
 
@@ -202,6 +207,7 @@ class EvalFile(_Strict):
     totals: StrictStr | None = None
     """The format whose numbers and rule for the gate the summary has."""
     run: RunSection = RunSection()
+    judges: JudgesSection = JudgesSection()
     metrics: MetricsSection = MetricsSection()
     output: list[OutputSection]
 
@@ -211,6 +217,7 @@ _STRICT: dict[str, type[BaseModel]] = {
     "eval": EvalSection,
     "evaluators": EvaluatorSection,
     "evaluators.extractor": ExtractorSection,
+    "judges": JudgesSection,
     "metrics": MetricsSection,
     "pass_criteria": CriteriaSection,
     "run": RunSection,

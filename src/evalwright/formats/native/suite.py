@@ -556,4 +556,5 @@ def _settings(file: EvalFile) -> RunSettings:
         cost_limit_usd=run.cost_limit_usd,
         stop_after_errors=run.stop_after_errors,
         pools=run.executor.pools,
+        keep_judge_calls=file.judges.keep_calls,
     )

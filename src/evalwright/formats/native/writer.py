@@ -54,6 +54,8 @@ def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: Places) -> 
         yield "gate", written_gates(suite.gate)
     yield "totals", suite.totals or suite.dialect
     yield "run", _run(suite)
+    if not suite.run.keep_judge_calls:
+        yield "judges", {"keep_calls": False}
     out = suite.out if suite.out is not None else Path("runs")
     yield "output", {"type": "local_files", "path": places.of(str(out))}
 
@@ -69,6 +71,7 @@ def _evaluator(spec: EvaluatorSpec, places: Places) -> dict[str, Any]:
 
 def _run(suite: Suite) -> dict[str, Any]:
     run: dict[str, Any] = brief(suite.run)
+    run.pop("keep_judge_calls", None)  # said in a section of its own
     pools = run.pop("pools", None)
     return run | ({"executor": {"pools": pools}} if pools else {})
 

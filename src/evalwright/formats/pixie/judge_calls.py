@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply, only_object
 from evalwright.formats.pixie.surface.rates import paced
+from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
 from evalwright.session import environment, session
 
@@ -58,14 +59,17 @@ async def chat(
     """What the model says. Raises EvaluatorError, or whatever the user's client raises."""
     await paced(f"{system or ''}{text}")
     if client is not None:
-        said = [{"role": "system", "content": system}] if system else []
-        messages = [*said, {"role": "user", "content": text}]
+        first = [{"role": "system", "content": system}] if system else []
+        messages = [*first, {"role": "user", "content": text}]
         form = {"response_format": {"type": "json_object"}} if schema is not None else {}
-        reply = await _called(
-            client.chat.completions.create,
-            model=model or JUDGE, messages=messages, temperature=temperature, **form,
-        )  # fmt: skip
-        return reply.choices[0].message.content or ""
+        with kept_call(model or JUDGE, messages) as kept:
+            reply = await _called(
+                client.chat.completions.create,
+                model=model or JUDGE, messages=messages, temperature=temperature, **form,
+            )  # fmt: skip
+            said: str = reply.choices[0].message.content or ""
+            kept.said(said)
+        return said
     request = ChatRequest(
         model or JUDGE,
         [ChatMessage("user", text)],

@@ -14,6 +14,7 @@ from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
 from evalwright.formats.promptfoo.models import embedding_model, request_of
 from evalwright.formats.promptfoo.providers import Provider, provider_kind
 from evalwright.formats.promptfoo.values import compact_json, shown_text
+from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest
 from evalwright.session import environment, session
 
@@ -58,7 +59,9 @@ class Grader:
         """The reply of a provider that is a program of the user's."""
         call = ProviderCall(prompt, {"vars": {}, "prompt": {"raw": prompt, "label": "judge"}}, {}, 0, environment())
         try:
-            reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
+            with kept_call(self.name, [{"role": "user", "content": prompt}]) as kept:
+                reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
+                kept.said(shown_text(reply.output), reply.cost)
         except TargetError as error:
             raise EvaluatorError(f"the judge {self.name} could not be asked: {error}", error.type) from error
         if reply.cost is not None:

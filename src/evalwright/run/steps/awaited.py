@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Sequence
 
 from evalwright.errors import Interrupted, LimitExceeded
+from evalwright.llm.kept_calls import keeping
 from evalwright.model.result import EvaluationResult
 from evalwright.run.records import Clock, evaluator_failure, fill, keep, timed_out
 from evalwright.run.steps import Pending
@@ -15,18 +16,35 @@ __all__ = ["await_results"]
 
 
 async def await_results(
-    results: list[EvaluationResult], pending: Sequence[Pending], clock: Clock, *, concurrent: bool
+    results: list[EvaluationResult],
+    pending: Sequence[Pending],
+    clock: Clock,
+    *,
+    concurrent: bool,
+    keep_calls: bool,
 ) -> None:
-    """Fill the rows of what is pending, each within its limit: those that wait all at once if `concurrent`."""
+    """Fill the rows of what is pending, each within its limit: those that wait all at once if `concurrent`.
+
+    With `keep_calls` the models that an evaluator calls, what it asks and what they reply is in its result's detail.
+    """
+    fill_row = _fill_with_calls if keep_calls else _fill
     waiting = [one for one in pending if isinstance(one.given, Awaitable)]
     if concurrent:
-        await asyncio.gather(*(_fill(results, clock, one) for one in waiting))
+        await asyncio.gather(*(fill_row(results, clock, one) for one in waiting))
     else:
         for one in waiting:
-            await _fill(results, clock, one)
+            await fill_row(results, clock, one)
     for last in pending:
         if not isinstance(last.given, Awaitable):
-            await _fill(results, clock, last)
+            await fill_row(results, clock, last)
+
+
+async def _fill_with_calls(results: list[EvaluationResult], clock: Clock, pending: Pending) -> None:
+    with keeping() as calls:
+        await _fill(results, clock, pending)
+    if calls:
+        row = results[pending.position]
+        row.detail = {**row.detail, "judge_calls": calls}
 
 
 async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending) -> None:

@@ -1,0 +1,128 @@
+"""The questions that an evaluator puts to models and what they reply, kept for its result (`detail.judge_calls`).
+
+Whoever waits for an evaluator opens a list with `keeping()`; calls made in its context, in tasks and threads that carry
+it, too, add themselves. Outside of one nothing is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import msgspec
+
+from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
+
+__all__ = ["KEPT_BYTES", "KeptCall", "keeping", "kept_call", "questions_of"]
+
+KEPT_BYTES = 256 * 1024
+"""UTF-8 bytes of each text that are kept."""
+
+_calls: ContextVar[list[dict[str, Any]] | None] = ContextVar("evalwright_kept_calls", default=None)
+
+
+@contextmanager
+def keeping() -> Iterator[list[dict[str, Any]]]:
+    """The calls of this context, in the order in which they began; filled while the block runs."""
+    calls: list[dict[str, Any]] = []
+    token = _calls.set(calls)
+    try:
+        yield calls
+    finally:
+        _calls.reset(token)
+
+
+class KeptCall:
+    """One call while it is made."""
+
+    def __init__(self, entry: dict[str, Any] | None, mask: Callable[[str], str]) -> None:
+        self._entry, self._mask, self._begun = entry, mask, time.monotonic()
+
+    def said(self, text: str, cost_usd: float | None = None) -> None:
+        """What a program said in place of a model."""
+        if self._entry is not None:
+            latency = int((time.monotonic() - self._begun) * 1000)
+            self._entry |= {
+                "reply": _kept(text, self._mask),
+                "cost_usd": cost_usd,
+                "latency_ms": latency,
+                "error": None,
+            }
+
+    def failed(self, kind: str, message: str) -> None:
+        if self._entry is not None:
+            self._entry["latency_ms"] = int((time.monotonic() - self._begun) * 1000)
+            self._entry["error"] = {"type": kind, "message": _kept(message, self._mask)}
+
+    def replied(self, reply: ChatReply) -> None:
+        """What came back; a refusal is the reply of a model that refuses."""
+        if self._entry is None:
+            return
+        self.said(reply.text or reply.refusal or "", reply.cost_usd)
+        self._entry |= {"cached": reply.cached, "usage": _known(reply.usage), "latency_ms": reply.latency_ms}
+        further = {
+            "thinking": reply.thinking,
+            "tool_calls": msgspec.to_builtins(reply.tool_calls),
+            "finish_reason": reply.finish_reason,
+            "refused": reply.refusal is not None,
+        }
+        self._entry |= {key: _kept(value, self._mask) for key, value in further.items() if value}
+
+
+@contextmanager
+def kept_call(
+    model: str, messages: Sequence[Mapping[str, Any]] | Callable[[], Any], mask: Callable[[str], str] = str
+) -> Iterator[KeptCall]:
+    """One call of a model, or of a program in its place; `messages` are read only where calls are kept.
+
+    An exception of the block is the call's error. Texts beyond `KEPT_BYTES` are cut, and say how long they were.
+    """
+    calls = _calls.get()
+    if calls is None:
+        yield KeptCall(None, mask)
+        return
+    asked = messages() if callable(messages) else [dict(message) for message in messages]
+    entry: dict[str, Any] = {"model": model, "messages": _kept(asked, mask), "reply": None, "cached": False}
+    entry |= {"usage": {}, "cost_usd": None, "latency_ms": None, "error": {"type": "unfinished", "message": ""}}
+    calls.append(entry)  # before the reply: calls that run at once keep the order in which they began
+    kept = KeptCall(entry, mask)
+    try:
+        yield kept
+    except BaseException as error:
+        kind = getattr(error, "type", None) or type(error).__name__
+        kept.failed(str(kind), str(error))
+        raise
+
+
+def questions_of(request: ChatRequest) -> list[dict[str, Any]]:
+    """The messages of a request, the system's prompt first."""
+    system = [ChatMessage("system", request.system)] if request.system else []
+    return [_known(message) for message in (*system, *request.messages)]
+
+
+def _known(value: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(value)
+    return {key: one for key, one in fields.items() if one not in (None, [])}
+
+
+def _kept(value: Any, mask: Callable[[str], str]) -> Any:
+    """Plain data with every text masked and cut."""
+    if isinstance(value, str):
+        return _cut(mask(value))
+    if isinstance(value, Mapping):
+        return {str(key): _kept(one, mask) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_kept(one, mask) for one in value]
+    return value
+
+
+def _cut(text: str) -> str:
+    if len(text) <= KEPT_BYTES // 4:  # four bytes are the most that a character takes
+        return text
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= KEPT_BYTES:
+        return text
+    return f"{data[:KEPT_BYTES].decode('utf-8', 'ignore')}… [cut: {len(data):,} bytes in full]"
