@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from math import fsum
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +16,7 @@ from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.statistics.power import detectable_difference
 from evalwright.statistics.proportions import Interval, wilson
 from evalwright.statistics.rates import DesignRate, rate_of_counts, rate_of_units, rate_with_design_effect
+from evalwright.statistics.sums import ExactSum
 from evalwright.statistics.trials import within_variance
 from evalwright.statistics.units import Cluster, units_from
 
@@ -37,21 +39,25 @@ _OF_STATUS: dict[str, int] = {
 
 
 class Mean:
-    """A sum and how many values are in it; sums of whole numbers are exact."""
+    """An exact sum and how many values are in it."""
 
-    __slots__ = ("n", "total")
+    __slots__ = ("_sum", "n")
 
     def __init__(self) -> None:
         self.n: int = 0
-        self.total: float = 0.0
+        self._sum = ExactSum()
 
     def add(self, value: float) -> None:
         self.n += 1
-        self.total += value
+        self._sum.add(value)
 
     def merge(self, other: Mean) -> None:
         self.n += other.n
-        self.total += other.total
+        self._sum.merge(other._sum)
+
+    @property
+    def total(self) -> float:
+        return self._sum.total
 
     @property
     def mean(self) -> float | None:
@@ -74,12 +80,14 @@ class EvaluatorCount:
         self.skipped: int = 0
         self.scored: int = 0
         self.costed: int = 0
-        self.score_total: float = 0.0
-        self.spent: float = 0.0
+        self.score_total: ExactSum = ExactSum()
+        self.spent: ExactSum = ExactSum()
 
     def merge(self, other: EvaluatorCount) -> None:
-        for name in self.__slots__:
+        for name in ("n", "passed", "errors", "skipped", "scored", "costed"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.score_total.merge(other.score_total)
+        self.spent.merge(other.spent)
 
     def rate(self, repeats: float, grouped: bool) -> EvaluatorRate:
         """Passed among the results with a verdict; no rate where there is none.
@@ -92,7 +100,7 @@ class EvaluatorCount:
         share = self.passed / self.n if self.n else None
         return EvaluatorRate(
             share,
-            self.score_total / self.scored if self.scored else None,
+            self.score_total.total / self.scored if self.scored else None,
             self.n,
             wilson((share or 0.0) * cases, cases),
             self.scored,
@@ -106,7 +114,7 @@ class EvaluatorCount:
     @property
     def cost_usd(self) -> float | None:
         """Cost of this evaluator's model calls; None if no result reports one."""
-        return self.spent if self.costed else None
+        return self.spent.total if self.costed else None
 
 
 class CaseCounts(NamedTuple):
@@ -224,11 +232,11 @@ class VariantCount:
                 score = row.score
                 if score is not None:
                     count.scored += 1
-                    count.score_total += score
+                    count.score_total.add(score)
             cost = row.cost_usd
             if cost is not None:
                 count.costed += 1
-                count.spent += cost
+                count.spent.add(cost)
 
     def rate(self, evaluator: str) -> EvaluatorRate:
         """One evaluator's share of passed results."""
@@ -247,7 +255,7 @@ class VariantCount:
     def judge_cost_usd(self) -> float | None:
         """What all evaluators' models cost, where any result says so."""
         costs = [cost for count in self.evaluators.values() if (cost := count.cost_usd) is not None]
-        return sum(costs) if costs else None
+        return fsum(costs) if costs else None
 
     def merge(self, other: VariantCount) -> None:
         """Add the count of other cells of the same variant."""
@@ -322,7 +330,7 @@ class VariantCount:
         shares = self._shares()
         trials = (self.trials() if self.cases is not None else {}).values()
         cases, most = float(sum(shares.values())), max((judged for _, judged in trials), default=1)
-        rate = sum(share * number for share, number in shares.items()) / cases if cases else 0.0
+        rate = fsum(share * number for share, number in shares.items()) / cases if cases else 0.0
         within = within_variance(trials) if most > 1 else rate * (1 - rate)
         if self.grouped and (ends := self._design().effective_n):
             cases = cases / max(1.0, rate_of_counts(shares).effective_n / ends)

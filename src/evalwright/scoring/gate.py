@@ -2,7 +2,8 @@
 
 A gate is a tree of plain data with the kinds of Letta Evals: conditions `simple`, `weighted_average` and `legacy`,
 combined by `logical`. Means are plain sums over counts, in the order of the scores: another order could change the
-last digit, and with it a comparison that the original program decides the other way.
+last digit, and with it a comparison that the original program decides the other way. Whoever calls sees to an order
+that does not depend on when which cell ended.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class GateTotals:
             self._unknown[name] += other._unknown[name]
 
     def finish(self, summary: RunSummary) -> None:
-        summary.gate = decided(self._gate, self._scores, self._unknown)
+        # cells end in any order: sorted, the same scores give the same last digit of a mean
+        summary.gate = decided(self._gate, {k: sorted(v) for k, v in self._scores.items()}, self._unknown)
 
 
 def decided(

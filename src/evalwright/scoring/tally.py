@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from math import fsum
 from typing import Any, Protocol
 
 import msgspec
@@ -196,8 +197,8 @@ def _trial_statistics(trials: Trials) -> TrialStatistics | None:
     hat: list[float] = []
     for k in range(1, most + 1):
         enough = [(judged, passed) for passed, judged in trials.values() if judged >= k]
-        at.append(sum(share_at_k(n, c, k) for n, c in enough) / len(enough))
-        hat.append(sum(share_hat_k(n, c, k) for n, c in enough) / len(enough))
+        at.append(fsum(share_at_k(n, c, k) for n, c in enough) / len(enough))
+        hat.append(fsum(share_hat_k(n, c, k) for n, c in enough) / len(enough))
     counts = [sum(judged >= k for _, judged in trials.values()) for k in range(1, most + 1)]
     intervals: list[list[Interval | None]] = [
         [wilson(rate * n, n) for rate, n in zip(rates, counts, strict=True)] for rates in (at, hat)

@@ -11,34 +11,45 @@ from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.facts import ResultLike, TraceLike
+from evalwright.statistics.sums import ExactSum
 
 __all__ = ["PromptfooTotals"]
 
 
 @dataclass(slots=True)
 class _Column:
-    score: float = 0.0
+    score: ExactSum = field(default_factory=ExactSum)
     passed: int = 0
     failed: int = 0
     errors: int = 0
     asserts: list[int] = field(default_factory=lambda: [0, 0])
-    sums: dict[str, float] = field(default_factory=dict)
+    named: dict[str, ExactSum] = field(default_factory=dict)
 
     @property
     def cells(self) -> int:
         return self.passed + self.failed + self.errors
 
+    @property
+    def sums(self) -> dict[str, float]:
+        """The named scores, in an order that does not depend on that of the cells."""
+        return {name: self.named[name].total for name in sorted(self.named)}
+
     def merge(self, other: _Column) -> None:
-        self.score += other.score
+        self.score.merge(other.score)
         self.passed, self.failed, self.errors = (
             self.passed + other.passed, self.failed + other.failed, self.errors + other.errors,
         )  # fmt: skip
-        self.add(other.asserts, other.sums)
+        self._count(other.asserts)
+        for name, found in other.named.items():
+            self.named.setdefault(name, ExactSum()).merge(found)
 
     def add(self, asserts: Collection[int], sums: Mapping[str, float]) -> None:
-        self.asserts = [mine + theirs for mine, theirs in zip(self.asserts, asserts, strict=True)]
+        self._count(asserts)
         for name, value in sums.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
+            self.named.setdefault(name, ExactSum()).add(value)
+
+    def _count(self, asserts: Collection[int]) -> None:
+        self.asserts = [mine + theirs for mine, theirs in zip(self.asserts, asserts, strict=True)]
 
 
 class PromptfooTotals:
@@ -53,7 +64,7 @@ class PromptfooTotals:
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
         column = self._columns.setdefault(trace.variant_name, _Column())
-        column.score += score or 0.0
+        column.score.add(score or 0.0)
         column.passed += status == "pass"
         column.failed += status in ("fail", "borderline")
         column.errors += status == "error"
@@ -80,7 +91,7 @@ class PromptfooTotals:
     def _described(self, name: str, column: _Column) -> dict[str, Any]:
         return {
             "variant": name,
-            "score": column.score,
+            "score": column.score.total,
             "namedScores": {**column.sums, **self._derive(column)},
             "testPassCount": column.passed,
             "testFailCount": column.failed,

@@ -1,0 +1,40 @@
+"""Sums that do not depend on an order."""
+
+import copy
+from fractions import Fraction
+from math import inf, isnan, nan
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.statistics.sums import ExactSum
+
+FLOATS = st.floats(-1e15, 1e15, allow_nan=False)
+
+
+def summed(values):
+    found = ExactSum()
+    for value in values:
+        found.add(value)
+    return found
+
+
+@given(st.lists(FLOATS, max_size=60), st.randoms(use_true_random=False), st.integers(0, 60))
+def test_any_order_and_any_parts_give_the_exact_sum_rounded_once(values, random, cut):
+    exact = float(sum(map(Fraction, values)))
+    random.shuffle(values)
+    merged = summed(values[:cut])
+    merged.merge(copy.deepcopy(summed(values[cut:])))
+    assert merged.total == summed(values).total == exact
+
+
+def test_many_values_are_condensed_without_loss():
+    values = [0.1, 1e16, -1e16, 3e-9] * 2000
+    assert summed(values).total == summed(sorted(values)).total == float(sum(map(Fraction, values)))
+
+
+def test_what_is_beyond_floats_is_no_crash():
+    assert summed([1.0, inf] * 2000).total == inf
+    assert isnan(summed([1.0, inf, -inf]).total)
+    assert isnan(summed([nan] * 2000).total)
+    assert summed([1e308, 1e308]).total == inf
