@@ -90,7 +90,8 @@ class StorageError(EvalwrightError):
 class TargetError(EvalwrightError):
     """A target could not answer; `type` and the message become the trace's error.
 
-    `status` is that of an HTTP response, and `retry_after` the seconds that it asked to wait.
+    `status` is that of an HTTP response, and `retry_after` the seconds that it asked to wait. `attempts` is how often
+    a model was called, by the layer that retries such calls; None for all other errors.
     """
 
     def __init__(
@@ -100,11 +101,13 @@ class TargetError(EvalwrightError):
         *,
         status: int | None = None,
         retry_after: float | None = None,
+        attempts: int | None = None,
     ) -> None:
         super().__init__(message)
         self.type: str = type
         self.status: int | None = status
         self.retry_after: float | None = retry_after
+        self.attempts: int | None = attempts
 
 
 class EvaluatorError(EvalwrightError):

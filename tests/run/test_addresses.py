@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
 
+import msgspec
 import pytest
 
 from evalwright.model.plan import EvaluatorSpec, Plan, RetryRule, RunSettings, Variant
@@ -33,7 +34,9 @@ def error(status: int, seconds: float | None = None) -> TraceError:
         (RetryRule(), error(503, 0.0), 5),
         (RetryRule(max_attempts=3), error(503, 1.0), 3),
         (RetryRule(max_attempts=1, once=True), error(503, 1.0), 1),
-        (RetryRule(), error(429), 1),
+        (RetryRule(), error(429), 5),
+        (RetryRule(), error(503), 5),
+        (RetryRule(max_attempts=1, once=True), error(429), 1),
         (RetryRule(), error(500, 1.0), 1),
         (RetryRule(max_attempts=4), error(500), 4),
         (RetryRule(max_attempts=4, on=["adapter_error"]), error(429), 4),
@@ -177,8 +180,28 @@ def test_what_the_service_refuses_is_asked_once_whatever_the_suite_lists(tmp_pat
     assert trace.error.status == 401
 
 
-@pytest.mark.parametrize("value", ["-5", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"])
-def test_times_in_the_past_and_what_is_no_time_hold_nothing_up(tmp_path, value):
+@pytest.mark.parametrize("value", ["-5", "Thu, 01 Jan 1970 00:00:00 GMT"])
+def test_times_in_the_past_hold_nothing_up(tmp_path, value):
     with service([(503, {"Retry-After": value})] * 9) as (url, times):
         outcome, _ = ran(tmp_path, url)
-    assert (outcome.exit_code, len(times)) == (3, 1 if value == "soon" else 5)
+    assert (outcome.exit_code, len(times)) == (3, 5)
+
+
+def test_a_service_that_is_busy_and_names_no_time_is_called_as_late_as_a_model():
+    drawn = [pause_before_next(RetryRule(), error(503), 2) for _ in range(300)]
+    assert 0 <= min(drawn) < 0.8 < max(drawn) <= 1.6
+    assert pause_before_next(RetryRule(max_attempts=3, backoff_seconds=1.5), error(503), 2) == 3.0
+
+
+def test_a_model_that_was_called_again_already_is_not_called_again():
+    tried = msgspec.structs.replace(error(429, 1.0), attempts=5)
+    assert not retriable(RetryRule(max_attempts=3, on=["*"]), tried, 1)
+    assert not retriable(RetryRule(max_attempts=3, on=["timeout"]), TraceError("timeout", "late", attempts=5), 1)
+    assert retriable(RetryRule(max_attempts=3, on=["timeout"]), TraceError("timeout", "late"), 1)
+
+
+def test_a_busy_service_is_given_up_after_ten_minutes(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.run.pipeline._LONGEST_CALL", 0.0)
+    with service([(503, {"Retry-After": "0.2"})] * 2) as (url, times):
+        outcome, _ = ran(tmp_path, url)
+    assert (outcome.exit_code, len(times)) == (3, 1)

@@ -12,7 +12,7 @@ from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatMessage, ChatRequest, Usage
 from evalwright.model.plan import Price
 
-__all__ = ["Spending"]
+__all__ = ["Spending", "likely_tokens"]
 
 _MILLION = 1_000_000
 _BYTES_A_TOKEN = 4
@@ -60,9 +60,7 @@ class Spending:
                 )
                 raise CallFailed("no_price", message)
             return 0.0
-        tokens = -(-_bytes(request.messages, request.system) // _BYTES_A_TOKEN)
-        most_output = _LIKELY_OUTPUT if most_output is None else most_output
-        estimate = _dollars(price, tokens, most_output)
+        estimate = _dollars(price, *likely_tokens(request, most_output))
         if self._cap is not None and self.spent + self._reserved + estimate > self._cap:
             used = f"${self.spent:.4f} spent and ${self._reserved:.4f} reserved of ${self._cap:.4f}"
             raise CallFailed("cost_limit", f"budget: {used}; a call of about ${estimate:.4f} would exceed it")
@@ -78,6 +76,13 @@ class Spending:
         """Settle a failed call: it cost nothing if it was rejected, and counts in full if that is not certain."""
         refused = isinstance(failure, CallFailed) and failure.kind not in _MAY_BE_BILLED
         self.settle(reserved, 0.0 if refused else None)
+
+
+def likely_tokens(request: ChatRequest, most_output: int | None = None) -> tuple[int, int]:
+    """About how many tokens a call takes and gives, with at most `most_output`, else the request's own limit."""
+    tokens = -(-_bytes(request.messages, request.system) // _BYTES_A_TOKEN)
+    most_output = request.max_tokens if most_output is None else most_output
+    return tokens, _LIKELY_OUTPUT if most_output is None else most_output
 
 
 def _bytes(messages: Sequence[ChatMessage], system: str | None) -> int:

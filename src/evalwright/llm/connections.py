@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from evalwright.llm.failures import CallFailed
 
-__all__ = ["MOST_BYTES", "bounded"]
+__all__ = ["MOST_BYTES", "bounded", "headers_to"]
 
 MOST_BYTES = 10 * 2**20
 """Bytes of one reply; the connection is closed as soon as more arrive."""
+Hearing = Callable[[Mapping[str, str]], None]
+_heard_by: ContextVar[Hearing | None] = ContextVar("_heard_by", default=None)
+"""Who wants the headers of the responses to this task's call: one client serves many calls at a time."""
+
+
+@contextmanager
+def headers_to(hears: Hearing) -> Iterator[None]:
+    """Gives the headers of each response that arrives inside to `hears`, also those of refusals."""
+    token = _heard_by.set(hears)
+    try:
+        yield
+    finally:
+        _heard_by.reset(token)
 
 
 def bounded(client_class: Any) -> Any:
@@ -30,6 +45,8 @@ def bounded(client_class: Any) -> Any:
 
 async def _bound(response: Any) -> None:
     """Limit the body of a response; called before it is read."""
+    if (hears := _heard_by.get()) is not None:
+        hears(response.headers)
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise CallFailed("bad_reply", "the reply is compressed although that was not requested")
     response.stream = _stream_class(type(response).__module__.partition(".")[0])(response.stream)

@@ -6,6 +6,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from evalwright.errors import EvaluatorError, TargetError
+from evalwright.llm.rates import exhausted_for
 from evalwright.model.chat import Purpose
 
 __all__ = ["CallFailed", "error_for", "failure_of", "retry_after"]
@@ -31,11 +32,14 @@ class CallFailed(Exception):
         self.kind, self.retryable, self.retry_after = kind, retryable, retry_after
         self.status: int | None = None
         """The HTTP status, None if the server did not answer."""
+        self.attempts = 1
 
 
-def error_for(purpose: Purpose, kind: str, message: str) -> EvaluatorError | TargetError:
+def error_for(purpose: Purpose, failure: CallFailed, message: str) -> EvaluatorError | TargetError:
     """The error for the caller: a judge could not judge, or a system could not answer."""
-    return EvaluatorError(message, kind) if purpose == "judge" else TargetError(message, kind)
+    if purpose == "judge":
+        return EvaluatorError(message, failure.kind)
+    return TargetError(message, failure.kind, status=failure.status, attempts=failure.attempts)
 
 
 def failure_of(error: Exception) -> CallFailed:
@@ -89,11 +93,19 @@ def _is_quota(error: Exception, text: str) -> bool:
 
 
 def _retry_after(error: Exception) -> float | None:
-    return retry_after(getattr(getattr(error, "response", None), "headers", None) or {})
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    stated = retry_after(headers)
+    return exhausted_for(headers) if stated is None else stated
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds that a server asks to wait, from a number or a date (RFC 9110, section 10.2.3)."""
+    """Seconds that a server asks to wait, from a number or a date (RFC 9110, section 10.2.3).
+
+    OpenAI and Azure state them more exactly in `retry-after-ms`.
+    """
+    exact = headers.get("retry-after-ms") or ""
+    if exact.isascii() and exact.isdigit() and len(exact) < 16:
+        return int(exact) / 1000
     value = headers.get("retry-after")
     if not value:
         return None

@@ -11,11 +11,12 @@ import msgspec
 
 from evalwright.errors import InputError
 from evalwright.files.masker import MASKED, Masker
-from evalwright.llm.budget import Spending
+from evalwright.llm.budget import Spending, likely_tokens
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
 from evalwright.llm.kept_calls import kept_call, questions_of
+from evalwright.llm.rates import NOTHING, Demand, Rates
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 from evalwright.llm.replies import writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
@@ -55,6 +56,7 @@ class LiveModels:
         self._pace = Pace(self._choices.requests_per_minute)
         self._clients: dict[Route, Any] = {}
         self._gates: dict[tuple[str, str | None], Gate] = {}
+        self._rates: dict[Route, Rates] = {}
         self._recording = RecordedCalls(self._choices.replay) if self._choices.replay else None
         self._recorder = CallRecorder(self._choices.record, self._masked) if self._choices.record else None
         self._cache: Cache | None = None
@@ -86,7 +88,9 @@ class LiveModels:
         reply: ChatReply = await self._paid(
             request,
             request.max_tokens,
-            lambda: self._retried(route, lambda client: client.chat(route.model, request), rules),
+            lambda: self._retried(
+                route, lambda client: client.chat(route.model, request), rules, Demand(*likely_tokens(request)), _used
+            ),
         )
         if cache is not None and reply.refusal is None and reply.finish_reason not in _UNFINISHED:
             cache.keep(key, reply)
@@ -149,7 +153,7 @@ class LiveModels:
         try:
             reply = await live() if self._recording is None else self._recording.find(key, asked)
         except CallFailed as failure:
-            raise error_for(purpose, failure.kind, self._masked(str(failure))) from None
+            raise error_for(purpose, failure, self._masked(str(failure))) from None
         if self._recorder is not None:
             self._recorder.keep(key, kind, asked, reply)
         return reply
@@ -160,17 +164,24 @@ class LiveModels:
             text = text.replace(key, MASKED)
         return self._mask(text)
 
-    async def _retried(self, route: Route, call: Callable[[Any], Awaitable[T]], rules: Rules | None = None) -> T:
+    async def _retried(
+        self,
+        route: Route,
+        call: Callable[[Any], Awaitable[T]],
+        rules: Rules | None = None,
+        need: Demand = NOTHING,
+        used: Callable[[T], Demand] | None = None,
+    ) -> T:
         if self._choices.no_network and not route.is_loopback:
             raise CallFailed("network_refused", f"{route.model!r} is not on this machine, and --no-network is set")
         if route.missing_key is not None:
             raise CallFailed("authentication", f"{route.missing_key} is not set: {route.model!r} needs a key")
         client = await self._client(route)
         # One gate for all models and keys of an endpoint: its 429 is about the endpoint, as far as a client can tell.
-        where = (route.interface, route.base_url)
-        if where not in self._gates:
-            self._gates[where] = Gate(self._width)
-        return await retried(lambda: call(client), self._gates[where], self._pace, rules or self._rules)
+        # What its headers say of a minute is about one model and key.
+        gate = self._gates.setdefault((route.interface, route.base_url), Gate(self._width))
+        rates = self._rates.setdefault(route, Rates())
+        return await retried(lambda: call(client), gate, self._pace, rules or self._rules, rates, need, used)
 
     async def _client(self, route: Route) -> Any:
         """The client for a route, made at first use.
@@ -197,6 +208,10 @@ class LiveModels:
                     raise
                 return None
         return self._cache
+
+
+def _used(reply: ChatReply) -> Demand:
+    return Demand(reply.usage.token_input or 0, reply.usage.token_output or 0)
 
 
 def _make_client(route: Route) -> Any:

@@ -1,9 +1,9 @@
 """The one place where model calls are retried, and where the number of concurrent calls is limited.
 
 Waits grow exponentially with full jitter (AWS Architecture Blog, "Exponential Backoff and Jitter"): without jitter,
-calls that were rejected together would come back together. A server's `Retry-After` is obeyed up to a cap. A 429 halves
-the number of concurrent calls, once for all calls that were under way together, and each success lets it grow again
-(additive increase, multiplicative decrease).
+calls that were rejected together would come back together. A server's `Retry-After` is obeyed up to a cap, by all calls
+of that model and key. A 429 halves the number of concurrent calls, once for all calls that were under way together, and
+each success lets it grow again (additive increase, multiplicative decrease).
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import random
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
+from evalwright.llm.connections import headers_to
 from evalwright.llm.failures import CallFailed
+from evalwright.llm.rates import NOTHING, Demand, Rates
 from evalwright.model.chat import ChatRequest, Waits
 
 __all__ = ["Gate", "Pace", "Rules", "retried"]
@@ -64,7 +66,11 @@ class Rules:
         """Seconds before the attempt after this one."""
         if failure.retry_after is not None:
             return min(failure.retry_after, self.longest_retry_after)
-        return random.uniform(0, min(self.longest_wait, self.first_wait * self.wait_factor ** (attempt - 1)))
+        return self.drawn_wait(attempt)
+
+    def drawn_wait(self, attempt: int) -> float:
+        """Seconds before the attempt after this one where no server asks for any."""
+        return random.uniform(0, min(self.longest_wait, self.first_wait * self.wait_factor ** min(attempt - 1, 30)))
 
 
 class Gate:
@@ -118,30 +124,56 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-async def retried(call: Callable[[], Awaitable[T]], gate: Gate, pace: Pace, rules: Rules) -> T:
-    """The result of `call`, which is retried if that may help. Raises the last CallFailed."""
+async def retried(
+    call: Callable[[], Awaitable[T]],
+    gate: Gate,
+    pace: Pace,
+    rules: Rules,
+    rates: Rates | None = None,
+    need: Demand = NOTHING,
+    used: Callable[[T], Demand] | None = None,
+) -> T:
+    """The result of `call`, which is retried if that may help. Raises the last CallFailed.
+
+    Each attempt takes what it needs of the `rates`; `used` says of a result what it really took.
+    """
+    rates = rates or Rates()
     until = _now() + rules.call_seconds
     wave = 0
     for attempt in range(1, rules.attempts + 1):
         await pace.turn()
+        turn, took = await rates.turn(need), NOTHING
         try:
-            async with gate as wave:
-                try:  # inside the gate: waiting for a place must not count as waiting for the model
-                    async with asyncio.timeout(rules.attempt_seconds):
-                        result = await call()
-                except TimeoutError:
-                    message = f"no answer within {rules.attempt_seconds:g} seconds"
-                    raise CallFailed("timeout", message, retryable=True) from None
+            with headers_to(turn.hear):
+                async with gate as wave:
+                    result = await _attempt(call, rules)
             gate.widen()
+            took = need if used is None else used(result)
             return result
         except CallFailed as failure:
+            wait = rules.wait(failure, attempt)
             if failure.kind == "rate_limited":
                 gate.narrow(wave)
-            wait = rules.wait(failure, attempt)
+                if failure.retry_after is not None:
+                    rates.pause(wait)
             # Gives up at once rather than after a wait that leaves no time for another attempt.
             last = attempt == rules.attempts or _now() + wait > until
             if last or not rules.allows_retry(failure):
                 tries = f" (tried {attempt} times)" if attempt > 1 else ""
-                raise CallFailed(failure.kind, f"{failure}{tries}") from failure
-            await asyncio.sleep(wait)  # outside the gate: others may use the place meanwhile
+                final = CallFailed(failure.kind, f"{failure}{tries}")
+                final.status, final.attempts = failure.status, attempt
+                raise final from failure
+        finally:
+            turn.done(took)
+        await asyncio.sleep(wait)  # outside the gate: others may use the place meanwhile
     raise AssertionError("unreachable")
+
+
+async def _attempt(call: Callable[[], Awaitable[T]], rules: Rules) -> T:
+    """Inside the gate: waiting for a place must not count as waiting for the model."""
+    try:
+        async with asyncio.timeout(rules.attempt_seconds):
+            return await call()
+    except TimeoutError:
+        message = f"no answer within {rules.attempt_seconds:g} seconds"
+        raise CallFailed("timeout", message, retryable=True) from None

@@ -42,6 +42,8 @@ class TraceError(msgspec.Struct, frozen=True, gc=False):
     """The HTTP status with which a service refused to answer."""
     retry_after_seconds: float | msgspec.UnsetType = msgspec.UNSET
     """How long it asked to wait before the next call."""
+    attempts: int | msgspec.UnsetType = msgspec.UNSET
+    """How often a model was called: the layer that calls models retries by itself, so that nobody else does."""
 
 
 class ToolCall(msgspec.Struct, gc=False):

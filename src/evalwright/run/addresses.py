@@ -11,13 +11,14 @@ from evalwright.model.protocols import Target
 from evalwright.model.trace import TraceError
 from evalwright.run.cells import groups_of
 
-__all__ = ["BUSY_ATTEMPTS", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
+__all__ = ["BUSY", "BUSY_ATTEMPTS", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
 
 BUSY_ATTEMPTS = 5
 """Calls of one cell while the service asks to be called later, unless the suite says how many."""
 LONGEST_PAUSE = 60.0
 """Seconds: doubled from try to try, a pause would soon outlast the run, and a service may ask for a year."""
-_BUSY = (429, 503)
+BUSY = (429, 503)
+"""HTTP statuses of a service that has too much to do: Too Many Requests, Service Unavailable."""
 
 
 class Address:
@@ -48,7 +49,7 @@ class Address:
 def asked_pause(error: TraceError) -> float | None:
     """Seconds that a service which has too much to do asks to wait, at most a minute; None if it does not say."""
     seconds = error.retry_after_seconds
-    return min(seconds, LONGEST_PAUSE) if isinstance(seconds, float) and error.status in _BUSY else None
+    return min(seconds, LONGEST_PAUSE) if isinstance(seconds, float) and error.status in BUSY else None
 
 
 def addresses_of(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Address]:

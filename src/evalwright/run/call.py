@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FrameType
 
+import msgspec
+
 from evalwright.errors import Interrupted, LimitExceeded
+from evalwright.llm.retries import Rules
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
-from evalwright.run.addresses import BUSY_ATTEMPTS, LONGEST_PAUSE, asked_pause
+from evalwright.run.addresses import BUSY, BUSY_ATTEMPTS, LONGEST_PAUSE, asked_pause
 from evalwright.run.cells import Cell
 from evalwright.run.records import timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
@@ -135,19 +138,18 @@ def failure_in(answer: Answer | TraceError) -> TraceError | None:
     return None if answer.extra.get("source") == "replay" else answer.error
 
 
-def retriable(rule: RetryRule, error: TraceError, tries: int, *, by_client: bool = False) -> bool:
+def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
     """Whether to try again after `tries` tries: listed types only, by default those that pass by themselves.
 
-    A service that says when to call again is called again; one that refuses the call itself (HTTP 4xx) never. With
-    `by_client` the target's client has tried again already: then only a cell that took too long is worth another try,
-    as attempts would multiply otherwise.
+    A service with too much to do is called again; one that refuses the call itself (another HTTP 4xx) never, and a
+    model not either: who calls models has tried again already, and attempts would multiply.
     """
-    if by_client and error.type != "timeout":
+    if error.attempts is not msgspec.UNSET:
         return False
-    if asked_pause(error) is not None:
+    if error.status in BUSY:
         wanted = 1 if rule.once else rule.max_attempts if rule.max_attempts > 1 else BUSY_ATTEMPTS
         return tries < wanted
-    if isinstance(error.status, int) and 400 <= error.status < 500 and error.status != 429:
+    if isinstance(error.status, int) and 400 <= error.status < 500:
         return False
     return tries < rule.max_attempts and (error.type in (rule.on or _RETRIABLE) or "*" in rule.on)
 
@@ -155,8 +157,11 @@ def retriable(rule: RetryRule, error: TraceError, tries: int, *, by_client: bool
 def pause_before_next(rule: RetryRule, error: TraceError, tries: int) -> float:
     """Seconds between try number `tries` and the next one: the rule's, doubled each time, or what a service asks for.
 
-    At most a minute.
+    At most a minute. A service that has too much to do and says no more is called as late as a model would be.
     """
     # The bound keeps the power in what a float holds, however many attempts a rule allows.
     doubled: float = rule.backoff_seconds * 2 ** min(tries - 1, 30)
-    return max(min(doubled, LONGEST_PAUSE), asked_pause(error) or 0.0)
+    asked = asked_pause(error)
+    if error.status in BUSY and asked is None and not doubled:
+        return Rules().drawn_wait(tries)
+    return max(min(doubled, LONGEST_PAUSE), asked or 0.0)

@@ -22,7 +22,7 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
-from evalwright.run.addresses import Address, addresses_of, asked_pause
+from evalwright.run.addresses import BUSY, Address, addresses_of
 from evalwright.run.call import GRACE, OUT_OF_FILES, Call, failure_in, pause_before_next, retriable
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
@@ -147,9 +147,8 @@ class Pipeline:
             tries = len(call.retried) + 1
             # The exponent is bounded, because a float times 2 ** 1024 raises OverflowError.
             pause = pause_before_next(rule, error, tries)
-            late = asked_pause(error) is not None and time.monotonic() - begun + pause > _LONGEST_CALL
-            by_client = getattr(self._targets[cell.variant.name], "client_retries", False)
-            if late or not retriable(rule, error, tries, by_client=by_client):
+            late = error.status in BUSY and time.monotonic() - begun + pause > _LONGEST_CALL
+            if late or not retriable(rule, error, tries):
                 return answer
             call.retried.append(error)
             until = time.monotonic() + pause

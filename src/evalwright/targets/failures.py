@@ -27,6 +27,7 @@ def target_failure(error: BaseException) -> TraceError:
             message=text_of(error),
             status=UNSET if error.status is None else error.status,
             retry_after_seconds=UNSET if error.retry_after is None else error.retry_after,
+            attempts=UNSET if error.attempts is None else error.attempts,
         )
     return TraceError(type="adapter_error", message=located(error), stack=stack_of(error))
 
@@ -48,12 +49,13 @@ def _in_user_code(error: BaseException) -> str:
 
 def target_error(record: TraceError) -> TargetError:
     """The exception that `target_failure` makes such a record of."""
-    status, pause = record.status, record.retry_after_seconds
+    status, pause, attempts = record.status, record.retry_after_seconds, record.attempts
     return TargetError(
         record.message,
         record.type,
         status=None if status is UNSET else status,
         retry_after=None if pause is UNSET else pause,
+        attempts=None if attempts is UNSET else attempts,
     )
 
 

@@ -19,6 +19,7 @@ from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult
 from evalwright.session import session
 from evalwright.targets.build import Unread, build_target, inside, keys_of, optional_parts, target_traits, unread_of
 from evalwright.targets.chat.messages import GOING_ON
+from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
 from evalwright.targets.stop import StopRule, stop_rule, unread_of_rule
 from evalwright.targets.totals import add_metrics, add_usage, joined
@@ -59,14 +60,20 @@ class _Broken(Exception):
     """Raised when the conversation cannot go on."""
 
     def __init__(
-        self, by: Party, error_type: str, message: str, stack: str | None = None, cause: TargetError | None = None
+        self,
+        by: Party,
+        error_type: str,
+        message: str,
+        stack: str | None = None,
+        *,
+        status: int | msgspec.UnsetType = msgspec.UNSET,
+        attempts: int | msgspec.UnsetType = msgspec.UNSET,
     ) -> None:
         super().__init__(message)
         text = clean_text(message[:_LONGEST_MESSAGE], "message", [])
-        self.by, self.error = by, TraceError(error_type, text, stack and clean_text(stack, "stack", []))
-        if cause is not None and cause.status is not None:
-            # Without the time to wait: a whole conversation is not begun again without being asked to.
-            self.error = msgspec.structs.replace(self.error, status=cause.status)
+        # Without the time to wait: a whole conversation is not begun again without being asked to.
+        stack = stack and clean_text(stack, "stack", [])
+        self.by, self.error = by, TraceError(error_type, text, stack, status, attempts=attempts)
 
 
 class UserSimulator:
@@ -146,7 +153,7 @@ class UserSimulator:
             try:
                 reason = await self._stop.reason(talk.turns, talk.messages, trial)
             except (EvaluatorError, TargetError) as error:
-                raise _Broken("environment", error.type, f"stop judge: {error}") from error
+                raise _Broken("environment", error.type, f"stop judge: {error}", attempts=1) from error
             if reason is not None:
                 return reason
             if talk.turns >= self._settings.max_turns:
@@ -161,15 +168,14 @@ class UserSimulator:
         try:
             answer = await self._inner.run(msgspec.structs.replace(case, input=given, extra=extra), trial)
         except TargetError as error:
-            raise _Broken(_by(error.type), error.type, f"turn {talk.turns + 1}: {error}", cause=error) from error
+            raise _broken(target_failure(error), talk.turns + 1) from error
         except Exception as error:
             why, stack = f"turn {talk.turns + 1}: {type(error).__name__}: {error}", "".join(format_exception(error))
             raise _Broken("agent", "adapter_error", why, stack[-_LONGEST_STACK:]) from error
         number = talk.turns + 1
         talk.hear_agent(answer)
         if answer.error is not None:
-            failure = answer.error
-            raise _Broken(_by(failure.type), failure.type, f"turn {number}: {failure.message}", failure.stack)
+            raise _broken(answer.error, number)
 
     async def _ask_user(self, talk: _Talk, trial: int) -> str:
         request = ChatRequest(
@@ -183,13 +189,25 @@ class UserSimulator:
             reply = await session().models.chat(request, "user")
         except TargetError as error:
             by: Party = "user" if error.type in ("refused", "bad_reply") else "environment"
-            raise _Broken(by, error.type, f"simulated user: {error}") from error
+            raise _Broken(by, error.type, f"simulated user: {error}", attempts=error.attempts or 1) from error
         talk.count_user(reply.usage, reply.cost_usd)
         message = clean_text(reply.text.strip(), "text", [])
         if reply.refusal or not message:
             why = "refused" if reply.refusal else "gave no answer"
             raise _Broken("user", "adapter_error", f"the simulated user {why} after turn {talk.turns}")
         return message
+
+
+def _broken(failure: TraceError, turn: int) -> _Broken:
+    """The end of a conversation in which the system failed, as its target says."""
+    return _Broken(
+        _by(failure.type),
+        failure.type,
+        f"turn {turn}: {failure.message}",
+        failure.stack,
+        status=failure.status,
+        attempts=failure.attempts,
+    )
 
 
 def _by(error_type: str) -> Party:

@@ -17,6 +17,7 @@ from evalwright.session import session
 from evalwright.targets.build import keys_of
 from evalwright.targets.chat.messages import as_trace, opening
 from evalwright.targets.chat.tools import Tools, ToolSettings
+from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
 from evalwright.targets.totals import add_usage, joined
@@ -46,7 +47,6 @@ class _Chat:
     """
 
     config_keys: tuple[str, ...] = (*keys_of(_Settings), "api_key")  # which is refused with a message of its own
-    client_retries = True
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:
@@ -81,7 +81,7 @@ class _Chat:
             # Without a turn there is nothing to keep, and the runner may retry what is raised.
             if not talk.turns:
                 raise
-            talk.error = TraceError(error.type, clean_text(str(error), "message", []))
+            talk.error = target_failure(error)
         return talk.answer()
 
     async def close(self) -> None:

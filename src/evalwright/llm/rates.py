@@ -1,0 +1,176 @@
+"""How fast one model may be called with one key: requests and tokens a minute, as its provider's own headers say.
+
+What is left of a limit is taken before a call, and the call waits for what is missing: a provider that has to refuse
+calls in order to slow them down also counts the refused ones. Limits fill up evenly, as OpenAI and Anthropic document
+theirs (a token bucket), in the time that the header names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+__all__ = ["NOTHING", "Demand", "Passage", "Rates", "exhausted_for"]
+
+_LONGEST_WAIT = 600.0
+"""Seconds: as long as a whole call may take. Behind it the provider is asked, whatever it said before."""
+_HOUR = 3600.0
+"""A limit is taken to be full after an hour at most: one of a day is not spread over the day, but used up."""
+_TOKENS = ("tokens", "input-tokens", "output-tokens")
+_NAMES = ("requests", *_TOKENS)
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Demand(NamedTuple):
+    """What a call takes of the limits: tokens are estimated before it, and counted after it."""
+
+    token_input: int = 0
+    token_output: int = 0
+
+    def of(self, name: str) -> float:
+        if name == "requests":
+            return 1.0
+        return self.token_input * (name != "output-tokens") + self.token_output * (name != "input-tokens")
+
+
+NOTHING = Demand()
+
+
+class _Stated(NamedTuple):
+    """One limit as a response states it; `seconds` until it is full again, None if that is not said."""
+
+    name: str
+    limit: float
+    left: float
+    seconds: float | None
+
+
+class _Limit:
+    """What is left of one limit. It may be below 0: then those who took it wait."""
+
+    def __init__(self, stated: _Stated, under_way: float, now: float) -> None:
+        self.hear(stated, under_way, now)
+
+    def hear(self, stated: _Stated, under_way: float, now: float) -> None:
+        """Take over what the provider says, without what the calls under way will use: it may not know them yet."""
+        missing = stated.limit - stated.left
+        self._a_second = stated.limit / 60
+        if stated.seconds and missing > 0:
+            self._a_second = max(missing / stated.seconds, stated.limit / _HOUR)
+        self._full, self._level, self._at = stated.limit, stated.left - under_way, now
+
+    def take(self, amount: float, now: float) -> float:
+        """Take an amount; returns the seconds until it is there."""
+        self._level = min(self._full, self._level + (now - self._at) * self._a_second) - amount
+        self._at = now
+        return max(0.0, -self._level / self._a_second)
+
+    def give_back(self, amount: float) -> None:
+        self._level += amount
+
+
+class Rates:
+    """The limits of one model and key, shared by all calls of a run. Without headers there are none."""
+
+    def __init__(self) -> None:
+        self._limits: dict[str, _Limit] = {}
+        self._under_way: set[Passage] = set()
+        self._not_before = 0.0
+
+    async def turn(self, need: Demand) -> Passage:
+        """Take what a call needs, and wait until it is there and until the last pause is over."""
+        now = _now()
+        wait = max((limit.take(need.of(name), now) for name, limit in self._limits.items()), default=0.0)
+        turn = Passage(self, need)
+        self._under_way.add(turn)
+        try:
+            if wait > 0:
+                await asyncio.sleep(min(wait, _LONGEST_WAIT))
+            while (left := self._not_before - _now()) > 0:
+                await asyncio.sleep(left)
+        except BaseException:
+            turn.done(NOTHING)
+            raise
+        return turn
+
+    def pause(self, seconds: float) -> None:
+        """Make no call for so many seconds: what the provider says to one call holds for all of them."""
+        self._not_before = max(self._not_before, _now() + seconds)
+
+    def hear(self, headers: Mapping[str, str], answered: Passage) -> None:
+        """Take over the limits that the response to a call states."""
+        now = _now()
+        for stated in _stated(headers):
+            others = sum(turn.need.of(stated.name) for turn in self._under_way if turn is not answered)
+            if stated.name in self._limits:
+                self._limits[stated.name].hear(stated, others, now)
+            else:
+                self._limits[stated.name] = _Limit(stated, others, now)
+
+    def end(self, turn: Passage, unused: Demand | None) -> None:
+        """A call is over; `unused` is what it took too much, None if its response has already said what is left."""
+        self._under_way.discard(turn)
+        if unused is not None:
+            for name, limit in self._limits.items():
+                limit.give_back(unused.of(name))
+
+
+class Passage:
+    """One call that has taken what it needs."""
+
+    def __init__(self, rates: Rates, need: Demand) -> None:
+        self.need: Demand = need
+        self._rates, self._heard = rates, False
+
+    def hear(self, headers: Mapping[str, str]) -> None:
+        self._rates.hear(headers, self)
+        self._heard = True
+
+    def done(self, used: Demand) -> None:
+        """The call is over, and used this."""
+        spare = Demand(self.need.token_input - used.token_input, self.need.token_output - used.token_output)
+        self._rates.end(self, None if self._heard else spare)
+
+
+def exhausted_for(headers: Mapping[str, str]) -> float | None:
+    """Seconds until the limit that is used up is full again; None if none is, or if nothing is said of it."""
+    waits = [stated.seconds for stated in _stated(headers) if stated.left == 0 and stated.seconds is not None]
+    return max(waits, default=None)
+
+
+def _stated(headers: Mapping[str, str]) -> Iterator[_Stated]:
+    """The limits in the headers of OpenAI (and those who copy it) and of Anthropic, as far as they are numbers."""
+    for name in _NAMES:
+        for limit, left, reset in (
+            (f"x-ratelimit-limit-{name}", f"x-ratelimit-remaining-{name}", f"x-ratelimit-reset-{name}"),
+            *((f"anthropic-ratelimit-{name}-{what}" for what in ("limit", "remaining", "reset")),),
+        ):
+            most, remaining = _number(headers.get(limit)), _number(headers.get(left))
+            if most and remaining is not None:
+                yield _Stated(name, most, min(remaining, most), _seconds(headers.get(reset)))
+
+
+def _number(text: str | None) -> float | None:
+    return float(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def _seconds(text: str | None) -> float | None:
+    """Seconds of `6m0s`, `12ms`, `59.5` or a date as of RFC 3339; None for anything else."""
+    if not text:
+        return None
+    parts = _SPAN.findall(text)
+    if parts and "".join(number + unit for number, unit in parts) == text:
+        return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+    try:
+        return max(0.0, (datetime.fromisoformat(text) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        pass
+    return float(text) if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
