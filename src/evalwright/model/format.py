@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ALLOW_OUTSIDE", "EvaluatorEntry", "Format", "Judging", "Option", "Ref", "Repository", "entry"]
+__all__ = ["ALLOW_OUTSIDE", "EvaluatorEntry", "Format", "Judging", "Option", "Ref", "Repository", "entry", "references"]
 
 Ref = str | Callable[..., Any]
 """`"module:attribute"`, resolved by `registry.resolve` when it is first used; or the thing itself."""
@@ -182,3 +182,8 @@ def entry(
     example: Mapping[str, Any] | None = None,
 ) -> EvaluatorEntry:
     return EvaluatorEntry(ref, sentence, format, see or {}, example or {})
+
+
+def references(module: str, *names: str) -> dict[str, str]:
+    """The reference of each name that a module has, by the name."""
+    return {name: f"{module}:{name}" for name in names}

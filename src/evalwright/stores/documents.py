@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
 
 __all__ = [
+    "Masked",
     "named_in_plan",
     "newer_version",
     "plan_from_json",
@@ -119,3 +121,14 @@ def newer_version(file: str, version: str, line: int | None = None) -> InputErro
     """The error for a file that a later major version of evalwright wrote."""
     message = f"has version {version}, but this evalwright reads versions 1.x; install a newer one"
     return InputError(Problem(file, message, line, "schema_version"))
+
+
+class Masked:
+    """Masks with the given masker, or else the secrets of the environment as it is at the first write."""
+
+    def __init__(self, masker: Masker | None) -> None:
+        self._given_masker = masker
+
+    @cached_property
+    def _masker(self) -> Masker:
+        return Masker.of({}, os.environ) if self._given_masker is None else self._given_masker

@@ -1,18 +1,15 @@
-"""What every kind of store is given: its configuration, checked, and the masker of secrets."""
+"""What every kind of store is given: its configuration, checked."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any, TypeVar
 
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.files.masker import Masker
 
-__all__ = ["Masked", "read_config"]
+__all__ = ["read_config"]
 
 T = TypeVar("T")
 
@@ -28,14 +25,3 @@ def read_config(kind: type[T], config: Mapping[str, Any]) -> T:
             message, _, place = str(error).partition(" - at `$.")
             problems = [Problem("", message[0].lower() + message[1:], None, place.rstrip("`"))]
     raise InputError(problems)
-
-
-class Masked:
-    """Masks with the given masker, or else the secrets of the environment as it is at the first write."""
-
-    def __init__(self, masker: Masker | None) -> None:
-        self._given_masker = masker
-
-    @cached_property
-    def _masker(self) -> Masker:
-        return Masker.of({}, os.environ) if self._given_masker is None else self._given_masker

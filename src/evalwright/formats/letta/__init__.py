@@ -5,7 +5,7 @@ The rules are those of letta-evals 0.9.0; docs/letta.md lists what differs.
 
 import re
 
-from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
+from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry, references
 
 __all__ = ["FORMAT"]
 
@@ -23,49 +23,52 @@ _MODELS = {
 } | {name: f"{_RUNNER}:{name}" for name in ("RunnerResult", "SuiteSpec")}  # fmt: skip
 
 
-def _of(module: str, *names: str) -> dict[str, str]:
-    return {name: f"{_SURFACE}{module}:{name}" for name in names}
-
-
-_MODELS |= _of(
-    "results",
+_MODELS |= references(
+    f"{_SURFACE}results",
     "CostMetrics", "Error", "ErrorSummary", "MetricAggregate", "Metrics", "ModelMetrics", "ModelRun", "ModelSummary",
     "PerRunSummary", "RunStatistics", "SampleResult", "Summary", "TargetResult", "TargetTrace", "Timing", "TimingStats",
     "TurnTokenData", "Usage",
-) | _of(
-    "specs",
+) | references(
+    f"{_SURFACE}specs",
     "BaseGraderSpec", "BaseTargetSpec", "CustomRewardSpec", "GateSpec", "GraderSpec", "LettaAgentTargetSpec",
     "LettaCodeTargetSpec", "LettaJudgeGraderSpec", "LogicalGateSpec", "MetricRewardSpec", "ModelJudgeGraderSpec",
     "RewardSpec", "SimpleCondition", "SimpleGateSpec", "TargetSpec", "ToolGraderSpec", "WeightedAverageGateSpec",
     "normalize_weights",
 )  # fmt: skip
-_REWARDS = _of("results", "RewardContext", "coerce_reward_output")
-_WORDS = _of(
-    "types",
+_REWARDS = references(f"{_SURFACE}results", "RewardContext", "coerce_reward_output")
+_WORDS = references(
+    f"{_SURFACE}types",
     "Aggregation", "ErrorCategory", "GateKind", "GraderKind", "LLMProvider", "LogicalOp", "MetricOp", "RewardKind",
     "TargetKind",
 )  # fmt: skip
 _LOADERS = dict.fromkeys(("load_dataset", "load_jsonl", "load_csv"), _SURFACE + "datasets:load_dataset")
-_CALLBACK = _of("progress", "ProgressCallback")
-_QUIET = _of("progress", "NoOpProgress")
-_STYLE = _of("progress", "ProgressStyle", "create_progress_callback")
+_CALLBACK = references(f"{_SURFACE}progress", "ProgressCallback")
+_QUIET = references(f"{_SURFACE}progress", "NoOpProgress")
+_STYLE = references(f"{_SURFACE}progress", "ProgressStyle", "create_progress_callback")
 _RUN = {name: f"{_RUNNER}:{name}" for name in ("Runner", "run_suite")}
-_EXTRACTORS = _of(
-    "extractors",
+_EXTRACTORS = references(
+    f"{_SURFACE}extractors",
     "after_marker", "all_assistant", "first_assistant", "last_assistant", "last_turn", "memory_block", "pattern",
     "tool_arguments", "tool_output",
 )  # fmt: skip
-_READERS = _of(
-    "helpers",
+_READERS = references(
+    f"{_SURFACE}helpers",
     "flatten_content", "get_assistant_messages", "get_extractor", "get_last_turn_messages", "get_messages_by_type",
     "get_tool_calls",
 )  # fmt: skip
-_REGISTRY = {"get_extractor": _READERS["get_extractor"], **_of("graders", "extractor_requires_agent_state")}
-_FUNCTIONS = _of("graders", "ascii_printable_only", "contains", "exact_match", "regex_match")
-_GRADERS = _of("graders", "AgentJudgeGrader", "Grader", "RubricGrader", "ToolGrader")
-_TARGETS = _of("targets", "AbstractAgentTarget", "LettaAgentTarget", "LettaCodeTarget", "TargetError")
-_TURNS = _of(
-    "turn_scores", "build_turn_summary", "build_turn_symbols", "calculate_turn_average", "is_per_turn_evaluation"
+_REGISTRY = {
+    "get_extractor": _READERS["get_extractor"],
+    **references(f"{_SURFACE}graders", "extractor_requires_agent_state"),
+}
+_FUNCTIONS = references(f"{_SURFACE}graders", "ascii_printable_only", "contains", "exact_match", "regex_match")
+_GRADERS = references(f"{_SURFACE}graders", "AgentJudgeGrader", "Grader", "RubricGrader", "ToolGrader")
+_TARGETS = references(f"{_SURFACE}targets", "AbstractAgentTarget", "LettaAgentTarget", "LettaCodeTarget", "TargetError")
+_TURNS = references(
+    f"{_SURFACE}turn_scores",
+    "build_turn_summary",
+    "build_turn_symbols",
+    "calculate_turn_average",
+    "is_per_turn_evaluation",
 )
 _CLIENT = _SURFACE + "client:"
 _TYPES = {
@@ -123,7 +126,7 @@ _SHIMS = {
     "letta_evals.targets.letta_agent": {"LettaAgentTarget": _TARGETS["LettaAgentTarget"]},
     "letta_evals.targets.letta_code_target": {"LettaCodeTarget": _TARGETS["LettaCodeTarget"]},
     "letta_evals.types": _WORDS,
-    "letta_evals.utils": {**_TURNS, **_of("graders", "load_object")},
+    "letta_evals.utils": {**_TURNS, **references(f"{_SURFACE}graders", "load_object")},
     "letta_evals.visualization": {**_CALLBACK, **_STYLE},
     "letta_evals.visualization.base": _CALLBACK,
     "letta_evals.visualization.factory": _STYLE,

@@ -27,7 +27,7 @@ from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
-from evalwright.stores.documents import plan_to_json
+from evalwright.stores.documents import Masked, plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.local_files.run import (
     CASES,
@@ -39,7 +39,6 @@ from evalwright.stores.local_files.run import (
     LocalWriter,
 )
 from evalwright.stores.lock import LOCK_NAME, RunLock
-from evalwright.stores.settings import Masked
 
 __all__ = ["LocalFiles", "local_files"]
 

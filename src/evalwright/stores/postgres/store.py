@@ -15,12 +15,11 @@ from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
-from evalwright.stores.documents import plan_to_json
+from evalwright.stores.documents import Masked, plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.postgres.database import Connection, Database
 from evalwright.stores.postgres.lock import lock_run
 from evalwright.stores.postgres.run import PostgresRun
-from evalwright.stores.settings import Masked
 from evalwright.stores.tables.rows import spooled_cases
 from evalwright.stores.tables.run import TableReader, TableWriter
 

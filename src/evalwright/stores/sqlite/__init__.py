@@ -17,10 +17,10 @@ from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
-from evalwright.stores.documents import plan_to_json
+from evalwright.stores.documents import Masked, plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.lock import RunLock
-from evalwright.stores.settings import Masked, read_config
+from evalwright.stores.settings import read_config
 from evalwright.stores.sqlite.run import SqliteRun, connect, reading, writing
 from evalwright.stores.tables.rows import spooled_cases
 from evalwright.stores.tables.run import TableReader, TableWriter

@@ -1,0 +1,163 @@
+"""The `dataset` of an `eval.yaml`: which type it is, and the files it names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from glob import has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalwright import registry
+from evalwright.errors import InputError, Problem
+from evalwright.files.key_paths import steps_of
+from evalwright.files.paths import named_in, near_file
+from evalwright.formats.native.datasets import KEYS_OF_ROWS, file_type, is_of_rows
+from evalwright.model.case import EvalCase
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.snapshot import Case
+
+if TYPE_CHECKING:
+    from evalwright.formats.native.file import EvalFile
+    from evalwright.formats.native.suite_file import SuiteFile
+
+__all__ = ["DatasetReading"]
+
+_NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
+"""Types of datasets by the ends of names of files that nobody means as tables."""
+
+
+class DatasetReading:
+    """The cases that a suite names, or why there are none."""
+
+    def __init__(self, file: SuiteFile, sections: EvalFile, evaluators: list[EvaluatorSpec], *, to_run: bool) -> None:
+        self._file, self._sections, self._evaluators, self._to_run = file, sections, evaluators, to_run
+
+    def cases(self) -> Iterable[EvalCase | Case]:
+        """The cases, read when they are gone through; none where the section has mistakes, which are then noted."""
+        if "dataset" not in self._sections.model_fields_set:
+            return ()
+        dataset = self._sections.dataset
+        kind = dataset.type or file_type(dataset.path or "")
+        if kind is None:
+            self._file.complain(("dataset", "type"), "the key 'type' is missing")
+            return ()
+        if not self._file.known(("dataset", "type"), "datasets", kind):
+            return ()
+        rows = is_of_rows(kind, dataset.path or "", dataset.model_extra or {})
+        if kind in registry.KINDS["datasets"]:
+            self._file.doubt_keys(("dataset",), dataset, KEYS_OF_ROWS if rows else ())
+        if dataset.own_evaluators and kind != "cases":
+            self._file.complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
+        if rows:
+            return self._rows(kind)
+        if isinstance(dataset.path, list):
+            self._file.complain(("dataset", "path"), f"cases of type {kind!r} are in one file, found a list")
+            return ()
+        path = self._file.found(("dataset", "path"), dataset.path or "")
+        if not dataset.path or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
+            what = "it is a folder" if os.path.isdir(path) else near_file(path).removeprefix("; ")  # noqa: PTH112
+            message = f"there is no dataset file {dataset.path!r}" + (f"; {what}" if what else "")
+            return self._missing(message if dataset.path else "'path' is missing")
+        if self._to_run and not self._file.must_be_inside(("dataset", "path"), path):
+            return ()  # nothing of it is shown either
+        name = self._sections.eval.name if "eval" in self._sections.model_fields_set else ""
+        config = dataset.model_dump()
+        if dataset.own_evaluators:
+            folder = str(self._file.path.resolve().parent)
+            config |= {"evaluators": self._evaluators, "expanded": self._file.expansion.expanded, "folder": folder}
+            config["to_run"] = self._to_run
+            with open(path, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - `path` may be a text
+                self._file.expansion.learn_from(lines)
+        elif self._to_run:
+            config |= _asked_of_expected(self._evaluators)
+        cases: Iterable[EvalCase | Case] = registry.load("datasets", kind)(path, name, config)
+        return cases
+
+    def _rows(self, kind: str) -> Iterable[EvalCase | Case]:
+        """The cases of a dataset of rows, in as many files as its path names."""
+        from evalwright.formats.native import tables
+
+        dataset = self._sections.dataset
+        named = [dataset.path] if isinstance(dataset.path, str) else dataset.path or []
+        files: list[Path] = []
+        for name in named:
+            pattern = self._file.path.parent / name if has_magic(name) else named_in(self._file.path, name)
+            found = tables.files_of(pattern)
+            if not found:
+                near = "" if has_magic(name) else near_file(pattern)
+                what = "no file matches" if has_magic(name) else "there is no dataset file"
+                return self._missing(f"{what} {name!r}{near}")
+            files += [self._file.found(("dataset", "path"), str(one)) for one in found]
+        if not files:
+            return self._missing("'path' is missing")
+        for one in files:
+            if kind == "csv" and (other := _NO_TABLES.get(one.suffix.lower())):
+                self._file.complain(("dataset", "type"), f"{one.name} is no table; did you mean type: {other}?")
+                return ()
+        if self._to_run:
+            for one in files:
+                self._file.must_be_inside(("dataset", "path"), one)
+        config = dataset.model_dump() | {"files": files}
+        if self._to_run:
+            config |= _asked_of_expected(self._evaluators)
+        made = tables.JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
+        try:
+            cases: Iterable[EvalCase | Case] = made(files[0], self._sections.eval.name, config)
+        except InputError as error:
+            for problem in error.problems:
+                self._file.complain(steps_of(problem.key), problem.message)
+            return ()
+        return cases
+
+    def _missing(self, message: str) -> Iterable[EvalCase | Case]:
+        """That a dataset is not there, which matters to a run only."""
+        if self._to_run:
+            self._file.complain(("dataset", "path"), message)
+            return ()
+        line = self._file.document.line(("dataset", "path"))
+        return _Missing(Problem(str(self._file.path), message, line, "dataset.path"))
+
+
+def _asked_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, object]:
+    """What tells a dataset of keys that nothing reads, and of evaluators that nothing in it asks for."""
+    return {"read_of_expected": _read_of_expected(evaluators), "needed": _needed_of_expected(evaluators)}
+
+
+def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | None:
+    """The keys of `expected` that the evaluators read; None where one of them may read any."""
+    from evalwright.evaluators.build import build
+
+    read: frozenset[str] = frozenset()
+    for spec in evaluators:
+        try:
+            evaluator, traits = build(spec)
+        except InputError:
+            return None
+        own: frozenset[str] | None = getattr(evaluator, "expected_keys", None) if traits.uses_case else frozenset()
+        if own is None:
+            return None
+        read |= own
+    return read
+
+
+def _needed_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, frozenset[str]]:
+    """The keys of `expected`, by evaluator, without any of which it asks for nothing."""
+    from evalwright.evaluators.build import build
+
+    needed = {}
+    for spec in evaluators:
+        with suppress(InputError):
+            needed[spec.name] = getattr(build(spec)[0], "needed_keys", frozenset[str]())
+    return {name: keys for name, keys in needed.items() if keys}
+
+
+class _Missing:
+    """The cases of a dataset that does not exist, reported when they are read."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+
+    def __iter__(self) -> Iterator[EvalCase]:
+        raise InputError(self._problem)

@@ -1,0 +1,128 @@
+"""The file of a suite that is being read: what it names, what is wrong in it, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from evalwright import registry
+from evalwright.errors import Problem, did_you_mean
+from evalwright.files import yaml
+from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.files.key_paths import Place, bracketed, dotted
+from evalwright.files.paths import also_here, named_in
+from evalwright.formats.shared.environment import Expansion
+from evalwright.formats.shared.findings import Findings
+from evalwright.model.plan import Plugin
+
+__all__ = ["SuiteFile"]
+
+
+class SuiteFile:
+    """One reading of one `eval.yaml`, gathering its problems; what is read of it may name other files."""
+
+    def __init__(
+        self,
+        path: Path,
+        document: yaml.Document,
+        environment: Mapping[str, str] | None,
+        allow_outside: Sequence[Path] = (),
+        original: bool = False,
+    ) -> None:
+        self.path, self.document, self.original = path, document, original
+        self.headline = f"Invalid config {path}"
+        self.findings = Findings(path, document, dotted if original else bracketed)
+        self.complain, self.take, self.warn = self.findings.tell, self.findings.take, self.findings.warn
+        self.files: list[Path] = []
+        """What it names, for the hash of what a run used."""
+        self.expansion = Expansion(environment, str(path.resolve().parent))
+        self._allowed = allow_outside
+
+    def unread(self, variables: Iterable[str]) -> list[Problem]:
+        """Those of the caller's variables that the file, once read, has nowhere named."""
+        named = self.expansion.named
+        unread = (name for name in variables if name not in named)
+        return [
+            Problem(str(self.path), f"nothing here reads the variable {name!r}{did_you_mean(name, named)}")
+            for name in unread
+        ]
+
+    def expanded(self) -> dict[Any, Any]:
+        raw = self.document.value
+        if not isinstance(raw, dict):
+            found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
+            self.complain((), f"{found}, expected a mapping with eval, dataset, systems, evaluators and output")
+            self.findings.refuse(self.headline)
+        expanded: dict[Any, Any] = self.expansion.expanded(raw)
+        for place, name in self.expansion.unset:
+            message = f"the environment variable {name!r} is not set and has no default"
+            message += f": export it, or pass --var {name}=VALUE"
+            line = self.document.line(place)
+            self.findings.problems.append(Problem(str(self.path), message, line, bracketed(place)))
+            self.findings.settled.append(place)
+        for place, text in () if self.original else self.expansion.misspelt:
+            # evalh leaves it as it is, and the program gets a text that its author took for a value.
+            bare = text.strip("${ }").rpartition(".")[2].partition(":")[0].strip()
+            near = re.sub(r"\W", "_", bare).upper()
+            how = "write" if near == bare else "names are upper case:"
+            meant = f"{how} ${{{near}}}; for the text itself, write ${{__:-$}} for its dollar sign"
+            self.complain(place, f"{text} is not a reference to a variable ({meant})")
+        for place, name in self.expansion.secret:
+            if place[-1:] == ("name",):
+                self.complain(place, f"names are stored: {name!r} is a secret, expected a name without it")
+        if isinstance(expanded.get("output"), dict):
+            expanded["output"] = [expanded["output"]]
+        return expanded
+
+    def found(self, place: Place, name: str) -> Path:
+        """The file or folder of that name; a warning where the working directory has another one."""
+        if doubt := also_here(self.path, name):
+            self.warn(place, doubt)
+        path = named_in(self.path, name)
+        self.files.append(path)
+        return path
+
+    def doubt_keys(self, place: Place, section: BaseModel, also: Collection[str] = ()) -> None:
+        """Warn of keys of an open section that its type, one of ours, does not read; `also` are some that it does."""
+        for key in section.model_extra or ():
+            if key not in also:
+                known = did_you_mean(key, [*type(section).model_fields, *also])
+                self.warn((*place, key), f"nothing reads this key{known}")
+
+    def doubt_config(self, place: Place, kind: str, given: Plugin) -> None:
+        """Warn of keys that a mirror or an enricher, which says by `config_keys` what it reads, does not read."""
+        known: tuple[str, ...] | None = getattr(registry.load(kind, given.type), "config_keys", None)
+        for key in given.config:
+            if known is not None and key not in known:
+                self.warn((*place, key), f"nothing reads this key{did_you_mean(key, known)}")
+
+    def known(self, place: Place, kind: str, name: str) -> bool:
+        """Whether a name is registered; reported as a problem if not."""
+        if registry.knows(kind, name):
+            return True
+        self.take(place, partial(registry.load, kind, name))
+        return False
+
+    def wanted(self, place: Place, kind: str, name: str, to_run: bool) -> bool:
+        """Whether a name is registered and may be built: the user's code is not imported without need."""
+        from evalwright.evaluators.build import declared
+
+        return self.known(place, kind, name) and (to_run or not declared(kind, name).imports_code)
+
+    def must_be_inside(self, place: Place, path: Path) -> bool:
+        """Whether what the suite names lies in its boundary, or in the working directory; reported if not."""
+        folder = self.path.resolve().parent
+        if path.resolve().is_relative_to(folder):  # inside of any boundary that the folder has
+            return True
+        boundary = Boundary(folder, [*self._allowed, Path.cwd()])
+        try:
+            boundary.check(path)
+        except OutsideError as error:
+            self.complain(place, str(error))
+            return False
+        return True
