@@ -21,7 +21,7 @@ from evalwright.pytest_runs.recorder import Recorder
 
 if TYPE_CHECKING:
     from evalwright.pytest_runs.suites import CaseUnderTest
-    from evalwright.run.options import Outcome
+    from evalwright.run.outcomes import Outcome
 
 __all__ = ["pytest_addoption", "pytest_configure"]
 

@@ -24,7 +24,7 @@ from evalwright.reports.decision import decision_lines
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
 from evalwright.run.baselines import promote
-from evalwright.run.options import Outcome
+from evalwright.run.outcomes import Outcome
 from evalwright.run.start import open_run, re_evaluate, run_suite
 from run.suites import SAYS_DONE, suite
 

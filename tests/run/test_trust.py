@@ -11,8 +11,9 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.files.yaml import dump
 from evalwright.formats.loading import load_suite
-from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.options import RunOptions
 from evalwright.run.origin import Trust
+from evalwright.run.outcomes import Outcome
 from evalwright.run.start import re_evaluate, resume, retry, run_suite
 
 AGENT = "import os\ndef answer(case, variant):\n    return 'done ' + variant.config['token']\n"

@@ -18,7 +18,7 @@ from evalwright.model.suite import Suite
 
 if TYPE_CHECKING:
     from evalwright.run.locations import Place
-    from evalwright.run.options import Outcome
+    from evalwright.run.outcomes import Outcome
 
 __all__ = ["re_evaluate", "resume"]
 

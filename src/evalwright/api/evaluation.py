@@ -26,7 +26,7 @@ from evalwright.session.imports import with_objects
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from evalwright.run.options import Outcome
+    from evalwright.run.outcomes import Outcome
 
 __all__ = ["aevaluate", "evaluate", "run_from", "stream"]
 

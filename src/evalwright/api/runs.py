@@ -17,7 +17,7 @@ from evalwright.api.summaries import Summary
 from evalwright.errors import InputError, did_you_mean
 from evalwright.model.result import Status
 from evalwright.model.snapshot import Case
-from evalwright.run.options import Outcome
+from evalwright.run.outcomes import Outcome
 
 if TYPE_CHECKING:
     from evalwright.model.plan import Plan
@@ -84,7 +84,7 @@ class Run:
     def _record(self) -> RunSummary:
         """The stored summary while it counts every cell; else the records are counted again."""
         from evalwright.run.calibration import mark_judges
-        from evalwright.run.summaries import summed_up
+        from evalwright.run.outcomes import summed_up
         from evalwright.scoring.fold import fold
 
         reader, plan = self._opened()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evalwright.model.snapshot import Case
     from evalwright.model.trace import Trace
     from evalwright.run.cells import RunState
-    from evalwright.run.options import Outcome
+    from evalwright.run.outcomes import Outcome
 
 __all__ = ["Listener", "in_thread"]
 

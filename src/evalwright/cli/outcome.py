@@ -16,7 +16,7 @@ from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
 from evalwright.reports.text import Paint, harmless, paint_for
 from evalwright.run.cells import RunState
-from evalwright.run.options import Outcome
+from evalwright.run.outcomes import Outcome
 from evalwright.run.start import open_run
 from evalwright.stores.local_files.lines import reserved_words
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from evalwright.model.suite import Suite
     from evalwright.run.cells import RunState
     from evalwright.run.loop import Watch
-    from evalwright.run.options import Outcome, RunOptions
+    from evalwright.run.options import RunOptions
+    from evalwright.run.outcomes import Outcome
 
 __all__ = ["command"]
 

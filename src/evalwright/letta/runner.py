@@ -18,7 +18,8 @@ from evalwright.formats.loading import load_suite
 from evalwright.formats.shared.python_errors import as_the_original
 from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
-from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.options import RunOptions
+from evalwright.run.outcomes import Outcome
 from evalwright.run.start import open_run
 from evalwright.run.start import run_suite as run
 from evalwright.stores.ordered import OrderedCells

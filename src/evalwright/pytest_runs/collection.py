@@ -15,7 +15,7 @@ from evalwright.model.plan import Plan, Plugin, Variant
 from evalwright.model.snapshot import Case
 from evalwright.pytest_runs.cells import CRITERIA, TESTS_VARIANT
 from evalwright.pytest_runs.spool import SpoolPlace, parts_of, places_in, records_at
-from evalwright.run.options import Outcome
+from evalwright.run.outcomes import Outcome
 from evalwright.scoring.tally import Tally
 from evalwright.stores.local_files import LocalFiles
 

@@ -10,7 +10,7 @@ from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint, harmless
-from evalwright.run.options import Outcome
+from evalwright.run.outcomes import Outcome
 
 __all__ = ["summary_lines"]
 

@@ -24,9 +24,9 @@ from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.judge import is_judge
 from evalwright.run.locations import Place, address_of, find_run, labels_file, store_of
-from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.options import RunOptions
+from evalwright.run.outcomes import Outcome, is_decided, summed_up
 from evalwright.run.steps import mirroring_of
-from evalwright.run.summaries import is_decided, summed_up
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, environment, hide, owns_process

@@ -17,7 +17,8 @@ from evalwright.model.result import CaseVerdict
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.reports.cells import Choice, chosen_cells
-from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.options import RunOptions
+from evalwright.run.outcomes import Outcome
 from evalwright.run.start import open_run, re_evaluate, run_suite
 from evalwright.scoring.fold import fold
 

@@ -11,7 +11,8 @@ import yaml
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.options import Outcome, RunOptions
+from evalwright.run.options import RunOptions
+from evalwright.run.outcomes import Outcome
 from evalwright.run.start import open_run, run_suite
 
 ECHO = {"prompts": ["{{q}}"], "providers": ["echo"]}

@@ -13,7 +13,7 @@ from evalwright.errors import InputError
 from evalwright.formats.letta import FORMAT
 
 if TYPE_CHECKING:
-    from evalwright.run.options import Outcome
+    from evalwright.run.outcomes import Outcome
 
 __all__ = ["command"]
 
