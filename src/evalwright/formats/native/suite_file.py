@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,17 @@ class SuiteFile:
         allow_outside: Sequence[Path] = (),
         original: bool = False,
     ) -> None:
-        self.path, self.document, self.original = path, document, original
-        self.headline = f"Invalid config {path}"
-        self.findings = Findings(path, document, dotted if original else bracketed)
-        self.complain, self.take, self.warn = self.findings.tell, self.findings.take, self.findings.warn
+        self.path: Path = path
+        self.document: yaml.Document = document
+        self.original: bool = original
+        self.headline: str = f"Invalid config {path}"
+        self.findings: Findings = Findings(path, document, dotted if original else bracketed)
+        self.complain: Callable[[Place, str], None] = self.findings.tell
+        self.take: Callable[[Place, Callable[[], object]], None] = self.findings.take
+        self.warn: Callable[[Place, str], None] = self.findings.warn
         self.files: list[Path] = []
         """What it names, for the hash of what a run used."""
-        self.expansion = Expansion(environment, str(path.resolve().parent))
+        self.expansion: Expansion = Expansion(environment, str(path.resolve().parent))
         self._allowed = allow_outside
 
     def unread(self, variables: Iterable[str]) -> list[Problem]:
