@@ -66,7 +66,13 @@ def test_quiet_shows_no_progress(slowly: Path) -> None:
 
 def test_colours_are_for_terminals(tmp_path: Path) -> None:
     project(tmp_path, {"a": "no"})
-    assert "\x1b[31m✗\x1b[0m a · v" in on_terminal(tmp_path, "stdout", "run", "eval.yaml")
+    assert "\x1b[31m✗\x1b[0m a" in on_terminal(tmp_path, "stdout", "run", "eval.yaml")
+
+
+def test_colours_can_be_asked_for_and_refused(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "no"})
+    assert "\x1b[31m✗\x1b[0m a" in made.evalwright("run", "eval.yaml", "--color", "always").out
+    assert "\x1b" not in on_terminal(tmp_path, "stdout", "run", "eval.yaml", "--color", "never")
 
 
 def test_no_color_is_respected(tmp_path: Path) -> None:

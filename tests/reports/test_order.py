@@ -13,6 +13,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.registry import load
 from evalwright.reports.failures import find_failures
 from evalwright.reports.order import First, order_of
+from evalwright.reports.reasons import group_reasons
 from evalwright.reports.terminal import failure_lines
 from evalwright.reports.text import Paint
 from evalwright.testing import MemoryRun, a_verdict
@@ -42,8 +43,8 @@ def test_the_first_failures_are_those_of_the_dataset(status: Status) -> None:
     found = find_failures(run, of, 5)
     listed = found.errored if status == "error" else found.failed
     assert [(v.case_id, v.variant_name) for v in listed] == EXPECTED[:5]
-    lines = failure_lines(found, "run", Paint())
-    assert [name for line in lines for name in re.findall(r"k\d\d", line)] == [name for name, _ in EXPECTED[:5]]
+    lines = failure_lines(*group_reasons(run, of), of, "run", Paint())
+    assert [name for line in lines for name in re.findall(r"k\d\d", line)] == [name for name, _ in EXPECTED[:3]]
 
 
 @pytest.mark.parametrize("name", ["junit", "markdown", "html"])

@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
 from evalwright.model.plan import RunSettings, Variant
-from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, VariantDelta
-from evalwright.reports.failures import Failures, find_failures
+from evalwright.model.result import CaseVerdict
+from evalwright.model.summary import ComparisonReport, GateOutcome, GatePart, TrialStatistics, VariantDelta
+from evalwright.reports.reasons import group_reasons
 from evalwright.reports.terminal import failure_lines, run_lines
-from evalwright.reports.text import Paint
+from evalwright.reports.text import Paint, width
 from evalwright.testing import a_verdict
 from reports.runs import ERRORED, FAILED, HOSTILE, plan, stored, summary, variant
 
@@ -88,40 +94,80 @@ def test_names_from_data_cannot_act_on_the_terminal() -> None:
     assert not any(line.lstrip().startswith("# heading") for line in text.splitlines())
 
 
+def failures(*verdicts: CaseVerdict, columns: int | None = None, trials: int = 1, variants: int = 1) -> list[str]:
+    """The lines about those cells, in a run of one variant unless more are asked for."""
+    cells = Counter(verdict.status for verdict in verdicts)
+    repeated = None if trials == 1 else TrialStatistics(trials, 1, [], [])
+    named = [variant(name, cells=dict(cells), trials=repeated) for name in ("old", "new")[:variants]]
+    of = summary(variants=named)
+    return failure_lines(*group_reasons(stored(*verdicts), of), of, "runs/r", Paint(columns=columns))
+
+
 def test_failures_and_errors_are_apart() -> None:
-    found = find_failures(
-        stored(FAILED, ERRORED), summary(variants=[variant("new", cells={"fail": 1, "error": 1})]), 10
-    )
-    assert "\n".join(failure_lines(found, "runs/r", Paint())).splitlines() == [
+    assert failures(FAILED, ERRORED, variants=2) == [
         "Failures (1 cell)",
-        "  ✗ c3 · new",
-        "      says_hello: missing 'hello'",
+        "  1 × says_hello: missing 'hello'",
+        "      ✗ c3 · new",
         "",
         "Errors (1 cell, no verdict)",
-        "  ! c7 · old",
-        "      timeout: no answer",
+        "  1 × timeout: no answer",
+        "      ! c7 · old",
     ]
 
 
-def test_more_failures_than_fit_are_counted_with_the_command_that_shows_them() -> None:
-    lines = failure_lines(Failures(failed=[FAILED], failed_total=12), "runs/r", Paint())
-    assert lines[-1] == "  … and 11 more: evalwright inspect runs/r --failed"
+def test_cells_that_failed_for_the_same_reason_are_one_group_in_the_order_of_the_suite() -> None:
+    verdicts = [
+        a_verdict(case_id=f"c{i:02}", case_index=i, status="fail", reasons=[f"says: missing: 'a{i}'", *more])
+        for i, more in ((3, []), (0, ["cheap: $0.2"]), (4, []), (1, []), (2, []))
+    ]
+    assert failures(*verdicts) == [
+        "Failures (5 cells, 2 reasons)",
+        "  5 × says: missing: '…'",
+        "      ✗ c00, c01, c02 and 2 more",
+        "  1 × cheap: $0.2",
+        "      ✗ c00",
+    ]
+
+
+def test_trials_of_a_case_are_one_entry() -> None:
+    verdicts = [
+        a_verdict(case_id=name, case_index=i, trial=trial, status="fail", reasons=["says: no"])
+        for i, (name, trials) in enumerate((("refund", (0, 2)), ("invoice", (1,))))
+        for trial in trials
+    ]
+    assert failures(*verdicts, trials=3)[1:] == [
+        "  3 × says: no",
+        "      ✗ refund (2 of 3 trials), invoice (1 of 3 trials)",
+    ]
+
+
+def test_more_reasons_than_are_shown_are_counted_with_the_command_that_shows_them() -> None:
+    verdicts = [a_verdict(case_id=f"c{i}", status="fail", reasons=[f"e_{chr(97 + i)}: no"]) for i in range(12)]
+    lines = failures(*verdicts)
+    assert len(lines) == 1 + 2 * 10 + 1
+    assert lines[-1] == "  … and 2 more reasons: evalwright inspect runs/r --failed"
 
 
 def test_a_reason_from_a_model_cannot_act_on_the_terminal() -> None:
-    verdict = a_verdict(status="fail", reasons=[HOSTILE * 100])
-    text = "\n".join(failure_lines(Failures(failed=[verdict], failed_total=1), "runs/r", Paint()))
+    text = "\n".join(failures(a_verdict(status="fail", reasons=[HOSTILE * 100])))
     assert "\x1b" not in text
     assert len(text) < 500
 
 
+@given(st.text(min_size=1, max_size=120), st.text(min_size=1, max_size=300), st.integers(60, 130))
+def test_no_line_about_failures_is_wider_than_the_screen(name: str, reason: str, columns: int) -> None:
+    verdicts = [
+        a_verdict(case_id=f"{name}{i}", variant_name="new", case_index=i, status="fail", reasons=[f"says: {reason}"])
+        for i in range(5)
+    ]
+    lines = failures(*verdicts, columns=columns, trials=3, variants=2)
+    assert max(map(width, lines)) <= columns
+
+
 def test_a_failure_that_a_retry_mended_is_not_listed() -> None:
     mended = a_verdict(case_id="c3", variant_name="new", status="pass", attempt=2)
-    other = a_verdict(case_id="c4", variant_name="new", status="fail")
-    found = find_failures(
-        stored(FAILED, other, mended), summary(variants=[variant("new", cells={"pass": 1, "fail": 1})]), 10
-    )
-    assert [verdict.case_id for verdict in found.failed] == ["c4"]
+    other = a_verdict(case_id="c4", variant_name="new", status="fail", reasons=["says: no"])
+    assert failures(FAILED, other, mended) == ["Failures (1 cell)", "  1 × says: no", "      ✗ c4"]
 
 
 def test_a_gate_of_several_runs_says_what_each_measured_and_how_far_they_differ() -> None:

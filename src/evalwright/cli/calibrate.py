@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, run_argument, store_options
+from evalwright.cli.options import as_json, color, run_argument, store_options
 
 __all__ = ["command"]
 
@@ -23,6 +22,7 @@ __all__ = ["command"]
     help="CSV or JSON Lines with case_id, evaluator, verdict or score, and optionally variant and trial.",
 )
 @as_json
+@color
 def command(run: Path, labels: Path, as_json: bool) -> int:
     """Compare the evaluators of RUN with human labels: error rates, agreement, and corrected pass rates.
 
@@ -30,14 +30,13 @@ def command(run: Path, labels: Path, as_json: bool) -> int:
     """
     import msgspec
 
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, screen_paint
     from evalwright.reports.calibration import calibration_lines
-    from evalwright.reports.text import paint_for
     from evalwright.run.calibration import calibrate_run
 
     report = calibrate_run(run, labels)
     if as_json:
         say([msgspec.json.encode(report).decode()])
     else:
-        say(calibration_lines(report, paint_for(sys.stdout)))
+        say(calibration_lines(report, screen_paint()))
     return 0

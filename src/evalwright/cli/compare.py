@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from evalwright.cli.options import as_json, run_argument, store_options
+from evalwright.cli.options import as_json, color, run_argument, store_options
 from evalwright.errors import InputError
 
 __all__ = ["command"]
@@ -23,6 +22,7 @@ _Scores = tuple[dict[str, float], int]
 @run_argument("b")
 @store_options
 @as_json
+@color
 @click.option(
     "--fail-on-regression",
     is_flag=True,
@@ -77,11 +77,10 @@ def command(
     import msgspec
 
     from evalwright.cli.pairs import opened_pair
-    from evalwright.cli.screen import say, tell
+    from evalwright.cli.screen import say, screen_paint, tell
     from evalwright.decisions.comparison import comparison_of, regressed
     from evalwright.decisions.terms import Terms, margin_of
     from evalwright.reports.comparison import comparison_of_runs
-    from evalwright.reports.text import paint_for
 
     loss = None if margin is None else margin_of(margin)
     terms = Terms(margin=loss, alpha=alpha, group=group, keep_changed=allow_changed)
@@ -97,7 +96,7 @@ def command(
     if as_json:
         say([msgspec.json.encode(comparison).decode()])
     else:
-        say(comparison_of_runs(comparison, paint_for(sys.stdout)))
+        say(comparison_of_runs(comparison, screen_paint()))
     if not fail_on_regression:
         return 0
     worse = [regressed(one.decision, loss or 0.0) for one in comparison.variants]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, run_argument, store_options
+from evalwright.cli.options import as_json, color, run_argument, store_options
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -23,6 +22,7 @@ __all__ = ["command"]
 @run_argument("b")
 @store_options
 @as_json
+@color
 @click.option(
     "--margin", metavar="M", help="The loss that would not matter: 2pp or 0.02 (default: 2pp, 2 % of a score's range)."
 )
@@ -145,15 +145,14 @@ def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]], guard: str | None)
 def _tell(found: Sequence[Decision], as_json: bool) -> None:
     import msgspec
 
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, screen_paint
     from evalwright.reports.decision import decision_lines
-    from evalwright.reports.text import paint_for
 
     if as_json:
         several = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found)}
         say([msgspec.json.encode(found[0] if len(found) == 1 else several).decode()])
         return
-    paint = paint_for(sys.stdout)
+    paint = screen_paint()
     say([line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]][1:])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import run_argument, store_options
+from evalwright.cli.options import color, run_argument, store_options
 
 if TYPE_CHECKING:
     from evalwright.model.plan import Plan
@@ -26,6 +26,7 @@ _LONGEST = 400
 @click.option("--variant", metavar="NAME", help="Only this variant.")
 @click.option("--failed", is_flag=True, help="Only cells with an error or a failed evaluator.")
 @click.option("--no-truncate", is_flag=True, help="Do not shorten texts; show stack traces.")
+@color
 @click.option("--no-artifacts", is_flag=True, help="Do not show file changes.")
 def command(
     run: Path, case: str | None, variant: str | None, failed: bool, no_truncate: bool, no_artifacts: bool
@@ -36,16 +37,16 @@ def command(
     """
     from contextlib import closing
 
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, screen_paint
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
-    from evalwright.reports.text import harmless, paint_for
+    from evalwright.reports.text import harmless
     from evalwright.run.start import open_run
     from evalwright.run.steps.workspace import StoredArtifacts
     from evalwright.scoring.verdict import names_needed
 
     reader, plan = open_run(run)
-    paint, shown, limit = paint_for(sys.stdout), 0, None if no_truncate else _LONGEST
+    paint, shown, limit = screen_paint(), 0, None if no_truncate else _LONGEST
     artifacts = None if no_artifacts else StoredArtifacts(plan, reader)
     with closing(reader):
         for cell in chosen_cells(reader, plan, names_needed(reader, plan), Choice(case, variant, failed)):

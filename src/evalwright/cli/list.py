@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -13,13 +12,12 @@ import click
 import msgspec
 
 from evalwright import registry
-from evalwright.cli.options import as_json, store_choice, store_options
-from evalwright.cli.screen import say
+from evalwright.cli.options import as_json, color, store_choice, store_options
+from evalwright.cli.screen import say, screen_paint
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.paths import near_file
 from evalwright.model.format import Format
 from evalwright.reports.table import Table
-from evalwright.reports.text import paint_for
 
 __all__ = ["command"]
 
@@ -49,6 +47,7 @@ class _Kind(click.Choice[str]):
 @click.argument("name", metavar="[NAME|FOLDER]", default="")
 @store_options
 @as_json
+@color
 @click.pass_context
 def command(ctx: click.Context, kind: str, name: str, as_json: bool) -> int:
     """List the registered names of a KIND, or the runs in FOLDER (default: runs), oldest first.
@@ -71,7 +70,7 @@ def _evaluators(name: str, as_json: bool) -> None:
     if as_json:
         _print_json(describe(name) if name else list(catalogue()))
         return
-    paint = paint_for(sys.stdout)
+    paint = screen_paint()
     say(description_lines(describe(name), paint) if name else list_lines(catalogue(), paint))
 
 
@@ -147,7 +146,7 @@ def _run_row(folder: Path, trusted: Mapping[str, Any]) -> _Run:
 
 
 def _print(table: Table, without_rows: str) -> None:
-    say(table.lines(paint_for(sys.stdout), indent="") if table.rows else [without_rows])
+    say(table.lines(screen_paint(), indent="") if table.rows else [without_rows])
 
 
 def _print_json(value: object) -> None:

@@ -66,11 +66,13 @@ def run_each(files: Sequence[Path], context: click.Context) -> int:
 def _options(context: click.Context) -> Iterator[str]:
     for option in context.command.params:
         given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
-        if isinstance(option, click.Option) and given:
+        if isinstance(option, click.Option) and given and option.name in context.params:
             value = context.params[str(option.name)]
             for one in value if option.multiple else [value]:
                 # With `=`, as a value may begin with a dash.
                 yield option.opts[0] if option.is_flag else f"{option.opts[0]}={one}"
+    if context.color is not None:
+        yield f"--color={'always' if context.color else 'never'}"
 
 
 def _ended(words: Sequence[str]) -> int:

@@ -21,6 +21,7 @@ __all__ = [
     "SuiteCommand",
     "allow_empty",
     "as_json",
+    "color",
     "dialect",
     "going_on_options",
     "keep_going",
@@ -42,6 +43,20 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 as_json: Callable[[F], F] = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+
+
+def _note_color(ctx: click.Context, param: click.Parameter, value: str) -> None:
+    ctx.color = {"always": True, "never": False}.get(value)
+
+
+color: Callable[[F], F] = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    expose_value=False,
+    callback=_note_color,
+    help="Colours: on a terminal unless NO_COLOR is set (auto), always or never.",
+)
 quiet: Callable[[F], F] = click.option(
     "--quiet", "-q", is_flag=True, help="Print the run folder only, and no progress."
 )

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import msgspec
 
-from evalwright.cli.screen import say, screen_masker, tell, warn
+from evalwright.cli.screen import say, screen_masker, screen_paint, tell, warn
 from evalwright.errors import InputError
 from evalwright.files.paths import seen_from_here
 from evalwright.model.summary import RunSummary
-from evalwright.reports.text import Paint, harmless, paint_for
+from evalwright.reports.text import Paint, harmless
 from evalwright.run.cells import RunState
 from evalwright.run.outcomes import Outcome
 from evalwright.run.start import open_run
 from evalwright.stores.local_files.lines import reserved_words
 
 __all__ = ["present", "tell_whose_word", "watch_of"]
-
-_LISTED = 10
 
 
 def watch_of(quiet: bool) -> Callable[[RunState], AbstractContextManager[None]]:
@@ -55,7 +52,7 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool) -> int:
         say([msgspec.json.encode(document).decode()])
         return code
     if not quiet:
-        say(_lines(outcome, summary, paint_for(sys.stdout)))
+        say(_lines(outcome, summary, screen_paint()))
     say([harmless(str(seen_from_here(outcome.run_dir)))])
     return code
 
@@ -73,12 +70,12 @@ def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
 
 
 def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> list[str]:
-    from evalwright.reports.failures import find_failures
+    from evalwright.reports.reasons import group_reasons
     from evalwright.reports.terminal import failure_lines
 
     reader, _ = open_run(outcome.address)
     with closing(reader):
-        return failure_lines(find_failures(reader, summary, _LISTED), run, paint)
+        return failure_lines(*group_reasons(reader, summary), summary, run, paint)
 
 
 def tell_whose_word(outcome: Outcome, suite: Path | None = None) -> None:

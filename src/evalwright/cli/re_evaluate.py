@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, model_options, quiet, run_argument, suite_option, trust_all, trust_of
+from evalwright.cli.options import as_json, color, model_options, quiet, run_argument, suite_option, trust_all, trust_of
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -26,6 +26,7 @@ __all__ = ["command"]
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @model_options
 @as_json
+@color
 @quiet
 def command(
     run: Path,

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import as_json, going_on_options, keep_going, model_options, quiet, run_argument, trust_of
+from evalwright.cli.options import (
+    as_json,
+    color,
+    going_on_options,
+    keep_going,
+    model_options,
+    quiet,
+    run_argument,
+    trust_of,
+)
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -21,6 +30,7 @@ __all__ = ["command"]
 @keep_going
 @model_options
 @as_json
+@color
 @quiet
 def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, models: ModelChoices) -> int:
     """Run the cells that are missing in the run folder RUN. Finished cells are kept as they are."""

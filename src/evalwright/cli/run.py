@@ -15,6 +15,7 @@ from evalwright.cli.options import (
     SuiteCommand,
     allow_empty,
     as_json,
+    color,
     dialect,
     keep_going,
     model_options,
@@ -92,6 +93,7 @@ _MOST_CODE = 5
 @click.option("--dry-run", is_flag=True, help="Print the number of calls and estimated cost; run nothing.")
 @model_options
 @as_json
+@color
 @quiet
 def command(
     paths: tuple[Path, ...],

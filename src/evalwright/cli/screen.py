@@ -6,10 +6,13 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import click
+
 from evalwright.errors import Problem
-from evalwright.reports.text import harmless
+from evalwright.reports.text import Paint, harmless, paint_for
 from evalwright.session import hidden
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
     from evalwright.files.masker import Masker
 
-__all__ = ["say", "screen_masker", "tell", "warn", "write_plot"]
+__all__ = ["say", "screen_masker", "screen_paint", "tell", "warn", "write_plot"]
 
 _MOST_WARNINGS = 50
 
@@ -57,6 +60,13 @@ def say(lines: Iterable[str]) -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def screen_paint() -> Paint:
+    """What standard output can show, with the colours that `--color` asks for."""
+    paint = paint_for(sys.stdout)
+    context = click.get_current_context(silent=True)
+    return paint if context is None or context.color is None else replace(paint, on=context.color)
 
 
 def write_plot(path: Path, picture: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["First", "PlacedRecord", "order_of"]
+__all__ = ["First", "Place", "PlacedRecord", "order_of"]
 
 
 class PlacedRecord(Protocol):

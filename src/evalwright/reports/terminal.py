@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, TypeVar
 
 from evalwright.errors import counted
 from evalwright.model.plan import Plan
-from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
 from evalwright.reports.columns import (
@@ -21,10 +21,11 @@ from evalwright.reports.columns import (
     used,
     variant_columns,
 )
-from evalwright.reports.failures import Failures, error_text
+from evalwright.reports.failures import failures_title
 from evalwright.reports.gates import gate_decisions
+from evalwright.reports.reasons import ReasonGroup, ReasonGroups
 from evalwright.reports.table import Table
-from evalwright.reports.text import Paint, one_line
+from evalwright.reports.text import Paint, ended, folded, one_line, shortened, width
 
 __all__ = ["cell_name", "comparison_lines", "failure_lines", "run_lines", "table_lines"]
 
@@ -36,7 +37,9 @@ Row = TypeVar("Row")
 
 _LEFT = (Unit.NAME, Unit.TEXT)
 _LONGEST_REASON = 200
-_MOST_REASONS = 4
+_MOST_GROUPS = 10
+_SHORTEST = 12
+"""Columns of a case's name, however narrow the screen is."""
 _MOST_IDS = 8
 _MOST_TRIALS = 8
 
@@ -52,9 +55,13 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],
         [f"{paint('warning:', 'borderline')} {one_line(warning)}" for warning in summary.warnings],
-        [paint(shows, "dim")] if (shows := numbers.could_show(summary)) else [],
+        _folded_text(numbers.could_show(summary), paint),
     ]
     return [line for part in parts if part for line in ["", *part]][1:]
+
+
+def _folded_text(text: str, paint: Paint) -> list[str]:
+    return [paint(line, "dim") for line in folded(text.split(), paint.columns)] if text else []
 
 
 def _gate(gate: GateOutcome, paint: Paint) -> list[str]:
@@ -140,47 +147,71 @@ def comparison_lines(comparison: ComparisonReport, paint: Paint) -> list[str]:
 def _ids(label: str, ids: Sequence[str], paint: Paint) -> list[str]:
     if not ids:
         return []
-    listed = ", ".join(one_line(name, 24) for name in ids[:_MOST_IDS])
-    more = ", …" if len(ids) > _MOST_IDS else ""
-    return [f"  {paint(one_line(label, 60) + ':', 'dim')} {listed}{more}"]
+    first, *rest = folded(_listed(ids, paint), paint.columns, f"  {one_line(label, 60)}: ", "    ")
+    head = f"{one_line(label, 60)}:"
+    return [first.replace(head, paint(head, "dim"), 1), *rest]
 
 
-def failure_lines(found: Failures, run: str, paint: Paint) -> list[str]:
-    """Failures with their reasons, then the cells without a verdict. `run` is the folder as a command names it."""
-    more = f"evalwright inspect {run} --failed"
-
-    def listed(title: str, verdicts: Sequence[CaseVerdict], total: int) -> list[str]:
-        return _listed(title, verdicts, total, more, found.scored, paint)
-
-    failed = listed(f"{found.title} ({counted(found.failed_total, 'cell')})", found.failed, found.failed_total)
-    title = f"Errors ({counted(found.errored_total, 'cell')}, no verdict)"
-    errors = listed(title, found.errored, found.errored_total)
-    return [*failed, *([""] if failed and errors else []), *errors]
+def _listed(ids: Sequence[str], paint: Paint) -> list[str]:
+    """The first names, each with its comma: pieces that a line is broken between, never within."""
+    names = [one_line(name, 80) if paint.whole else shortened(one_line(name, 80), 24) for name in ids[:_MOST_IDS]]
+    left = len(ids) - len(names)
+    return [*(f"{name}," for name in names[:-1]), names[-1] + (f" and {left:,} more" if left else "")]
 
 
-def _listed(
-    title: str, verdicts: Sequence[CaseVerdict], total: int, more: str, scored: bool, paint: Paint
+def failure_lines(
+    failed: ReasonGroups, errored: ReasonGroups, summary: RunSummary, run: str, paint: Paint
 ) -> list[str]:
-    if not total:
-        return []
-    lines = [paint(title, "heading")]
-    for verdict in verdicts:
-        lines += _verdict_lines(verdict, scored, paint)
-    if total > len(verdicts):
-        lines.append(paint(f"  … and {total - len(verdicts):,} more: {more}", "dim"))
-    return lines
+    """Failures by reason, then the cells without a verdict. `run` is the folder as a command names it."""
+    parts = [
+        (failed, f"{failures_title(summary.scored is True)} ({_sizes(failed)})"),
+        (errored, f"Errors ({_sizes(errored)}, no verdict)"),
+    ]
+    found = [
+        [paint(title, "heading"), *_group_lines(groups, summary, run, paint)] for groups, title in parts if groups.cells
+    ]
+    return [line for part in found for line in ["", *part]][1:]
 
 
-def _verdict_lines(verdict: CaseVerdict, scored: bool, paint: Paint) -> list[str]:
-    mark = paint({"error": "!", "borderline": "~"}.get(verdict.status, "·" if scored else "✗"), verdict.status)
-    lines = [f"  {mark} {cell_name(verdict.case_key, verdict.variant_name, verdict.trial)}"]
-    reasons = verdict.reasons
-    if verdict.error is not None:  # results for an answer that never came explain nothing
-        reasons = [error_text(verdict.error)]
-    lines += [f"      {one_line(reason, _LONGEST_REASON)}" for reason in reasons[:_MOST_REASONS]]
-    if len(reasons) > _MOST_REASONS:
-        lines.append(paint(f"      … and {len(reasons) - _MOST_REASONS} more", "dim"))
-    return lines
+def _sizes(groups: ReasonGroups) -> str:
+    cells = counted(groups.cells, "cell")
+    return f"{cells}, {counted(len(groups), 'reason')}" if len(groups) > 1 else cells
+
+
+def _group_lines(groups: ReasonGroups, summary: RunSummary, run: str, paint: Paint) -> Iterator[str]:
+    """Each of the most frequent reasons, and below it its first cases."""
+    shown = [*islice(groups, _MOST_GROUPS)]
+    digits = max(len(f"{group.count:,}") for group in shown)
+    edge = None if paint.whole else paint.columns
+    room = _LONGEST_REASON if edge is None else edge - digits - len("   × ")
+    for group in shown:
+        yield f"  {group.count:>{digits},} × {ended(one_line(group.title, _LONGEST_REASON), room)}"
+        yield from _case_lines(group, summary, " " * (digits + 5), paint)
+    if left := len(groups) - len(shown) + groups.more:
+        yield paint(f"  … and {counted(left, 'more reason')}: evalwright inspect {run} --failed", "dim")
+
+
+def _case_lines(group: ReasonGroup, summary: RunSummary, indent: str, paint: Paint) -> Iterator[str]:
+    """The first cases of a group, on one line if they have room, each shortened in the middle if it alone has none."""
+    several = len(summary.variants) > 1
+    trials = max((v.trials.trials for v in summary.variants if v.trials is not None), default=1)
+    marks = {"error": "!", "borderline": "~", "fail": "·" if summary.scored is True else "✗"}
+    names, left, status = [], group.count, ""
+    for case, count in group.cases:
+        name = f"{one_line(case.case_key, 80)}{f' · {one_line(case.variant, 40)}' if several else ''}"
+        of_trials = f" ({count} of {trials} trials)" if trials > 1 else ""
+        names.append((name, of_trials))
+        left, status = left - count, status or case.status
+    mark = paint(marks.get(status, "✗"), status)
+    more = f" and {left:,} more" if left else ""
+    room = None if paint.whole or paint.columns is None else paint.columns - len(indent) - 2
+    line = ", ".join(map("".join, names)) + more
+    if room is None or width(line) <= room:
+        yield f"{indent}{mark} {line}"
+        return
+    for i, (name, of_trials) in enumerate(names):
+        end = of_trials + (more if i == len(names) - 1 else "")
+        yield f"{indent}{mark if not i else ' '} {shortened(name, max(room - len(end), _SHORTEST))}{end}"
 
 
 def cell_name(case: str, variant: str, trial: int = 0) -> str:

@@ -10,10 +10,23 @@ import os
 import re
 import shutil
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TextIO
 
-__all__ = ["Paint", "block", "capped", "harmless", "is_terminal", "one_line", "paint_for", "shortened", "width"]
+__all__ = [
+    "Paint",
+    "block",
+    "capped",
+    "ended",
+    "folded",
+    "harmless",
+    "is_terminal",
+    "one_line",
+    "paint_for",
+    "shortened",
+    "width",
+]
 
 _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -67,6 +80,27 @@ def shortened(line: str, columns: int) -> str:
     return f"{head}…{tail}"
 
 
+def ended(line: str, columns: int) -> str:
+    """A harmless line in at most `columns` columns: what a sentence says first is kept."""
+    if width(line) <= columns:
+        return line
+    while line and width(line) >= columns:
+        line = line[:-1]
+    return line.rstrip() + "…"
+
+
+def folded(pieces: Iterable[str], columns: int | None, first: str = "", indent: str = "") -> list[str]:
+    """Harmless pieces with a space between them in lines of at most `columns` columns, broken between pieces only."""
+    lines, line, fresh = [], first, True
+    for piece in pieces:
+        joined = line + ("" if fresh else " ") + piece
+        if not fresh and columns is not None and width(joined) > columns:
+            lines.append(line)
+            joined = indent + piece
+        line, fresh = joined, False
+    return [*lines, line]
+
+
 def block(text: str, indent: str, limit: int | None) -> str:
     """Harmless text of several lines, at most `limit` characters, its later lines indented."""
     return harmless(capped(text, limit)).replace("\t", "    ").replace("\n", "\n" + indent)
@@ -92,6 +126,8 @@ class Paint:
     on: bool = False
     columns: int | None = None
     """Width of the screen; None: a line may be as long as it gets."""
+    whole: bool = False
+    """Whether texts and names outside of tables stay whole, however wide: what reads them has no edge."""
 
     def __call__(self, text: str, style: str) -> str:
         code = _STYLES.get(style)
@@ -112,4 +148,5 @@ def paint_for(stream: TextIO) -> Paint:
     """
     terminal = is_terminal(stream)
     columns = shutil.get_terminal_size((80 if terminal else 120, 0)).columns
-    return Paint(terminal and not os.environ.get("NO_COLOR"), columns)
+    colours = terminal and not os.environ.get("NO_COLOR")
+    return Paint(colours, columns, not terminal and not os.environ.get("COLUMNS"))

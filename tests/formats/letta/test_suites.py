@@ -10,7 +10,7 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.reports.failures import find_failures
+from evalwright.reports.reasons import group_reasons
 from evalwright.reports.terminal import failure_lines, run_lines
 from evalwright.reports.text import Paint
 from evalwright.run.start import open_run, re_evaluate, run_suite
@@ -380,9 +380,9 @@ def test_a_suite_without_a_pass_mark_shows_scores(project):
     assert "right 2 0.500" in lines
     assert not any("pass rate" in line for line in lines)
     reader, _ = open_run(outcome.run_dir)
-    found = find_failures(reader, outcome.summary, 5)
+    lines = failure_lines(*group_reasons(reader, outcome.summary), outcome.summary, "run", Paint(False))
     reader.close()
-    assert failure_lines(found, "run", Paint(False))[:2] == ["Scores below 1 (1 cell)", "  · 1 · agent"]
+    assert (lines[0], lines[2]) == ("Scores below 1 (1 cell)", "      · 1")
 
 
 @pytest.mark.parametrize("gate", ["pass_threshold: 0.5, kind: simple", "metric: avg_score"])
