@@ -63,6 +63,7 @@ KINDS: dict[str, dict[str, str]] = {
     "targets": {
         "anthropic": "evalwright.targets.chat:Anthropic",
         "cli": "evalwright.targets.command:Command",
+        "coding_agent": "evalwright.targets.coding_agent.target:CodingAgent",
         "docker": "evalwright.targets.docker:Container",
         "git_branch": "evalwright.targets.git_branch:GitBranch",
         "http": "evalwright.targets.http:Http",

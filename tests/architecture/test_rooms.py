@@ -29,7 +29,7 @@ LOWER = {
     "capture": "model",
     "session": "model files",
     "evaluators": "model files registry processes sandbox llm session",
-    "targets": "model files registry processes sandbox llm workspaces capture session",
+    "targets": "model files registry processes sandbox llm importers workspaces capture session",
     "decisions": "model scoring statistics",
     "testing": "model registry stores",
     "reports": "model scoring decisions",

@@ -185,20 +185,23 @@ def _retried(run: Path, suite: Suite, options: RunOptions, failures: bool, watch
 
 
 def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
-    """The display, and what the suite executes before it, if this is its first run in the folder."""
+    """The display, and before it what the suite executes, if this is its first run in the folder, and what may act."""
     from glob import escape
 
     from evalwright.cli.screen import tell
-    from evalwright.run.used_files import executed
+    from evalwright.run.used_files import announced_by, executed
 
+    said = announced_by(suite)
     runs = options.out or suite.out or Path("runs")
     # Escaped: a name may hold characters that are patterns to `glob`.
-    if any(runs.glob(f"*_{escape(suite.name)}*/plan.json")) or not (code := executed(suite)):
+    if not any(runs.glob(f"*_{escape(suite.name)}*/plan.json")) and (code := executed(suite)):
+        more = f" and {len(code) - _MOST_CODE} more" if len(code) > _MOST_CODE else ""
+        said = [f"this suite runs code on this machine: {', '.join(code[:_MOST_CODE])}{more}", *said]
+    if not said:
         return watch
-    more = f" and {len(code) - _MOST_CODE} more" if len(code) > _MOST_CODE else ""
 
     def announced(state: RunState) -> AbstractContextManager[None]:
-        tell([f"this suite runs code on this machine: {', '.join(code[:_MOST_CODE])}{more}"])
+        tell(said)
         return watch(state)
 
     return announced

@@ -13,7 +13,7 @@ import os
 import signal
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,13 +80,15 @@ async def run_command(
     cwd: str | None = None,
     stdin: bytes = b"",
     output_limit: int = OUTPUT_LIMIT,
+    heard: Callable[[bytes], None] | None = None,
 ) -> Finished:
     """Run `command`, found in the PATH of `env`, to its end. `env` is its whole environment.
 
-    Limit the time by cancelling the call: however the call ends, also by the death of this process, nothing of the
-    command is left. Raises OSError if it cannot be started.
+    `heard` gets what comes on stdout while it comes, all of it, whatever the limit; it must not raise. Limit the time
+    by cancelling the call: however the call ends, also by the death of this process, nothing of the command is left.
+    Raises OSError if it cannot be started.
     """
-    running = _Running(command, env, cwd, stdin, output_limit)
+    running = _Running(command, env, cwd, stdin, output_limit, heard)
     try:
         await running.ended.wait()
     finally:
@@ -133,11 +135,18 @@ class _Running:
     """A started command and our ends of its pipes."""
 
     def __init__(
-        self, command: Sequence[str], env: Mapping[str, str], cwd: str | None, stdin: bytes, limit: int
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None,
+        stdin: bytes,
+        limit: int,
+        heard: Callable[[bytes], None] | None,
     ) -> None:
         self._process, self._pipes, self._ties = _started(command, env, cwd, with_stdin=bool(stdin))
         self._loop = asyncio.get_running_loop()
         self.stdout, self.stderr = Captured(), Captured()
+        self._heard = heard
         self.ended, self._silent = asyncio.Event(), asyncio.Event()
         self._stdin = memoryview(stdin)
         self._watching: asyncio.Task[None] | None = None
@@ -173,6 +182,8 @@ class _Running:
             return
         if chunk:
             captured.add(chunk, limit)
+            if self._heard is not None and captured is self.stdout:
+                self._heard(chunk)
             return
         self._loop.remove_reader(descriptor)
         self._outputs.discard(descriptor)

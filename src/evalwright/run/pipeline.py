@@ -69,7 +69,8 @@ class Pipeline:
         self._pricing, self._enriching, self._mirrors = pricing_of(plan), enriching_of(plan), mirrors
         self._plan, self._addresses = plan, dict[str, Address]()
         self._spent = state.cost_usd
-        self.standstill: Standstill = Standstill(plan)
+        accounts = {name: account for name, one in targets.items() if (account := getattr(one, "account", ""))}
+        self.standstill: Standstill = Standstill(plan, accounts)
         state.stuck = self.standstill.reasons
         self._starved = 0
         """Cells that wait for others to close files."""

@@ -7,6 +7,7 @@ is not there, and the first twenty cells say as much as the next thousand.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from evalwright.model.plan import Plan
 from evalwright.model.trace import Trace, TraceError
@@ -18,6 +19,8 @@ _MOST_KINDS = 50
 """Different errors of one system that are counted: with more of them, there is no one mistake to find."""
 _NOT_ITS_OWN = ("cost_limit", "not_recorded")
 """Errors that say nothing of the system."""
+_SIGN_IN = "sign_in"
+"""The error of an account that is not signed in: each next call can only end in the same, in any variant."""
 _CHANGING = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?|[0-9a-f]{8,}")
 """What may be another in each message of the same error: addresses, times, ids."""
 _LONGEST = 500
@@ -28,8 +31,10 @@ _Kind = tuple[str, str]
 class Standstill:
     """Counts the errors of systems that have not answered yet, until one of them has reached the plan's number."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, accounts: Mapping[str, str] | None = None) -> None:
+        """`accounts` says by variant what signs in for it; those with the same one stop together."""
         self._limit, self._systems = plan.run.stop_after_errors, len(plan.variants)
+        self._accounts = {v.name: (accounts or {}).get(v.name, v.name) for v in plan.variants}
         self._unproven: dict[str, dict[_Kind, int]] = {v.name: {} for v in plan.variants if self._limit}
         self.reasons: dict[str, str] = {}
         """Why a system is called no more, by the name of its variant."""
@@ -41,10 +46,12 @@ class Standstill:
 
     def add(self, trace: Trace) -> None:
         """Count the outcome of one cell; a system that has answered once is never stopped, or goes on."""
-        counts = self._unproven.get(trace.variant_name)
+        counts, error = self._unproven.get(trace.variant_name), trace.error
+        if error is not None and error.type == _SIGN_IN and self._limit:
+            self._stop_account(trace.variant_name, error)
+            return
         if counts is None and not self.reasons:
             return
-        error = trace.error
         if error is None or trace.extra.get("source") == "replay":
             self._unproven.pop(trace.variant_name, None)
             self.reasons.pop(trace.variant_name, None)  # a cell that was in flight when it was stopped
@@ -59,6 +66,14 @@ class Standstill:
             if counts[kind] >= self._limit:
                 del self._unproven[trace.variant_name]
                 self.reasons[trace.variant_name] = _reason(trace.variant_name, counts[kind], error)
+
+    def _stop_account(self, variant: str, error: TraceError) -> None:
+        account = self._accounts.get(variant, variant)
+        reason = f"stopped: {account} is not signed in: {error.message}. `evalwright retry RUN` then runs the rest"
+        for name, one in self._accounts.items():
+            if one == account:
+                self._unproven.pop(name, None)
+                self.reasons.setdefault(name, reason)
 
 
 def _reason(variant: str, number: int, error: TraceError) -> str:

@@ -366,7 +366,7 @@ def _outcome(
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
-    stopped = [*state.stuck.values()] if state is not None and summary.cells_missing else []
+    stopped = [*dict.fromkeys(state.stuck.values())] if state is not None and summary.cells_missing else []
     summary.warnings = [*summary.warnings, *stopped]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration

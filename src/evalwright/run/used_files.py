@@ -12,9 +12,10 @@ from typing import Any
 from evalwright.errors import Problem
 from evalwright.files.paths import import_folders, seen_from_here
 from evalwright.model.suite import Suite
+from evalwright.registry import knows, load
 from evalwright.session import is_offline
 
-__all__ = ["beyond_reach", "doubled_modules", "executed", "file_digest_of", "hashed"]
+__all__ = ["announced_by", "beyond_reach", "doubled_modules", "executed", "file_digest_of", "hashed"]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
 """`module.path:name`; a module is looked for by the first part of its path."""
@@ -71,6 +72,13 @@ def executed(suite: Suite) -> list[str]:
         one[0] if isinstance(one, list) else one.split()[0] for one in commands if one and isinstance(one, str | list)
     ]
     return list(dict.fromkeys([*files, *map(str, words)]))
+
+
+def announced_by(suite: Suite) -> list[str]:
+    """What the systems of a suite say before every run, such as whose rights they have."""
+    known = [one for one in suite.variants if knows("targets", one.adapter)]
+    said = [getattr(load("targets", one.adapter), "announces", lambda _: "")(one.config) for one in known]
+    return [line for line in dict.fromkeys(said) if line]
 
 
 def beyond_reach(suite: Suite) -> Iterator[Problem]:

@@ -7,12 +7,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-__all__ = ["working_in", "workspace_path"]
+__all__ = ["beside_workspace", "working_in", "workspace_path"]
 
 _path: ContextVar[Path | None] = ContextVar("evalwright_workspace", default=None)
 
 workspace_path: Callable[[], Path | None] = _path.get
 """The workspace of the cell that this task or thread works for, None in a run without workspaces."""
+
+
+def beside_workspace(workspace: Path) -> Path:
+    """The folder, which need not be there, of files that are kept with the changes in a workspace: streams, logs."""
+    return workspace.with_name(f"{workspace.name}.beside")
 
 
 @contextmanager

@@ -22,6 +22,7 @@ __all__ = [
     "WITHOUT_EFFECT",
     "Unread",
     "build_target",
+    "default_timeout",
     "inside",
     "keys_of",
     "optional_parts",
@@ -34,6 +35,7 @@ _ALLOW_MISSING = "allow_missing"
 """The key of a system whose answers need not have what it lists."""
 WITHOUT_EFFECT = {"cost_limit_usd": "it has no effect on one system: run.cost_limit_usd limits the run"}
 """Keys that evalh's own examples have under `systems` although it does not read them: only worth a warning."""
+_SECONDS = 120.0
 _PARTS = ("final_answer", "structured")
 _OF_THE_RUNNER = ("timeout_seconds", "concurrency", "enrich_trace_from", "model")
 """Keys of any system: limits, enrichers, and the model by whose price its tokens are counted."""
@@ -49,6 +51,13 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
     import_from(import_paths)
     target: Target = load("targets", variant.adapter)(variant)
     return target
+
+
+def default_timeout(adapter: str, config: Mapping[str, Any]) -> float:
+    """The seconds that a call of a system may take, if it does not say so."""
+    kind = load("targets", adapter) if knows("targets", adapter) else None
+    own: Callable[[Mapping[str, Any]], float] | None = getattr(kind, "default_timeout", None)
+    return _SECONDS if own is None else own(config)
 
 
 def target_traits(target: object) -> Traits:

@@ -203,15 +203,17 @@ class _Reading:
         return found
 
     def _variant(self, system: SystemSection, to_run: bool) -> Variant:
-        from evalwright.targets.build import WITHOUT_EFFECT, build_target, unread_of
+        from evalwright.targets.build import WITHOUT_EFFECT, build_target, default_timeout, unread_of
 
         given = {name for name, value in system if value is not None} | system.model_fields_set
+        config = _plain(system.model_dump(include=given - _NO_CONFIG))
+        limited = "timeout_seconds" in system.model_fields_set
         variant = Variant(
             name=system.name,
             adapter=system.adapter,
-            config=_plain(system.model_dump(include=given - _NO_CONFIG)),
+            config=self._with_folders(system, config, to_run),
             metadata=_plain(system.metadata),
-            timeout_seconds=system.timeout_seconds,
+            timeout_seconds=system.timeout_seconds if limited else default_timeout(system.adapter, config),
             concurrency=system.concurrency,
             isolation=system.isolation,
             trials=system.trials,
@@ -236,6 +238,21 @@ class _Reading:
                 self._file.take(place, partial(self._file.doubt_config, place, "enrichers", enricher))
                 self._file.take(place, partial(registry.load("enrichers", enricher.type), enricher.config))
         return variant
+
+    def _with_folders(self, system: SystemSection, config: dict[str, Any], to_run: bool) -> dict[str, Any]:
+        """The configuration with absolute paths where the target has lists of folders."""
+        known = registry.knows("targets", system.adapter)
+        keys = getattr(registry.load("targets", system.adapter), "folder_keys", ()) if known else ()
+        for key in keys:
+            names = config.get(key)
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                continue  # the target complains of it
+            folders = [self._file.found((*system.at(key), i), name) for i, name in enumerate(names)]
+            if to_run:
+                for i, folder in enumerate(folders):
+                    self._file.must_be_inside((*system.at(key), i), folder)
+            config = {**config, key: [str(folder.resolve()) for folder in folders]}
+        return config
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
         from evalwright.evaluators.build import build_evaluator, build_extractor, declared

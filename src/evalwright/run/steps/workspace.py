@@ -15,9 +15,10 @@ from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.call import Call, out_of_files
 from evalwright.run.cells import Cell
-from evalwright.session.workspace import working_in
+from evalwright.session.workspace import beside_workspace, working_in
 from evalwright.stores.artifacts import artifact_path, folder_of, read_artifact
 from evalwright.targets.threads import Threads
+from evalwright.workspaces.trees import copy_tree
 
 __all__ = ["StoredArtifacts", "Workspaces"]
 
@@ -60,6 +61,7 @@ class Workspaces:
         try:
             if (earlier := self._prepared.pop(cell.number, None)) is not None:
                 await self._threads.call(earlier.remove)
+                await self._threads.call(remove_tree, beside_workspace(earlier.path))
             prepared = await self._threads.call(self._workspace.prepare, cell.case, cell.trial)
         except (OSError, EvalwrightError) as error:
             call.started = time.monotonic()
@@ -98,11 +100,15 @@ class Workspaces:
             remove_tree(folder)
             self._writer.artifacts.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             folder.mkdir(parents=True)
-            return prepared.collect(folder, self._writer.mask)
+            changes = prepared.collect(folder, self._writer.mask)
+            if (beside := beside_workspace(prepared.path)).is_dir():
+                copy_tree(beside, folder / "beside", mask=self._writer.mask)
+            return changes
         except OSError as error:
             raise storage_error("write", folder, error) from error
         finally:
             prepared.remove()
+            remove_tree(beside_workspace(prepared.path))
 
     async def close(self) -> None:
         await self._threads.call(self._workspace.close)

@@ -1,0 +1,179 @@
+"""One call of a coding agent: its program run in a folder, within its time, and what it printed as an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from evalwright.errors import TargetError
+from evalwright.files.masker import Masker
+from evalwright.files.temporary import temporary_folder
+from evalwright.model.trace import Answer, TraceError
+from evalwright.processes import Finished, run_command
+from evalwright.session import environment
+from evalwright.session.workspace import beside_workspace
+from evalwright.targets.coding_agent.homes import clean_home, login_secrets
+from evalwright.targets.coding_agent.programs import AgentRequest, Program
+from evalwright.targets.coding_agent.stream import TEXT, AgentStream
+
+__all__ = ["SIGN_IN", "Agent", "Started", "Where", "not_found"]
+
+SIGN_IN = "sign_in"
+"""The error of an agent that is not signed in: every other call would end in it, too."""
+_KEPT = 64 * 2**10
+"""Bytes of stdout that are held beside the stream's file, and of stderr."""
+_STDERR_TAIL = 2_000
+_SIGN_IN = re.compile(
+    r"authentication[_ ](?:failed|error|required)|no authentication|set an auth method"
+    r"|invalid api key|please run /login|not (?:logged|signed) in"
+    r"|(?:log|sign) ?in (?:is )?required|oauth token (?:has )?expired"
+    r"|(?:http|status(?: code)?|api error)\W{0,3}401\b|\b401\W{0,3}unauthori[sz]ed",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A command that is ready to be run, and its surroundings."""
+
+    command: Sequence[str]
+    env: Mapping[str, str]
+    cwd: str
+
+
+class Where(Protocol):
+    """Where an agent's program runs: on this machine, or in a container."""
+
+    def prepare(self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None) -> Started:
+        """The command that runs there, in the workspace."""
+
+    async def clear_up(self) -> None:
+        """End what would go on without us."""
+
+
+class Here:
+    """On this machine, with the rights of the user."""
+
+    def prepare(self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None) -> Started:
+        return Started(command, env, str(workspace))
+
+    async def clear_up(self) -> None:
+        return
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """A coding agent as it is called for each case."""
+
+    name: str
+    program: Program
+    command: Sequence[str]
+    output: str
+    """The input format of what it prints, or `text`."""
+    seconds: float
+    """The time of one call."""
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables beside those that are inherited."""
+    clean: bool = True
+    """Whether it gets an empty home, with the login alone."""
+    where: Callable[[], Where] = Here
+
+    async def ask(self, request: AgentRequest, workspace: Path) -> Answer:
+        """What the agent said and did, with the error if it broke off. Raises TargetError if it cannot be started."""
+        with temporary_folder() as folder:
+            environ = {**environment(), **self.env}
+            masker = Masker(login_secrets(self.program, environ)) if self.clean else Masker({})
+            stream = AgentStream(folder, self.program.ends, masker)
+            home = folder / "home" if self.clean and self.program.home else None
+            try:
+                env = environ if home is None else await asyncio.to_thread(clean_home, self.program, home, environ)
+            except OSError as error:
+                raise TargetError(f"no clean home for {self.name}: {error.strerror or error}") from None
+            finished = await self._run(request, stream, env, workspace, home)
+            await asyncio.to_thread(_keep, stream, workspace)
+            answer = await asyncio.to_thread(stream.answer, self.output, request.prompt)
+        answer.error = self._error(answer, finished, stream)
+        if answer.error is None and answer.output.final_answer is None and self.output != TEXT:
+            answer.output.final_answer = ""  # it worked and said nothing: its files are the answer
+        return answer
+
+    async def _run(
+        self, request: AgentRequest, stream: AgentStream, env: Mapping[str, str], workspace: Path, home: Path | None
+    ) -> Finished | None:
+        """How the program ended; None if its time was over. The stream has what it printed until then."""
+        where = self.where()
+        words = [*self.command, *self.program.words(request)]
+        stdin = request.prompt.encode(errors="replace") if self.program.reads_stdin else b""
+        started = where.prepare(words, env, workspace, home)
+        try:
+            with stream:
+                async with asyncio.timeout(self.seconds):
+                    return await run_command(
+                        started.command,
+                        env=started.env,
+                        cwd=started.cwd,
+                        stdin=stdin,
+                        output_limit=_KEPT,
+                        heard=stream.hear,
+                    )
+        except TimeoutError:
+            return None
+        except OSError as error:
+            raise TargetError(self._not_started(error, started)) from None
+        except ValueError as error:  # NUL, or half of a surrogate pair, which no argument can hold
+            raise TargetError(f"the prompt cannot be an argument of {self.name}: {error}") from None
+        finally:
+            await where.clear_up()
+
+    def _not_started(self, error: OSError, started: Started) -> str:
+        if error.errno == errno.E2BIG:
+            return f"the prompt is too long for the command line of {self.name}"
+        if error.errno == errno.ENOENT:
+            return not_found(self.name, started.command[0], started.env)
+        return f"cannot start {started.command[0]!r}: {error.strerror or error}"
+
+    def _error(self, answer: Answer, finished: Finished | None, stream: AgentStream) -> TraceError | None:
+        """Why there is no verdict: the infrastructure failed, or the agent itself said that it did."""
+        if finished is None:
+            return TraceError("timeout", f"{self.name} had not ended within {self.seconds:g} seconds")
+        if "stopped" in answer.extra:
+            return None  # it reached a limit of ours: the work so far is judged
+        stderr = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
+        error = answer.error
+        if finished.exit_code != 0:
+            said = [] if error is None else [error.message]
+            beside = stderr or stream.odd
+            said += [beside] if beside and beside not in said else []
+            error = TraceError("agent_error", ": ".join([f"{self.name} ended with {finished.how()}", *said]))
+        elif error is None and stream.empty and self.output != TEXT:
+            error = TraceError("agent_error", f"{self.name} printed no messages")
+        elif error is None and self.program.ends and not stream.ended:
+            error = TraceError("agent_error", f"what {self.name} printed breaks off before its end")
+        if error is None:
+            return None
+        spoken = " ".join([error.message, stderr, stream.odd, *sorted(stream.said)])
+        return TraceError(SIGN_IN, error.message, status=401) if _SIGN_IN.search(spoken) else error
+
+
+def not_found(agent: str, program: str, env: Mapping[str, str]) -> str:
+    """That a program is missing, where it was looked for, and how to name another."""
+    if "/" in program:
+        return f"the program {program!r} of {agent} does not exist; 'command' names another"
+    looked = os.pathsep.join(os.get_exec_path(dict(env)))
+    return f"the program {program!r} of {agent} is not in the PATH ({looked}); 'command' names another"
+
+
+def _keep(stream: AgentStream, workspace: Path) -> None:
+    """Put the raw stream beside the workspace, from where it is kept with the changes there."""
+    beside = beside_workspace(workspace)
+    with suppress(OSError):
+        beside.mkdir(exist_ok=True)
+        shutil.copyfile(stream.raw, beside / stream.raw.name)

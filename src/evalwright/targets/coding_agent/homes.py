@@ -1,0 +1,78 @@
+"""An empty home for one call of an agent: nothing of the user's own settings, skills and memories, only the login."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.targets.coding_agent.programs import Program
+
+__all__ = ["clean_home", "login_secrets"]
+
+_ELSEWHERE = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+"""Variables that lead to the user's own files although HOME does not."""
+_OF_A_SESSION = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
+"""Set within a session of Claude Code, which refuses to begin another inside."""
+_SHORTEST = 12
+"""Characters of a text in a login file that may be a token."""
+
+
+def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment for an agent whose home is the new folder `folder`, with the login of the user's. Raises OSError.
+
+    An agent without a home of its own keeps the user's.
+    """
+    env = {name: value for name, value in environ.items() if name not in _OF_A_SESSION}
+    if not program.home:
+        return env
+    folder.mkdir(mode=0o700)
+    for source in _logins(program, environ):
+        target = folder / source.relative_to(_home_of(program, environ))
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        target.chmod(0o400)
+    if "HOME" in program.home:
+        env = {name: value for name, value in env.items() if name not in _ELSEWHERE}
+    return env | dict.fromkeys(program.home, str(folder))
+
+
+def login_secrets(program: Program, environ: Mapping[str, str]) -> dict[str, str]:
+    """What in the login files may be a token, by a name for it."""
+    found: dict[str, str] = {}
+    for source in _logins(program, environ):
+        try:
+            text = source.read_text(errors="replace")
+        except OSError:
+            continue
+        try:
+            values = list(_texts(json.loads(text)))
+        except (ValueError, RecursionError):
+            values = [word for line in text.splitlines() for word in line.split()]
+        for value in values:
+            if len(value) >= _SHORTEST and " " not in value and "/" not in value:
+                found[f"{source.name}_{len(found)}"] = value
+    return found
+
+
+def _home_of(program: Program, environ: Mapping[str, str]) -> Path:
+    home = Path(environ.get("HOME") or Path.home())
+    named = environ.get(program.home[0]) if program.home else None
+    return Path(named) if named else home / program.default_home
+
+
+def _logins(program: Program, environ: Mapping[str, str]) -> Iterator[Path]:
+    for name in program.logins:
+        file = _home_of(program, environ) / name
+        if file.is_file():
+            yield file
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)

@@ -1,0 +1,189 @@
+"""What an agent prints, line by line while it comes, and the answer in it.
+
+The whole stream is written to a file. The lines that are records go to another one, which the reader of that format
+turns into a trace: what was printed before the agent broke off or was stopped is there, and a line of another
+kind, such as a warning, costs nothing but itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import msgspec
+
+from evalwright.errors import InputError, counted
+from evalwright.files.masker import Masker
+from evalwright.files.plain import clean_text
+from evalwright.importers.recordings import too_deep
+from evalwright.importers.traces import Imported, ImportFindings
+from evalwright.model.trace import Answer, Metrics, Output, TraceError, TraceMessage
+from evalwright.registry import load
+
+__all__ = ["TEXT", "AgentStream"]
+
+TEXT = "text"
+"""The output of a program whose stdout is its answer."""
+_MOST_BYTES = 256 * 2**20
+"""Bytes of a stream that are kept; the rest is counted."""
+_LONGEST_LINE = 64 * 2**20
+_LONGEST_TEXT = 10 * 2**20
+"""Bytes of an answer that is plain text."""
+_FEW = 3
+_OF_IMPORT = ("source", "imported_from", "warnings")
+
+
+class AgentStream:
+    """The stdout of one call. `hear` gets it in pieces of any size; leave the block before the answer is read."""
+
+    def __init__(self, folder: Path, ends: Collection[str], masker: Masker) -> None:
+        self.raw: Path = folder / "stream.jsonl"
+        """All of it, without secrets."""
+        self.ended: bool = False
+        """Whether the agent said that it has come to its end."""
+        self.said: set[str] = set()
+        """The words with which its records name errors."""
+        self.empty: bool = True
+        """Whether it has no records so far."""
+        self._records = folder / "records.jsonl"
+        self._ends, self._masker = ends, masker
+        self._size, self._line, self._odd = 0, bytearray(), 0
+        self._odd_lines: list[str] = []
+        self._warnings: list[str] = []
+        self._files: list[BinaryIO] = []
+
+    def __enter__(self) -> AgentStream:
+        self._files = [path.open("wb") for path in (self.raw, self._records)]
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._line:
+            self._end_line(b"")
+        for file in self._files:
+            with suppress(OSError):
+                file.close()
+
+    def hear(self, chunk: bytes) -> None:
+        """The next piece of it."""
+        room = max(0, _MOST_BYTES - self._size)
+        self._size += len(chunk)
+        if len(chunk) > room:
+            self._warn(f"only the first {_MOST_BYTES:,} bytes of the stream were read")
+            chunk = chunk[:room]
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            self._add(piece)
+            self._end_line(b"\n")
+        self._add(rest)
+
+    def _add(self, piece: bytes) -> None:
+        self._line += piece[: max(0, _LONGEST_LINE + 1 - len(self._line))]
+
+    def _write(self, file: int, data: bytes) -> None:
+        try:
+            self._files[file].write(data)
+        except OSError as error:
+            self._warn(f"the stream could not be kept: {error.strerror or error}")
+
+    def _end_line(self, end: bytes) -> None:
+        line = bytes(self._line)
+        self._line.clear()
+        if len(line) > _LONGEST_LINE:
+            self._warn(f"a line of more than {_LONGEST_LINE:,} bytes was left out")
+            return
+        value: Any = None
+        with suppress(ValueError, RecursionError):
+            value = msgspec.json.decode(line)
+        if isinstance(value, dict) and not too_deep(value):
+            self.ended = self.ended or value.get("type") in self._ends
+            if isinstance(value.get("error"), str):
+                self.said.add(value["error"])
+            line = self._masker.mask_bytes(line)
+            self._write(1, line + b"\n")
+            self.empty = False
+        elif line.strip():
+            self._odd += 1
+            line = self._masked(line)
+            if len(self._odd_lines) < _FEW:
+                self._odd_lines.append(line.decode(errors="replace").strip()[:200])
+        self._write(0, line + end)
+
+    def _masked(self, line: bytes) -> bytes:
+        text = line.decode(errors="surrogateescape")
+        masked = self._masker.mask_text(text)
+        return line if masked == text else masked.encode(errors="surrogateescape")
+
+    def _warn(self, warning: str) -> None:
+        if warning not in self._warnings:
+            self._warnings.append(warning)
+
+    @property
+    def odd(self) -> str:
+        """The first lines that were no records."""
+        return "\n".join(self._odd_lines)
+
+    def answer(self, output: str, prompt: str) -> Answer:
+        """What was said, by the reader of the format `output`; with an error where that cannot be read."""
+        if output == TEXT:
+            return self._text()
+        return self._with_warnings(Answer()) if self.empty else self._read(output, prompt)
+
+    def _text(self) -> Answer:
+        with self.raw.open("rb") as file:
+            data = file.read(_LONGEST_TEXT)
+        notes: list[str] = []
+        text = clean_text(data.decode(errors="replace"), "final_answer", notes).rstrip("\r\n")
+        if self._size > len(data):
+            self._warn(f"only the first {len(data):,} bytes of the answer were kept")
+        return self._with_warnings(Answer(Output(text)))
+
+    def _read(self, output: str, prompt: str) -> Answer:
+        findings = ImportFindings()
+        try:
+            found: list[Imported] = [*load("importers", output).read([self._records], findings)]
+            findings.mistakes.check()
+        except InputError as error:
+            said = "; ".join(problem.message for problem in error.problems) or error.headline
+            why = f"what the agent printed cannot be read as {output}: {said}"
+            return self._with_warnings(Answer(error=TraceError("agent_error", why)))
+        if self._odd:
+            shown = "; ".join(json.dumps(line) for line in self._odd_lines)
+            self._warn(f"{counted(self._odd, 'line')} of its output left out: no JSON object: {shown}")
+        for note in findings.notes.lines():
+            self._warn(note)
+        traces = [one.trace for one in found if one.trace is not None]
+        if not traces:
+            return self._with_warnings(Answer(error=TraceError("agent_error", "the agent printed no messages")))
+        trace = traces[-1]  # one that goes on in a new session ends in the last one
+        for warning in trace.extra.get("warnings", ()):
+            self._warn(str(warning))
+        messages = trace.messages
+        if not messages or messages[0].role != "user":
+            messages = [TraceMessage("user", prompt), *messages]
+        answer = Answer(trace.output, messages, trace.tool_calls, trace.tool_results, trace.metrics, trace.error)
+        answer.spans = trace.spans
+        answer.extra = {key: value for key, value in trace.extra.items() if key not in _OF_IMPORT}
+        answer.metrics = _counts(trace.metrics)
+        return self._with_warnings(answer)
+
+    def _with_warnings(self, answer: Answer) -> Answer:
+        if self._warnings:
+            answer.extra["warnings"] = [self._masker.mask_text(warning) for warning in self._warnings]
+        return answer
+
+
+def _counts(metrics: Metrics) -> Metrics:
+    """Numbers that can be: an agent may print anything in their place."""
+
+    def count(value: Any) -> int | None:
+        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+    metrics.token_input, metrics.token_output = count(metrics.token_input), count(metrics.token_output)
+    metrics.token_thinking = count(metrics.token_thinking)
+    cost = metrics.cost_usd
+    metrics.cost_usd = cost if isinstance(cost, int | float) and 0 <= cost < float("inf") else None
+    return metrics

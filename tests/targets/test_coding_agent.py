@@ -1,0 +1,343 @@
+"""Coding agents, by stand-ins that print recorded streams: how they are called and what becomes of what they print."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.registry import load
+from evalwright.session.workspace import beside_workspace, working_in
+from targets.agents import CLAUDE, CODEX, COPILOT, GEMINI, RESULT, called, lines, printing, program
+
+CASE = Case(id="c1", input={"prompt": "-x is what?\nSay it."})
+MARK = "EVALWRIGHT_TEST_OF_AGENTS"
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path, monkeypatch):
+    """A home with a login, settings and a skill of the user's own."""
+    home = tmp_path / "home"
+    for name in (".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".copilot/config.json"):
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_text(json.dumps({"token": f"tok-{MARK}-secret"}))
+    (home / ".claude/skills/other").mkdir(parents=True)
+    (home / ".claude/skills/other/SKILL.md").write_text("---\nname: other\n---\n")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLAUDECODE", "1")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    return home
+
+
+def target(agent, *, seconds=20.0, **config):
+    given = {"agent": agent, "allow_tools": True, **config}
+    return load("targets", "coding_agent")(Variant("v", "coding_agent", given, timeout_seconds=seconds))
+
+
+def answer(agent, stream, folder, *, then="", case=CASE, **config):
+    command = printing(stream, folder, then=then)
+    return asyncio.run(target(agent, command=command, **config).run(case, 0))
+
+
+def refused(**config):
+    with pytest.raises(InputError) as raised:
+        load("targets", "coding_agent")(Variant("v", "coding_agent", config))
+    return {problem.key: problem.message for problem in raised.value.problems}
+
+
+def test_claude_is_called_as_documented_in_a_home_with_its_login_alone(tmp_path, own_home):
+    listing = f'ls -A "$CLAUDE_CONFIG_DIR" > {tmp_path}/home_files; ls -l "$CLAUDE_CONFIG_DIR"/.cred* > {tmp_path}/mode'
+    got = answer("claude", lines(*CLAUDE, RESULT), tmp_path, then=listing, model="m1", max_turns=4, args=["--x"])
+    flags = "-p --output-format stream-json --verbose --model m1 --max-turns 4 --permission-mode bypassPermissions --x"
+    assert called(tmp_path, "words") == flags.split()
+    assert (tmp_path / "stdin").read_text() == CASE.input["prompt"]
+    env = dict(line.partition("=")[::2] for line in called(tmp_path, "env"))
+    assert "CLAUDECODE" not in env
+    assert env["HOME"] == str(own_home)
+    assert not Path(env["CLAUDE_CONFIG_DIR"]).exists(), "the home is gone with the call"
+    assert called(tmp_path, "home_files") == [".credentials.json"]
+    assert called(tmp_path, "mode")[0].startswith("-r--------")
+    assert got.error is None
+    assert got.output.final_answer == "Done."
+    assert [message.role for message in got.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [(call.name, call.arguments) for call in got.tool_calls] == [("Write", {"file_path": "out.txt"})]
+    assert (got.metrics.token_input, got.metrics.token_output, got.metrics.cost_usd) == (110, 7, 0.25)
+    assert got.extra["model"] == "m1"
+    assert "imported_from" not in got.extra
+
+
+@pytest.mark.parametrize(
+    ("agent", "stream", "words", "homes", "tokens"),
+    [
+        (
+            "codex",
+            CODEX,
+            "exec --json --skip-git-repo-check --sandbox workspace-write --model m1 -",
+            ["CODEX_HOME", "HOME"],
+            (100, 7),
+        ),
+        ("gemini", GEMINI, "--output-format stream-json --yolo --model m1 -p Do it.", ["HOME"], (100, 7)),
+        ("copilot", COPILOT, "-p Do it. --yolo --output-format json --model m1", ["HOME"], (None, None)),
+    ],
+)
+def test_other_agents_are_called_as_documented(tmp_path, own_home, agent, stream, words, homes, tokens):
+    case = Case(id="c", input={"user_message": "Do it."})
+    got = answer(agent, lines(*stream), tmp_path, case=case, model="m1")
+    assert " ".join(called(tmp_path, "words")) == words
+    env = dict(line.partition("=")[::2] for line in called(tmp_path, "env"))
+    assert [env[name] != str(own_home) and "evalwright-" in env[name] for name in homes] == [True] * len(homes)
+    assert "XDG_CONFIG_HOME" not in env
+    assert got.error is None
+    assert got.output.final_answer == "Done."
+    assert len(got.tool_calls) == 1
+    assert got.messages[0].content == "Do it."
+    assert (got.metrics.token_input, got.metrics.token_output) == tokens
+    assert got.metrics.cost_usd is None, "unknown is null"
+
+
+def test_a_prompt_that_begins_with_a_hyphen_stays_whole_as_an_argument(tmp_path):
+    case = Case(id="c", input="-rf is what?")
+    answer("gemini", lines(*GEMINI), tmp_path, case=case)
+    assert called(tmp_path, "words")[-1] == "--prompt=-rf is what?"
+
+
+def test_a_stream_is_read_byte_by_byte_with_noise_between(tmp_path):
+    source = f"""
+import os, sys
+sys.stdin.read()
+data = open({str(tmp_path / "data")!r}, "rb").read()
+for at in range(len(data)):
+    os.write(1, data[at : at + 1])
+"""
+    noise = b"npm warn something\n\n[1, 2]\n"
+    (tmp_path / "data").write_bytes(lines(CLAUDE[0]) + noise + lines(*CLAUDE[1:], RESULT).rstrip(b"\n"))
+    got = asyncio.run(target("claude", command=str(program(tmp_path / "slow", source))).run(CASE, 0))
+    assert got.error is None
+    assert got.output.final_answer == "Done."
+    assert len(got.tool_calls) == 1
+    assert ["2 lines of its output left out" in warning for warning in got.extra["warnings"]] == [True]
+
+
+def test_what_was_done_until_the_end_of_the_time_is_kept_and_nothing_goes_on(tmp_path):
+    then = f"sleep 60 & echo $! > {tmp_path}/pid; wait"
+    got = answer("claude", lines(*CLAUDE[:2]), tmp_path, then=then, seconds=1.0)
+    assert got.error.type == "timeout"
+    assert "within 1 seconds" in got.error.message
+    assert [call.name for call in got.tool_calls] == ["Write"]
+    assert got.metrics.token_input == 100
+    process = Path("/proc", (tmp_path / "pid").read_text().strip())
+    assert not process.exists() or not (process / "cmdline").read_bytes(), "gone, or a zombie that waits for init"
+
+
+@pytest.mark.parametrize(
+    ("stream", "then", "type", "said"),
+    [
+        (lines(*CLAUDE), "", "agent_error", "breaks off before its end"),
+        (lines(*CLAUDE)[:-40], "exit 9", "agent_error", "exit code 9"),
+        (b"", "echo no disk >&2; exit 1", "agent_error", "exit code 1: no disk"),
+        (b"", "", "agent_error", "printed no messages"),
+        (lines(*CLAUDE, {**RESULT, "is_error": True, "result": "API Error: 529"}), "exit 1", "agent_error", "529"),
+        (
+            lines(
+                {**CLAUDE[3], "error": "authentication_failed"},
+                {**RESULT, "is_error": True, "result": "Invalid API key · Please run /login"},
+            ),
+            "exit 1",
+            "sign_in",
+            "Please run /login",
+        ),
+        (b"", "echo 'unexpected status 401 Unauthorized' >&2; exit 1", "sign_in", "401"),
+        (lines(CODEX[0], {"type": "turn.failed", "error": {"message": "boom"}}), "", "agent_error", "boom"),
+        (lines(*GEMINI[:-1], {"type": "result", "status": "error"}), "", "agent_error", ""),
+    ],
+    ids=["no-end", "cut", "stderr", "nothing", "is-error", "sign-in", "sign-in-stderr", "turn-failed", "gemini-error"],
+)
+def test_failures_of_infrastructure_are_errors(tmp_path, stream, then, type, said):
+    agent = "codex" if b"turn.failed" in stream else "gemini" if b"gemini-x" in stream else "claude"
+    got = answer(agent, stream, tmp_path, then=then)
+    assert got.error is not None
+    assert got.error.type == type
+    assert said in got.error.message
+
+
+def test_an_answer_about_status_401_is_no_failure_to_sign_in(tmp_path):
+    talk = {**CLAUDE[3], "message": {**CLAUDE[3]["message"], "content": [{"type": "text", "text": "HTTP 401"}]}}
+    got = answer("claude", lines(talk, {**RESULT, "result": "HTTP 401 means: Please run /login"}), tmp_path)
+    assert got.error is None
+    got = answer("claude", lines(talk, {**RESULT, "is_error": True, "result": "overloaded"}), tmp_path)
+    assert got.error.type == "agent_error"
+
+
+def test_an_agent_that_reached_its_turns_is_judged_by_its_work(tmp_path):
+    stopped = {**RESULT, "subtype": "error_max_turns", "is_error": True, "result": None}
+    got = answer("claude", lines(*CLAUDE, stopped), tmp_path, then="exit 1")
+    assert got.error is None
+    assert got.extra["stopped"] == "max_turns"
+    assert got.output.final_answer == "Done."
+
+
+def test_tokens_that_cannot_be_are_unknown(tmp_path):
+    odd = {**RESULT, "total_cost_usd": -1, "usage": {"input_tokens": -5, "output_tokens": "many"}}
+    got = answer("claude", lines(*CLAUDE, odd), tmp_path)
+    assert (got.metrics.token_input, got.metrics.token_output, got.metrics.cost_usd) == (None, None, None)
+
+
+def test_a_skill_is_there_without_its_evals_while_the_agent_works_and_is_no_work_of_its(tmp_path):
+    skill, workspace = tmp_path / "skill", tmp_path / "cell"
+    for name in ("SKILL.md", "scripts/run.sh", "evals/evals.json", ".git/HEAD", "runs/r1/plan.json"):
+        (skill / name).parent.mkdir(parents=True, exist_ok=True)
+        (skill / name).write_text("---\nname: 'my-skill' # so\n---\n" if name == "SKILL.md" else "x")
+    workspace.mkdir()
+    command = printing(lines(*CLAUDE, RESULT), tmp_path, then="echo > made.txt; echo > .claude/skills/my-skill/new")
+    with working_in(workspace):
+        asyncio.run(target("claude", command=command, skills=[str(skill)]).run(CASE, 0))
+    inside = ["SKILL.md", "scripts/run.sh"]
+    assert called(tmp_path, "files") == [f"./.claude/skills/my-skill/{name}" for name in inside]
+    left = sorted(str(path.relative_to(workspace)) for path in workspace.rglob("*") if path.is_file())
+    assert left == [".claude/skills/my-skill/new", "made.txt"]
+    kept = (beside_workspace(workspace) / "stream.jsonl").read_bytes()
+    assert kept == lines(*CLAUDE, RESULT), "the raw stream"
+
+
+def test_login_tokens_are_in_no_trace_and_no_stream(tmp_path):
+    leak = {"type": "text", "text": f"my token is tok-{MARK}-secret"}
+    stream = lines({**CLAUDE[3], "message": {**CLAUDE[3]["message"], "content": [leak]}}, {**RESULT, "result": None})
+    workspace = tmp_path / "cell"
+    workspace.mkdir()
+    with working_in(workspace):
+        got = answer("claude", stream + f"tok-{MARK}-secret\n".encode(), tmp_path)
+    raw = (beside_workspace(workspace) / "stream.jsonl").read_text()
+    assert MARK not in got.output.final_answer
+    assert "my token is" in got.output.final_answer
+    assert MARK not in raw
+    assert MARK not in str(got.extra)
+
+
+def test_any_program_is_an_agent_whose_stdout_is_text_or_a_known_format(tmp_path):
+    got = answer("command", b" It is.\n\nYes.\n", tmp_path)
+    assert got.error is None
+    assert got.output.final_answer == " It is.\n\nYes."
+    assert (tmp_path / "stdin").read_text() == CASE.input["prompt"]
+    got = answer("command", lines(*CODEX), tmp_path, output="codex", prompt_prefix="Think.")
+    assert got.output.final_answer == "Done."
+    assert got.metrics.token_input == 100
+    assert (tmp_path / "stdin").read_text() == f"Think.\n\n{CASE.input['prompt']}"
+
+
+def test_mistakes_are_named_together_before_anything_runs(tmp_path, monkeypatch):
+    found = refused(agent="cloude", output="xml", skills=[str(tmp_path)], skill_folder="../x")
+    assert "claude" in found["agent"]
+    assert "claude-code" in found["output"]
+    assert "below" in found["skill_folder"]
+    assert "with your rights" in refused(agent="claude")["allow_tools"]
+    assert refused(agent="command").keys() == {"command"}
+    assert "image" in refused(agent="claude", sandbox="docker")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = refused(agent="codex", skills=[str(tmp_path)])
+    assert "'codex'" in found["command"]
+    assert str(tmp_path) in found["command"]
+    assert "'command'" in found["command"]
+    assert "SKILL.md" in found["skills[0]"]
+    assert "'docker'" in refused(agent="claude", sandbox="docker", image="x")["sandbox"]
+    assert "quotation" in refused(agent="codex", command="codex 'x")["command"]
+
+
+def test_a_container_has_the_workspace_the_login_and_the_keys_alone(tmp_path, monkeypatch):
+    source = f"""
+import json, os, sys
+from pathlib import Path
+with open({str(tmp_path / "docker.jsonl")!r}, "a") as calls:
+    calls.write(json.dumps([sys.argv[1:], os.environ["HOME"]]) + "\\n")
+if sys.argv[1] == "run":
+    sys.stdin.read()
+    sys.stdout.write(open({str(tmp_path / "data")!r}).read())
+"""
+    (tmp_path / "bin").mkdir()
+    program(tmp_path / "bin" / "docker", source)
+    (tmp_path / "data").write_bytes(lines(*CLAUDE, RESULT))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-12345678")
+    made = target("claude", allow_tools=False, sandbox="docker", image="agents:1", env={"LANG": "C"})
+    got = asyncio.run(made.run(CASE, 0))
+    assert got.error is None
+    assert got.output.final_answer == "Done."
+    (run, home), (removed, _) = map(json.loads, (tmp_path / "docker.jsonl").read_text().splitlines())
+    assert home == os.environ["HOME"]
+    assert removed[:2] == ["rm", "--force"]
+    assert removed[2] in run
+    assert run[run.index("agents:1") + 1] == "claude"
+    assert "sk-12345678" not in str(run)
+    given = [run[at + 1] for at, word in enumerate(run) if word == "--env"]
+    assert {"CLAUDE_CONFIG_DIR=/home/agent", "HOME=/home/agent", "ANTHROPIC_API_KEY", "LANG"} <= {*given}
+    mounted = [run[at + 1].partition(":")[2] for at, word in enumerate(run) if word == "--volume"]
+    assert mounted == ["/workspace", "/home/agent"]
+
+
+SUITE = """
+eval: {name: agents}
+dataset: {type: yaml, path: cases.yaml}
+workspace: {type: tempdir_snapshot}
+systems:
+  - {name: a, adapter: coding_agent, agent: claude, allow_tools: true, command: COMMAND, skills: [skill]}
+  - {name: b, adapter: coding_agent, agent: claude, allow_tools: true, command: COMMAND, timeout: 900}
+evaluators:
+  - {name: done, type: field_check, config: {field: output.final_answer, equals: Done.}}
+run: {max_concurrency: 1}
+output: [{type: local_files, path: runs}]
+"""
+
+
+def suite_in(folder, command, cases=2):
+    (folder / "skill").mkdir(exist_ok=True)
+    (folder / "skill/SKILL.md").write_text("---\nname: s\n---\n")
+    (folder / "eval.yaml").write_text(SUITE.replace("COMMAND", json.dumps(command)))
+    (folder / "cases.yaml").write_text(
+        "cases:\n" + "".join(f"- {{id: c{i}, input: {{prompt: x}}}}\n" for i in range(cases))
+    )
+    return folder / "eval.yaml"
+
+
+def test_a_run_keeps_the_stream_with_the_changes_of_each_cell(tmp_path):
+    from evalwright.formats.loading import load_suite
+    from evalwright.run.options import RunOptions
+    from evalwright.run.start import run_suite
+
+    command = printing(lines(*CLAUDE, RESULT), tmp_path, then="echo > made.txt")
+    suite = load_suite(suite_in(tmp_path, command))
+    assert [variant.timeout_seconds for variant in suite.variants] == [600, 900]
+    outcome = run_suite(suite, RunOptions(out=tmp_path / "runs"))
+    assert outcome.exit_code == 0
+    streams = sorted(outcome.run_dir.glob("artifacts/**/beside/stream.jsonl"))
+    assert [stream.read_bytes() for stream in streams] == [lines(*CLAUDE, RESULT)] * 4
+    records = [json.loads(file.read_text()) for file in outcome.run_dir.glob("artifacts/**/artifact.json")]
+    assert [record["diff"]["added"] for record in records] == [["made.txt"]] * 4
+
+
+def test_a_failure_to_sign_in_ends_the_run_once(tmp_path):
+    from evalwright.formats.loading import load_suite
+    from evalwright.run.options import RunOptions
+    from evalwright.run.start import run_suite
+
+    said = lines({**RESULT, "is_error": True, "result": "Invalid API key · Please run /login"})
+    suite = load_suite(suite_in(tmp_path, printing(said, tmp_path, then="exit 1"), cases=3))
+    outcome = run_suite(suite, RunOptions(out=tmp_path / "runs"))
+    assert outcome.exit_code == 3
+    assert sum(one.cells_total for one in outcome.summary.variants) == 1, "the other system has the same account"
+    assert [note for note in outcome.notes if "not signed in" in note and "/login" in note] == outcome.notes[:1]
+    assert outcome.summary.warnings.count(outcome.notes[0]) == 1
+
+
+def test_no_record_is_too_deep_or_too_odd_to_be_survived(tmp_path):
+    deep = b"[" * 20_000 + b"]" * 20_000
+    odd = b'{"type": "assistant", "x": ' + b'{"a": ' * 5000 + b"1" + b"}" * 5000 + b"}\n"
+    stream = deep + b"\n" + odd + b"\xff\xfe\n" + b'{"type": "user", "message": 5, "session_id": "s"}\n'
+    got = answer("claude", stream + lines(*CLAUDE, RESULT), tmp_path)
+    assert got.output.final_answer == "Done." or got.error is not None
+    assert sys.getrecursionlimit() >= 1000
