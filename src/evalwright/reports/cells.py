@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 
 from evalwright.model.cell import OfCase
+from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -40,9 +43,32 @@ class FullCell:
 def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
     """The chosen cells in the order of their newest traces; `needed` is what `names_needed` says.
 
-    Results and verdicts of the chosen names are held in memory. What has no stored verdict (an unfinished cell, a
-    folder that another program wrote) gets one by the plan's criteria.
+    What has no stored verdict (an unfinished cell, a folder that another program wrote) gets one by the plan's
+    criteria.
     """
+    shown = 0
+    if (index := index_of(reader)) is not None:
+        with closing(index):
+            try:
+                for cell in _looked_up(index, plan, needed, choice):
+                    yield cell
+                    shown += 1
+                return
+            except StaleIndex:
+                pass  # the scan gives the same cells in the same order: it goes on behind those that were given
+    yield from islice(_scanned(reader, plan, needed, choice), shown, None)
+
+
+def _looked_up(index: CellIndex, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
+    """The chosen cells by an index of the run: one after the other, and only they are read."""
+    chosen = CellSelection(choice.case, choice.variant, failed=choice.failed)
+    for entry in index.cells(chosen, "stored"):
+        trace, rows, verdict = index.records(entry)
+        yield FullCell(trace, rows, verdict or cell_verdict(plan.pass_criteria, needed, trace, rows))
+
+
+def _scanned(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
+    """The chosen cells of a run without an index. Results and verdicts of the chosen names are held in memory."""
     newest = _newest(reader, choice)
     results, verdicts = _results(reader, choice, newest), _verdicts(reader, choice, newest)
     for position, trace in enumerate(reader.traces(Trace)):

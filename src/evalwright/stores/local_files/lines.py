@@ -38,7 +38,7 @@ from evalwright.model.trace import (
 )
 from evalwright.stores.documents import newer_version
 
-__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "decoded_case", "reserved_words"]
+__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "decoded_case", "decoded_line", "reserved_words"]
 
 T = TypeVar("T")
 
@@ -188,6 +188,21 @@ class LineDecoder:
 
     def _refusal(self, newer: _NewerVersion, position: int, number: Callable[[int], int] | None) -> InputError:
         return newer_version(self._file, str(newer), number(position) if number else position + 1)
+
+
+def decoded_line(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T | None:
+    """The record in one line by `decode` for its kind; None for a blank line.
+
+    Raises ValueError or RecursionError for a line that cannot be read, InputError for a later major version.
+    """
+    if line.endswith(_ENDS) or line.startswith(_STARTS):
+        return decode(line)
+    try:
+        return _of_any_version(kind, decode, line)
+    except _Blank:
+        return None
+    except _NewerVersion as newer:
+        raise newer_version("", str(newer)) from None
 
 
 def _of_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T:

@@ -8,7 +8,8 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import PRIVATE, AppendFile, repair_tail, replace_file
@@ -39,6 +40,10 @@ from evalwright.stores.local_files.judgements import (
 from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decoded_case, reserved_words
 from evalwright.stores.lock import RunLock
 
+if TYPE_CHECKING:
+    from evalwright.model.cell_index import CellIndex
+    from evalwright.stores.index import IndexKeeper
+
 __all__ = ["CASES", "PLAN", "RESULTS", "TRACES", "VERDICTS", "LocalReader", "LocalWriter"]
 
 T = TypeVar("T")
@@ -52,6 +57,11 @@ SUMMARY = "summary.yaml"
 ARTIFACTS = "artifacts"
 
 _BUFFER = 1 << 20
+_INDEX = "index.sqlite"
+_INDEXED_FROM = 20_000
+"""Cells of a run from which an index of it is worth keeping: below, a scan takes no longer than a moment."""
+_BYTES_OF_CELL = 500
+"""Of the trace of a cell, at least: for folders without a plan, which do not say how many cells there are."""
 
 
 def _stored_plan(path: Path, variables: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
@@ -177,10 +187,29 @@ class LocalReader:
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
         return summary
 
+    def index(self, *, small: bool = False) -> CellIndex | None:
+        """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever the size."""
+        large = self._is_large()
+        if not (large or small or (self.folder / _INDEX).exists()):
+            return None
+        from evalwright.stores.index import opened_index
+
+        return opened_index(self.folder, self.plan, keep=large)
+
+    def _is_large(self) -> bool:
+        if self.plan is None:
+            traces = self.folder / TRACES
+            return traces.exists() and traces.stat().st_size >= _INDEXED_FROM * _BYTES_OF_CELL
+        return _cells_of(self.plan) >= _INDEXED_FROM
+
     def close(self) -> None:
         if self._cases is not None:
             self._cases.close()
         self._cases = None
+
+
+def _cells_of(plan: Plan) -> int:
+    return plan.cases_total * sum(variant.trials or plan.run.trials for variant in plan.variants)
 
 
 class _CaseIndex:
@@ -243,6 +272,9 @@ class LocalWriter(LocalReader):
         torn last lines. The cases of a new one are read back with its secrets."""
         self._lock = lock
         self._files: list[AppendFile] = []
+        self._keeper: IndexKeeper | None = None
+        self._indexing = Lock()
+        self._grown = False
         try:
             super().__init__(folder, masker.secrets if new else variables)
             if self.plan is not None:
@@ -252,6 +284,8 @@ class LocalWriter(LocalReader):
             if not new:
                 self._clear_up()
             self._open_files()
+            if not new and (folder / _INDEX).exists() and (index := self.index()) is not None:
+                index.close()  # a change behind its back shows as long as the files have not grown
         except BaseException:  # the lock is held by now, and must be given back whatever happens
             self.close()
             raise
@@ -284,6 +318,7 @@ class LocalWriter(LocalReader):
 
     def append_trace(self, trace: Trace) -> None:
         self._traces.append(self._encoder.line(trace))
+        self._grown = True
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         if results:
@@ -312,6 +347,17 @@ class LocalWriter(LocalReader):
     def sync(self) -> None:
         for file in self._files:
             file.sync()
+        if self._grown and self._is_large():
+            self._keep_index()
+
+    def _keep_index(self) -> None:
+        """Bring the index up to date with what was appended: only of a run that grows, so re-evaluating makes none."""
+        from evalwright.stores.index import IndexKeeper
+
+        with self._indexing:  # the last sync of a run may come while one in a thread still works
+            if self._keeper is None:
+                self._keeper = IndexKeeper(self.folder, self.plan)
+            self._keeper.follow()
 
     def save_summary(self, summary: RunSummary) -> None:
         replace_file(
@@ -348,6 +394,10 @@ class LocalWriter(LocalReader):
             for file in self._files:
                 file.sync()
         finally:
+            if self._keeper is not None:
+                with self._indexing:
+                    self._keeper.follow()
+                    self._keeper.close()
             for file in self._files:
                 file.close()
             super().close()

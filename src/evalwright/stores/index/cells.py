@@ -1,0 +1,293 @@
+"""One cell of a run index: put together from its records, written as a row, and read back from it."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from msgspec import UNSET, UnsetType
+
+from evalwright.model.cell import case_key
+from evalwright.model.cell_index import CellEntry, CellOutcome, OutcomeStatus
+from evalwright.stores.index.schema import case_hash
+
+__all__ = [
+    "CellState",
+    "Odd",
+    "Profile",
+    "cell_entry",
+    "clean_profile",
+    "outcomes_of",
+    "places_of",
+    "status_of_code",
+]
+
+Profile = tuple[str, str | None, str | None, tuple[tuple[str, int], ...]]
+"""Variant, status, error type, and of each result the evaluator and a code: what most cells of a run have alike."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PASSED, _SKIPPED, _ERROR, _COST = 1, 2, 4, 8
+_SCORES = (None, 0.0, 1.0)
+_OTHER_SCORE = len(_SCORES)
+_LONGEST = 0xFFFF
+_SCORE_BITS = 4
+"""The score is in the bits above: one of three, or another one, which stands in `numbers`."""
+
+
+class Odd(Exception):
+    """What an index cannot say as a scan would: such a run has none, and is scanned."""
+
+
+class _Of(Protocol):
+    case_id: str
+    occurrence: int | UnsetType
+    variant_name: str
+    trial: int
+    attempt: int
+
+
+def microseconds(moment: datetime | None) -> int | None:
+    """A moment as a whole number. Raises Odd for one of another zone, which would come back as another text."""
+    if moment is None:
+        return None
+    if moment.tzinfo is not UTC:
+        raise Odd("a time is not in UTC")
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def code_of(result: Any) -> tuple[int, list[float]]:
+    """The code of a result, and the numbers that it does not say."""
+    code = result.passed * _PASSED + result.skipped * _SKIPPED
+    if result.error is not None:
+        code += _ERROR
+    numbers = []
+    score = result.score
+    if score is None:
+        pass
+    elif score in (0, 1):
+        code += (1 + (score == 1)) << _SCORE_BITS
+    else:
+        code += _OTHER_SCORE << _SCORE_BITS
+        numbers.append(float(score))
+    if result.cost_usd is not None:
+        code += _COST
+        numbers.append(float(result.cost_usd))
+    return code, numbers
+
+
+def status_of_code(code: int) -> OutcomeStatus:
+    """As `EvaluationResult.status`, without `borderline`."""
+    return "error" if code & _ERROR else "skip" if code & _SKIPPED else "pass" if code & _PASSED else "fail"
+
+
+def clean_profile(profile: Profile) -> bool:
+    """Whether nothing went wrong in a cell: it passed or was skipped, and so did each of its results."""
+    _, status, error, outcomes = profile
+    fine = all(not code & _ERROR and code & (_PASSED | _SKIPPED) for _, code in outcomes)
+    return fine and error is None and status in ("pass", "skip")
+
+
+class _Result:
+    __slots__ = ("at", "code", "length", "numbers")
+
+    def __init__(self, code: int, numbers: Sequence[float], at: int, length: int) -> None:
+        self.code, self.numbers, self.at, self.length = code, numbers, at, length
+
+
+class CellState:
+    """A cell as far as its records have been read. Records of an attempt to come wait for its trace."""
+
+    __slots__ = (
+        "attempt", "case_id", "case_index", "cost", "early", "error", "finished", "group", "latency", "number",
+        "occurrence", "old_profile", "results", "score", "slot", "status", "tokens", "trace", "trial", "variant",
+        "verdict",
+    )  # fmt: skip
+
+    def __init__(self, record: _Of) -> None:
+        self.case_id, self.occurrence = record.case_id, record.occurrence
+        self.variant, self.trial = record.variant_name, record.trial
+        self.number: int | None = None
+        self.slot = 0
+        self.old_profile: int | None = None
+        self.attempt = 0
+        self.early: list[tuple[bool, Any, int, int]] | None = None
+        self.results: dict[str, _Result] = {}
+        self.trace = self.verdict = (0, 0)
+        self.status: str | None = None
+        self.error: str | None = None
+        self.score: float | None = None
+        self.cost: float | None = None
+        self.latency: int | None = None
+        self.tokens: tuple[int | None, int | None] = (None, None)
+        self.case_index: int | None = None
+        self.group: str | None = None
+        self.finished: int | None = None
+
+    @property
+    def key(self) -> str:
+        return case_key(self.case_id, self.occurrence)
+
+    def add_trace(self, trace: Any, at: int, length: int) -> float | None:
+        """Take note of a trace. Returns the cost of the one that does not count any more: this or the one before."""
+        cost = trace.metrics.cost_usd
+        if trace.attempt < self.attempt:
+            return cost  # type: ignore[no-any-return]
+        replaced = self.cost
+        if trace.attempt > self.attempt:
+            self.attempt = trace.attempt
+            self.results, self.status, self.score, self.verdict = {}, None, None, (0, 0)
+        # Of equal attempts the last trace counts, with the results that are there.
+        self.trace, self.case_index = (at, length), trace.case_index
+        self.error = None if trace.error is None else trace.error.type
+        self.cost, self.latency = cost, trace.latency_ms
+        self.tokens = trace.metrics.token_input, trace.metrics.token_output
+        self.group = None if trace.group is UNSET else trace.group
+        self.finished = microseconds(trace.finished_at)
+        if self.early is not None:
+            waiting, self.early = self.early, None
+            for is_result, record, place, size in waiting:
+                (self.add_result if is_result else self.add_verdict)(record, place, size)
+        return replaced
+
+    def add_result(self, result: Any, at: int, length: int) -> None:
+        if result.attempt != self.attempt:
+            self._wait(True, result, at, length)
+            return
+        code, numbers = code_of(result)
+        self.results[result.evaluator] = _Result(code, numbers, at, length)
+        finished = microseconds(result.finished_at)
+        if finished is not None and (self.finished is None or finished > self.finished):
+            self.finished = finished
+
+    def add_verdict(self, verdict: Any, at: int, length: int) -> None:
+        if verdict.attempt != self.attempt:
+            self._wait(False, verdict, at, length)
+            return
+        if self.status is not None:
+            raise Odd("a cell has two verdicts on one attempt")
+        self.status, self.score, self.verdict = verdict.status, verdict.score, (at, length)
+
+    def _wait(self, is_result: bool, record: Any, at: int, length: int) -> None:
+        if record.attempt < self.attempt:
+            return
+        if self.early is None:
+            self.early = []
+        self.early.append((is_result, record, at, length))
+
+    @property
+    def profile(self) -> Profile:
+        outcomes = tuple((name, result.code) for name, result in self.results.items())
+        return self.variant, self.status, self.error, outcomes
+
+    def row(self, profile: int, clean: bool) -> tuple[Any, ...]:
+        """The row of `cells`."""
+        key = self.key
+        places = [(result.at, result.length) for result in self.results.values()]
+        numbers = [number for result in self.results.values() for number in result.numbers]
+        renamed = self.occurrence is not UNSET
+        return (
+            self.number,
+            key,
+            case_hash(key),
+            self.slot,
+            case_hash(self.case_id) if renamed else None,
+            self.occurrence if renamed else None,
+            self.case_index,
+            profile,
+            int(clean),
+            self.trial,
+            self.attempt,
+            *self.trace,
+            *_packed(places),
+            *self.verdict,
+            array("d", numbers).tobytes() if numbers else None,
+            self.score,
+            self.latency,
+            self.cost,
+            *self.tokens,
+            self.group,
+            self.finished,
+        )
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...], profile: Profile) -> CellState:
+        """The state of a cell as its row has it, to go on with."""
+        entry = cell_entry(row, profile)
+        state = cls.__new__(cls)
+        state.case_id, state.occurrence, state.variant = entry.case_id, entry.occurrence, entry.variant
+        state.trial, state.number, state.slot, state.old_profile = entry.trial, entry.number, row[3], row[7]
+        state.attempt, state.early, state.status, state.error = entry.attempt, None, entry.status, entry.error
+        state.trace, state.verdict, state.score = (row[11], row[12]), (row[16], row[17]), entry.score
+        state.cost, state.latency = entry.cost_usd, entry.latency_ms
+        state.tokens, state.case_index = (entry.tokens_in, entry.tokens_out), entry.case_index
+        state.group, state.finished = entry.group, row[25]
+        numbers = iter(array("d", row[18] or b""))
+        state.results = {}
+        for (name, code), (at, length) in zip(profile[3], places_of(row), strict=True):
+            own = [next(numbers) for _ in range((code >> _SCORE_BITS == _OTHER_SCORE) + bool(code & _COST))]
+            state.results[name] = _Result(code, own, at, length)
+        return state
+
+
+def _packed(places: list[tuple[int, int]]) -> tuple[int | None, bytes | None, bytes | None]:
+    """Where results are: the first place and the lengths where they follow each other, as they do but for retries."""
+    if not places:
+        return None, None, None
+    at = start = places[0][0]
+    for place, length in places:
+        if place != at or length > _LONGEST:
+            return None, None, array("q", [number for pair in places for number in pair]).tobytes()
+        at += length
+    return start, array("H", [length for _, length in places]).tobytes(), None
+
+
+def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
+    """Where the results of a row are, each as position and length."""
+    at, lengths, apart = row[13], row[14], row[15]
+    if apart is not None:
+        numbers = array("q", apart)
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
+    places = []
+    for length in array("H", lengths or b""):
+        places.append((at, length))
+        at += length
+    return places
+
+
+def outcomes_of(profile: Profile, numbers: bytes | None) -> list[CellOutcome]:
+    """What evaluators said, from the codes that many cells share and the numbers that are a cell's own."""
+    own = iter(array("d", numbers or b""))
+    found = []
+    for name, code in profile[3]:
+        score = next(own) if code >> _SCORE_BITS == _OTHER_SCORE else _SCORES[code >> _SCORE_BITS]
+        cost = next(own) if code & _COST else None
+        found.append(CellOutcome(name, status_of_code(code), bool(code & _PASSED), bool(code & _SKIPPED), score, cost))
+    return found
+
+
+def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutcome] | None = None) -> CellEntry:
+    """The cell of a row."""
+    variant, status, error, _ = profile
+    renamed, finished = row[5] is not None, row[25]
+    return CellEntry(
+        row[0],
+        row[1].removesuffix(f"#{row[5]}") if renamed else row[1],
+        row[5] if renamed else UNSET,
+        variant,
+        row[9],
+        row[10],
+        row[6],
+        status,  # type: ignore[arg-type]
+        error,
+        outcomes_of(profile, row[18]) if outcomes is None else outcomes,
+        row[19],
+        row[20],
+        row[21],
+        row[22],
+        row[23],
+        row[24],
+        None if finished is None else _EPOCH + finished * _MICROSECOND,
+    )

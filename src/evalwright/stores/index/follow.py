@@ -1,0 +1,319 @@
+"""Bring an index up to the end of the records of a run folder, from wherever it is: from the start, that makes one.
+
+Traces, results and verdicts are read side by side, by shares of their bytes, so that the records of a cell meet in
+memory. A cell is written when its verdict has been read, or at the end. What was read and what was written become
+durable in one transaction with how far each file has been read: a crash leaves the one before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import msgspec
+
+from evalwright.errors import InputError
+from evalwright.model.cell import OfCase, case_key
+from evalwright.model.result import CaseVerdict, EvaluationResult, Status
+from evalwright.model.trace import Trace
+from evalwright.stores.index.cells import CellState, Odd, Profile, clean_profile
+from evalwright.stores.index.schema import INSERT, case_hash
+from evalwright.stores.local_files.lines import decoded_line
+
+__all__ = ["FILES", "TAIL", "Covered", "Follower", "Numbering", "loaded_profiles", "records_file", "tail_of"]
+
+FILES = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
+TAIL = 64
+"""Bytes before the end of what is covered that are compared when an index is opened."""
+_SHARE = 4 << 20
+"""Bytes of all files that are read at a time."""
+_WAITING = 20_000
+"""Unfinished cells that wait in memory for their verdicts. More means that there are none, as in foreign folders."""
+_SEEN = 1 << 24
+"""Bits that say which names may be written already, so that few of the others are looked for."""
+
+
+class Numbering(Protocol):
+    """The numbering of the cells of a plan."""
+
+    def place(self, case_index: int | None, variant: str, trial: int) -> tuple[int, int] | None:
+        """Number of the cell in the run, and place within its case; None for a cell that the plan does not have."""
+
+
+class Covered(msgspec.Struct):
+    """How far one file has been read."""
+
+    length: int = 0
+    tail: bytes = b""
+    changed: int = 0
+    """When the file was changed last, in nanoseconds, as its system says: of one that did not grow since."""
+
+
+class _Error(msgspec.Struct, gc=False):
+    type: str = ""
+
+
+class _Metrics(msgspec.Struct, gc=False):
+    token_input: int | None = None
+    token_output: int | None = None
+    cost_usd: float | None = None
+
+
+class _Trace(OfCase, gc=False):
+    case_id: str
+    variant_name: str
+    latency_ms: int | None = None
+    trial: int = 0
+    attempt: int = 1
+    case_index: int | None = None
+    error: _Error | None = None
+    metrics: _Metrics = msgspec.field(default_factory=_Metrics)
+    group: str | msgspec.UnsetType = msgspec.UNSET
+    finished_at: datetime | None = None
+
+
+class _Result(OfCase, gc=False):
+    case_id: str
+    variant_name: str
+    evaluator: str
+    passed: bool
+    trial: int = 0
+    attempt: int = 1
+    skipped: bool = False
+    score: float | None = None
+    error: _Error | None = None
+    cost_usd: float | None = None
+    finished_at: datetime | None = None
+
+
+class _Verdict(OfCase, gc=False):
+    case_id: str
+    variant_name: str
+    status: Status
+    trial: int = 0
+    attempt: int = 1
+    score: float | None = None
+
+
+_WHOLE: tuple[type[Any], ...] = (Trace, EvaluationResult, CaseVerdict)
+"""Records of anyone are read whole, so that one which a scan could not read is found."""
+_PARTS: tuple[type[Any], ...] = (_Trace, _Result, _Verdict)
+"""Of records that this process has just written, as much as the index has."""
+
+
+def loaded_profiles(connection: sqlite3.Connection) -> dict[int, Profile]:
+    rows = connection.execute("SELECT id, variant, status, error, outcomes FROM profiles")
+    return {
+        number: (variant, status, error, tuple((name, code) for name, code in json.loads(outcomes)))
+        for number, variant, status, error, outcomes in rows
+    }
+
+
+class Follower:
+    """Reads what was appended to the records into an index. Used by one thread at a time."""
+
+    def __init__(self, connection: sqlite3.Connection, folder: Path, numbering: Numbering | None) -> None:
+        self._connection, self._folder, self._numbering = connection, folder, numbering
+        self.covered: dict[str, Covered] = {
+            name: Covered(*rest) for name, *rest in connection.execute("SELECT file, bytes, tail, changed FROM covered")
+        }
+        self._profiles = loaded_profiles(connection)
+        self._ids = {profile: number for number, profile in self._profiles.items()}
+        self._next: int | None = None
+        self._cells: dict[tuple[str, str, int], CellState] = {}
+        self._deltas: dict[int, int] = {}
+        self._replaced: list[float] = []
+        self._seen = None if self._ids else bytearray(_SEEN >> 3)
+
+    def follow(self, *, trusted: bool = False) -> None:
+        """Read what is new, in one transaction. `trusted` records were written by this program just now.
+
+        Raises Odd for records of which an index would say something else than a scan, OSError and sqlite3.Error.
+        """
+        with ExitStack() as stack:
+            files = {name: stack.enter_context(records_file(self._folder, name)) for name in FILES}
+            # In this order: of every verdict and result that is seen, the trace was written before.
+            ends = {name: _size(files[name]) for name in reversed(FILES)}
+            starts = {name: self.covered.get(name, Covered()).length for name in FILES}
+            new = sum(ends[name] - starts[name] for name in FILES)
+            if not new and len(self.covered) == len(FILES):
+                return
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                at = self._read(files, starts, ends, -(-new // _SHARE), _PARTS if trusted else _WHOLE)
+                self._write(list(self._cells.values()))
+                self._note(files, at)
+                self._connection.execute("COMMIT")
+            except (ValueError, RecursionError, InputError, OverflowError) as error:
+                raise Odd(str(error)) from error
+            except sqlite3.IntegrityError as error:
+                raise Odd("two cells have one name") from error
+            finally:  # after a failure nothing of what was read may be left: profiles, marks of what was written
+                self._cells.clear()
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def _read(
+        self,
+        files: Mapping[str, BinaryIO],
+        starts: Mapping[str, int],
+        ends: Mapping[str, int],
+        shares: int,
+        kinds: tuple[type[Any], ...],
+    ) -> dict[str, int]:
+        """Read share by share; returns how far each file was read: to the end of its last whole line."""
+        at = dict(starts)
+        decoders = [msgspec.json.Decoder(kind).decode for kind in kinds]
+        steps = list(zip(FILES, kinds, decoders, (self._trace, self._result, self._verdict), strict=True))
+        for share in range(1, shares + 1):
+            for name, kind, decode, take in steps:
+                end = starts[name] + (ends[name] - starts[name]) * share // shares
+                for line in _lines(files[name], at[name], end, ends[name]):
+                    record = decoded_line(kind, decode, line)
+                    if record is not None:
+                        take(record, at[name], len(line))
+                    at[name] += len(line)
+            if share < shares:
+                self._write_finished()
+        return at
+
+    def _trace(self, trace: Any, at: int, length: int) -> None:
+        cell = self._cell(trace)
+        if cell.number is None:
+            self._placed(cell, trace.case_index)
+        elif cell.case_index != trace.case_index:
+            raise Odd("two cases have one name")
+        replaced = cell.add_trace(trace, at, length)
+        if replaced is not None:
+            self._replaced.append(replaced)
+
+    def _result(self, result: Any, at: int, length: int) -> None:
+        self._cell(result).add_result(result, at, length)
+
+    def _verdict(self, verdict: Any, at: int, length: int) -> None:
+        self._cell(verdict).add_verdict(verdict, at, length)
+
+    def _cell(self, record: Any) -> CellState:
+        key = (case_key(record.case_id, record.occurrence), record.variant_name, record.trial)
+        cell = self._cells.get(key)
+        if cell is None:
+            cell = self._cells[key] = self._stored(key) or CellState(record)
+        return cell
+
+    def _stored(self, key: tuple[str, str, int]) -> CellState | None:
+        """The cell as it was written earlier."""
+        if self._seen is not None:
+            bit = hash(key) & (_SEEN - 1)
+            if not self._seen[bit >> 3] >> (bit & 7) & 1:
+                self._seen[bit >> 3] |= 1 << (bit & 7)
+                return None
+        found = self._connection.execute(
+            "SELECT c.* FROM cells c JOIN profiles p ON p.id = c.profile "
+            "WHERE c.key_hash = ? AND p.variant = ? AND c.trial = ?",
+            (case_hash(key[0]), key[1], key[2]),
+        ).fetchall()
+        if any(row[1] != key[0] for row in found):
+            raise Odd("two names have one hash")
+        return CellState.of_row(found[0], self._profiles[found[0][7]]) if found else None
+
+    def _placed(self, cell: CellState, case_index: int | None) -> None:
+        if self._numbering is not None:
+            found = self._numbering.place(case_index, cell.variant, cell.trial)
+            if found is None:
+                raise Odd("a record belongs to no cell of the plan")
+            cell.number, cell.slot = found
+            return
+        if self._next is None:
+            (most,) = self._connection.execute("SELECT max(number) FROM cells").fetchone()
+            self._next = 0 if most is None else most + 1
+        cell.number, self._next = self._next, self._next + 1
+        cell.slot = case_hash(f"{cell.trial} {cell.variant}")
+
+    def _write_finished(self) -> None:
+        """Write the cells that have their verdict; the others stay, unless they are too many."""
+        finished = [cell for cell in self._cells.values() if cell.status is not None and not cell.early]
+        self._write(finished)
+        if len(finished) == len(self._cells):
+            self._cells.clear()
+            return
+        self._cells = {key: cell for key, cell in self._cells.items() if cell.status is None or cell.early}
+        if len(self._cells) > _WAITING:
+            placed = [cell for cell in self._cells.values() if not cell.early and cell.number is not None]
+            self._write(placed)
+            self._cells = {key: cell for key, cell in self._cells.items() if cell.early or cell.number is None}
+            if len(self._cells) > _WAITING:
+                raise Odd("results without their traces")
+
+    def _write(self, cells: list[CellState]) -> None:
+        deltas, rows = self._deltas, []
+        for cell in cells:
+            if cell.number is None or cell.early:
+                raise Odd("a record has no trace")
+            number, clean = self._profile(cell.profile)
+            if cell.old_profile is not None:
+                deltas[cell.old_profile] = deltas.get(cell.old_profile, 0) - 1
+            deltas[number] = deltas.get(number, 0) + 1
+            rows.append(cell.row(number, clean))
+        self._connection.executemany(INSERT, rows)
+        self._connection.executemany(
+            "UPDATE profiles SET n = n + ? WHERE id = ?", [(n, number) for number, n in deltas.items() if n]
+        )
+        deltas.clear()
+
+    def _profile(self, profile: Profile) -> tuple[int, bool]:
+        clean = clean_profile(profile)
+        number = self._ids.get(profile)
+        if number is None:
+            number = len(self._ids) + 1
+            variant, status, error, outcomes = profile
+            self._connection.execute(
+                "INSERT INTO profiles VALUES (?, 0, ?, ?, ?, ?, ?)",
+                (number, clean, variant, status, error, json.dumps(outcomes)),
+            )
+            self._ids[profile] = number
+            self._profiles[number] = profile
+        return number, clean
+
+    def _note(self, files: Mapping[str, BinaryIO], at: Mapping[str, int]) -> None:
+        for name in FILES:
+            changed = os.fstat(files[name].fileno()).st_mtime_ns
+            self.covered[name] = Covered(at[name], tail_of(files[name], at[name]), changed)
+            covered = msgspec.structs.astuple(self.covered[name])
+            self._connection.execute("INSERT OR REPLACE INTO covered VALUES (?, ?, ?, ?)", (name, *covered))
+        self._connection.executemany("INSERT INTO replaced VALUES (?)", [(cost,) for cost in self._replaced])
+        self._replaced.clear()
+
+
+def records_file(folder: Path, name: str) -> BinaryIO:
+    """A file of records; an empty one where there is none, as folders of other programs have no verdicts."""
+    try:
+        return (folder / name).open("rb", buffering=1 << 20)
+    except FileNotFoundError:
+        return Path(os.devnull).open("rb")
+
+
+def tail_of(file: BinaryIO, end: int) -> bytes:
+    """The last bytes before a position."""
+    return os.pread(file.fileno(), min(TAIL, end), max(0, end - TAIL))
+
+
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _lines(file: BinaryIO, start: int, until: int, end: int) -> Iterator[bytes]:
+    """The whole lines that start before `until` and end before `end`."""
+    file.seek(start)
+    for line in file:
+        if start >= until:
+            return
+        start += len(line)
+        if start > end or not line.endswith(b"\n"):
+            return
+        yield line

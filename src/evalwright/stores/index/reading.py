@@ -1,0 +1,188 @@
+"""Reading a run index: counts, cells by what is asked of them, and their records by `pread`."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from evalwright.errors import InputError
+from evalwright.model.cell_index import (
+    CellCount,
+    CellEntry,
+    CellOrder,
+    CellOutcome,
+    CellRecords,
+    CellSelection,
+    StaleIndex,
+)
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.stores.index.cells import Profile, cell_entry, clean_profile, outcomes_of, places_of, status_of_code
+from evalwright.stores.index.follow import FILES, loaded_profiles
+from evalwright.stores.index.schema import case_hash
+from evalwright.stores.local_files.lines import decoded_line
+
+__all__ = ["FolderIndex"]
+
+R = TypeVar("R", Trace, EvaluationResult, CaseVerdict)
+
+_ALL = CellSelection()
+_ORDERS: dict[CellOrder, str] = {"stored": "trace_at", "dataset": "number"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_decode_trace = msgspec.json.Decoder(Trace).decode
+_decode_result = msgspec.json.Decoder(EvaluationResult).decode
+_decode_verdict = msgspec.json.Decoder(CaseVerdict).decode
+
+
+class FolderIndex:
+    """The `CellIndex` of a run folder, over one state of its tables: what is written later is not seen."""
+
+    def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
+        """The connection has a transaction open, and is closed with this."""
+        self._connection, self._folder = connection, folder
+        self._profiles = loaded_profiles(connection)
+        self._numbers = dict(connection.execute("SELECT id, n FROM profiles"))
+        self._outcomes: dict[int, Sequence[CellOutcome]] = {}
+        self._files: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return sum(self._numbers.values())
+
+    def counts(self) -> list[CellCount]:
+        return [
+            CellCount(n, *profile[:3], tuple((name, status_of_code(code)) for name, code in profile[3]))  # type: ignore[arg-type]
+            for number, profile in self._profiles.items()
+            if (n := self._numbers[number])
+        ]
+
+    def count(self, chosen: CellSelection = _ALL) -> int:
+        if chosen.case is None and chosen.trial is None and chosen.case_contains is None:
+            return sum(self._numbers[number] for number in self._profiles_of(chosen))
+        where, values = self._where(chosen)
+        (n,) = self._connection.execute(f"SELECT count(*) FROM cells {where}", values).fetchone()
+        return int(n)
+
+    def cells(
+        self,
+        chosen: CellSelection = _ALL,
+        order: CellOrder = "dataset",
+        *,
+        descending: bool = False,
+        offset: int = 0,
+        limit: int | None = None,
+    ) -> Iterator[CellEntry]:
+        where, values = self._where(chosen)
+        way = "DESC" if descending else "ASC"
+        by = f"{_ORDERS[order]} {way}" if order in _ORDERS else f"{order} IS NULL, {order} {way}, number"
+        page = f" LIMIT {-1 if limit is None else int(limit)} OFFSET {int(offset)}"
+        rows = self._connection.execute(f"SELECT * FROM cells {where} ORDER BY {by}{page}", values)
+        return map(self._entry, rows)
+
+    def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
+        rows = self._connection.execute(
+            "SELECT * FROM cells WHERE key_hash = ? AND case_key = ? AND trial = ?", (case_hash(case), case, trial)
+        )
+        found = [row for row in rows if self._profiles[row[7]][0] == variant]
+        return self._entry(found[0]) if found else None
+
+    def costs(self) -> Iterator[float]:
+        for table in ("cells", "replaced"):
+            for (cost,) in self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL"):
+                yield cost
+
+    def last_moment(self) -> datetime | None:
+        (most,) = self._connection.execute("SELECT max(finished) FROM cells").fetchone()
+        return None if most is None else _EPOCH + timedelta(microseconds=most)
+
+    def records(self, entry: CellEntry) -> CellRecords:
+        row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (entry.number,)).fetchone()
+        trace = self._record(FILES[0], Trace, _decode_trace, row[11], row[12], entry)
+        results = [
+            self._record(FILES[1], EvaluationResult, _decode_result, at, length, entry) for at, length in places_of(row)
+        ]
+        verdict = None
+        if entry.status is not None:
+            verdict = self._record(FILES[2], CaseVerdict, _decode_verdict, row[16], row[17], entry)
+        return CellRecords(trace, results, verdict)
+
+    def close(self) -> None:
+        for descriptor in self._files.values():
+            with suppress(OSError):
+                os.close(descriptor)
+        self._files.clear()
+        self._connection.close()
+
+    def _entry(self, row: Sequence[Any]) -> CellEntry:
+        number = row[7]
+        profile = self._profiles[number]
+        if row[18] is not None:
+            return cell_entry(row, profile, outcomes_of(profile, row[18]))
+        outcomes = self._outcomes.get(number)
+        if outcomes is None:
+            outcomes = self._outcomes[number] = outcomes_of(profile, None)
+        return cell_entry(row, profile, outcomes)
+
+    def _where(self, chosen: CellSelection) -> tuple[str, dict[str, Any]]:
+        said: list[str] = []
+        values: dict[str, Any] = {}
+        if chosen.case is not None:
+            said.append(
+                "number IN (SELECT number FROM cells WHERE key_hash = :hash AND case_key = :case UNION ALL "
+                "SELECT number FROM cells WHERE id_hash = :hash AND case_key = :case || '#' || occurrence)"
+            )
+            values |= {"hash": case_hash(chosen.case), "case": chosen.case}
+        if chosen.trial is not None:
+            said.append("trial = :trial")
+            values["trial"] = chosen.trial
+        if chosen.case_contains is not None:
+            escaped = chosen.case_contains.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+            said.append("case_key LIKE :part ESCAPE '\\'")
+            values["part"] = f"%{escaped}%"
+        profiles = self._profiles_of(chosen)
+        if len(profiles) < len(self._profiles):
+            said.append("profile IN (SELECT value FROM json_each(:profiles))")
+            values["profiles"] = msgspec.json.encode(profiles).decode()
+            if not any(clean_profile(self._profiles[number]) for number in profiles):
+                said.append("clean = 0")  # then the index of the few is used
+        return (f"WHERE {' AND '.join(said)}" if said else ""), values
+
+    def _profiles_of(self, chosen: CellSelection) -> list[int]:
+        return [number for number, profile in self._profiles.items() if _fits(profile, chosen)]
+
+    def _record(
+        self, name: str, kind: type[R], decode: Callable[[bytes], R], at: int, length: int, entry: CellEntry
+    ) -> R:
+        """The record at a place, if it is one of that cell. Raises StaleIndex."""
+        try:
+            if name not in self._files:
+                self._files[name] = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
+            found = decoded_line(kind, decode, os.pread(self._files[name], length, at))
+        except (OSError, ValueError, RecursionError, InputError) as error:
+            raise StaleIndex(f"{name} at byte {at:,}: {error}") from error
+        of = None if found is None else (found.case_key, found.variant_name, found.trial, found.attempt)
+        if found is None or of != (entry.case_key, entry.variant, entry.trial, entry.attempt):
+            raise StaleIndex(f"{name} at byte {at:,}: another record")
+        return found
+
+
+def _fits(profile: Profile, chosen: CellSelection) -> bool:
+    variant, status, error, outcomes = profile
+    if chosen.variant not in (None, variant) or chosen.error not in (None, error):
+        return False
+    if chosen.statuses is not None and status not in chosen.statuses:
+        return False
+    if chosen.failed and error is None and all(code & 3 for _, code in outcomes):
+        return False
+    if chosen.evaluator is None and chosen.outcome is None:
+        return True
+    return any(
+        chosen.evaluator in (None, name) and chosen.outcome in (None, status_of_code(code)) for name, code in outcomes
+    )

@@ -1,0 +1,84 @@
+"""The tables of a run index. Any other `VERSION` or text of a table is made anew: there is no format to keep."""
+
+from __future__ import annotations
+
+import sqlite3
+from hashlib import blake2b
+
+__all__ = ["COLUMNS", "INSERT", "VERSION", "case_hash", "connected", "created", "is_ours"]
+
+VERSION = "1"
+
+COLUMNS = (
+    "number",
+    "case_key",
+    "key_hash",
+    "slot",
+    "id_hash",
+    "occurrence",
+    "case_index",
+    "profile",
+    "clean",
+    "trial",
+    "attempt",
+    "trace_at",
+    "trace_len",
+    "results_at",
+    "results_lens",
+    "results_apart",
+    "verdict_at",
+    "verdict_len",
+    "numbers",
+    "score",
+    "latency_ms",
+    "cost_usd",
+    "tokens_in",
+    "tokens_out",
+    "group_name",
+    "finished",
+)
+"""Of `cells`. `slot` is the place of variant and trial within a case, `results_apart` the places of results that do not
+follow each other, `numbers` scores and costs of results that `profile` does not say, `finished` is in microseconds of
+the Unix epoch. `clean` cells have nothing that did not pass: the few others have an index of their own."""
+
+_TABLES = (
+    "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+    "CREATE TABLE covered(file TEXT PRIMARY KEY, bytes INT, tail BLOB, changed INT) WITHOUT ROWID",
+    "CREATE TABLE profiles(id INTEGER PRIMARY KEY, n INT, clean INT, variant TEXT, status TEXT, error TEXT, "
+    "outcomes TEXT)",
+    "CREATE TABLE replaced(cost_usd REAL)",
+    f"CREATE TABLE cells(number INTEGER PRIMARY KEY, {', '.join(COLUMNS[1:])})",
+    "CREATE UNIQUE INDEX by_key ON cells(key_hash, slot)",
+    "CREATE INDEX by_id ON cells(id_hash) WHERE id_hash IS NOT NULL",
+    "CREATE INDEX not_clean ON cells(profile) WHERE clean = 0",
+)
+
+INSERT = f"INSERT INTO cells VALUES ({', '.join('?' * len(COLUMNS))}) ON CONFLICT(number) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in COLUMNS[1:]
+)
+
+
+def case_hash(case: str) -> int:
+    """64 bits of a name, signed, as SQLite has its integers."""
+    digest = blake2b(case.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def connected(address: str) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time. Raises sqlite3.Error."""
+    connection = sqlite3.connect(address, isolation_level=None, check_same_thread=False, uri=True, timeout=5)
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file came with the run, which may be anyone's
+    connection.execute("PRAGMA cache_size = -8000")
+    return connection
+
+
+def created(connection: sqlite3.Connection) -> None:
+    """Make the tables of an empty index."""
+    for statement in _TABLES:
+        connection.execute(statement)
+
+
+def is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether the tables are those of this version, and nothing else is there (a trigger could do anything)."""
+    found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
+    return sorted(sql for (sql,) in found) == sorted(_TABLES)
