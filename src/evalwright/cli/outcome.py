@@ -28,6 +28,7 @@ def watch_of(quiet: bool) -> Callable[[RunState], AbstractContextManager[None]]:
     @contextmanager
     def watch(state: RunState) -> Iterator[None]:
         warn(state.warnings)
+        tell(state.about)
         if quiet:
             yield
             return
@@ -47,7 +48,8 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool) -> int:
     masker = screen_masker().keeping(reserved_words(outcome.plan))
     summary = msgspec.convert(masker.mask_strings(msgspec.to_builtins(outcome.summary)), RunSummary)
     if as_json:
-        gate = {"passed": code == 0, "exit_code": code}
+        passed = None if outcome.plan.shard is not None else code == 0
+        gate = {"passed": passed, "exit_code": code}
         document = {"run_dir": str(outcome.run_dir), "summary": summary, "gate": gate}
         say([msgspec.json.encode(document).decode()])
         return code
@@ -102,6 +104,8 @@ def _next(outcome: Outcome, run: str) -> str:
     """The command that most likely comes next."""
     if outcome.unreadable:  # to resume would call the system again for these
         return f"evalwright inspect {run}"
+    if outcome.plan.shard is not None and not outcome.summary.cells_missing:
+        return f"evalwright merge RUN...  with all {outcome.plan.shard.of} shards"
     errors = any(variant.cells.get("error") for variant in outcome.summary.variants)
     if outcome.plan.until_decided is not None and not outcome.interrupted:
         return f"evalwright inspect {run}"

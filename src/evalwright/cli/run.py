@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
@@ -27,6 +28,7 @@ from evalwright.errors import InputError
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
+    from evalwright.model.plan import Shard
     from evalwright.model.suite import Suite
     from evalwright.run.cells import RunState
     from evalwright.run.loop import Watch
@@ -37,6 +39,14 @@ __all__ = ["command"]
 
 _COUNT = click.IntRange(min=1)
 _MOST_CODE = 5
+
+
+def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Shard | None:
+    if value is None:
+        return None
+    from evalwright.run.schedulers import shard_from
+
+    return shard_from(value, os.environ)
 
 
 @click.command("run", cls=SuiteCommand)
@@ -58,6 +68,12 @@ _MOST_CODE = 5
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag (repeatable).")
 @click.option("--limit", type=_COUNT, metavar="N", help="At most N cases.")
+@click.option(
+    "--shard",
+    metavar="K/N",
+    callback=_shard,
+    help="Only shard K of N, to be merged with the others; auto or auto/N under a scheduler.",
+)
 @click.option("--trials", "--num-runs", "trials", type=_COUNT, metavar="N", help="Run each case N times.")
 @click.option(
     "--concurrency",
@@ -136,7 +152,8 @@ def command(
 
     found = suite_files(paths, dialect)
     tell(f"skipped {path}: format not recognised" for path in found.skipped)
-    for flag in ["--retry-only-failed"] * (retried is not None) + written_by(of_format):
+    alone = ["--retry-only-failed"] * (retried is not None) + ["--shard"] * (options.shard is not None)
+    for flag in alone + written_by(of_format):
         if len(found.files) > 1:
             raise click.UsageError(f"{flag} takes one suite")
     if len(found.files) > 1:
@@ -157,6 +174,8 @@ def _check_sequence(options: RunOptions) -> None:
     """Raise UsageError unless --until-decided says against what, and where its options stand without it."""
     if options.until_decided and options.against is None:
         raise click.UsageError("--until-decided needs --against RUN, or --against VARIANT")
+    if options.until_decided and options.shard is not None:
+        raise click.UsageError("--shard: a run that ends when it is decided has one order of cases, and no shards")
     for name in ("against", "margin", "max_cases", "max_cost", "seed"):
         if getattr(options, name) is not None and not options.until_decided:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --until-decided")

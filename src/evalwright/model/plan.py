@@ -18,6 +18,7 @@ __all__ = [
     "Price",
     "RetryRule",
     "RunSettings",
+    "Shard",
     "UntilDecided",
     "Variant",
 ]
@@ -151,6 +152,30 @@ class UntilDecided(msgspec.Struct, frozen=True):
     """The id of the run whose capital this one takes over."""
 
 
+class Shard(msgspec.Struct, frozen=True):
+    """The part of a run that is done here: all cells of the cases at positions `index - 1` modulo `of`."""
+
+    index: int
+    """From 1."""
+    of: int
+    by: str = "case"
+    cases_sha256: str = ""
+    """SHA-256 (hex) of all cases as stored, which are those of every shard."""
+    cost_limit_usd: float | None = None
+    """The share of the run's cost limit, US dollars."""
+
+    def __str__(self) -> str:
+        return f"shard {self.index} of {self.of}"
+
+    def cases(self, total: int) -> int:
+        """How many of so many cases are of this shard."""
+        return len(range(self.index - 1, total, self.of))
+
+    def has(self, position: int) -> bool:
+        """Whether the case at a position of the dataset is of this shard."""
+        return position % self.of == self.index - 1
+
+
 class Plan(msgspec.Struct):
     """One run: which cells there are and how they are judged."""
 
@@ -191,6 +216,8 @@ class Plan(msgspec.Struct):
     """SHA-256 (hex) of each file that was used when the run began: the suite, its dataset, its code, and so on."""
     warnings: list[str] = []
     """What is allowed in the suite and its cases, but most likely not meant: a line each, with file, line and key."""
+    shard: Shard | None = None
+    """Only these cells are run here; the cases and everything else are those of the whole run."""
     seal: str = ""
     """Stored: a hash of what the run executes, made with a key that only the user's account has. Read: empty for a run
     that somebody else made, or whose plan somebody changed."""

@@ -221,4 +221,6 @@ class RunSummary(msgspec.Struct):
     """Those of the plan (`Plan.warnings`), and what the numbers do not say for themselves."""
     scored: bool | msgspec.UnsetType = msgspec.UNSET
     """True where the suite has no score from which a cell passes: reports then show scores, no rates of passes."""
+    shard: str | msgspec.UnsetType = msgspec.UNSET
+    """`shard 2 of 8`, where these are the numbers of one shard; the run's gate is asked when all are merged."""
     schema_version: str = SCHEMA_VERSION

@@ -73,7 +73,8 @@ def code(text: str, limit: int = 80) -> str:
 def _head(summary: RunSummary) -> list[str]:
     lines = [f"# Run {code(summary.run_id, 160)}", ""]
     cells = counted(summary.cells_total + summary.cells_missing, "cell")
-    lines.append(f"{counted(summary.cases_total, 'case')}, {cells}; suite {code(summary.config_path, 200)}")
+    shard = f" ({summary.shard})" if summary.shard else ""
+    lines.append(f"{counted(summary.cases_total, 'case')}, {cells}{shard}; suite {code(summary.config_path, 200)}")
     lines.append(f"started {summary.started_at:%Y-%m-%d %H:%M:%S} UTC; rates with 95% Wilson intervals")
     if summary.cells_missing:
         lines += ["", f"**Partial: {summary.cells_missing:,} of {cells} have not been run.**"]

@@ -85,7 +85,8 @@ def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     trials = max((v.trials or plan.run.trials for v in plan.variants), default=1)
     if trials > 1:
         sizes.append(counted(trials, "trial"))
-    line = paint(one_line(plan.name, 80), "bold") + paint("  " + " × ".join(sizes), "dim")
+    shard = f", {summary.shard}" if summary.shard else ""
+    line = paint(one_line(plan.name, 80), "bold") + paint("  " + " × ".join(sizes) + shard, "dim")
     if not summary.cells_missing:
         return [line]
     planned = counted(summary.cells_total + summary.cells_missing, "cell")

@@ -39,7 +39,7 @@ class Cell(NamedTuple):
 
 
 class Grid:
-    """The numbering of a plan's cells: cases in file order, then variants, then trials."""
+    """The numbering of a plan's cells: cases in file order, of a shard only its own, then variants, then trials."""
 
     def __init__(self, plan: Plan) -> None:
         self.variants: list[Variant] = plan.variants
@@ -48,7 +48,9 @@ class Grid:
         self._offsets = [sum(self.trials[:i]) for i in range(len(self.trials))]
         self._places = {variant.name: i for i, variant in enumerate(plan.variants)}
         self.per_case: int = sum(self.trials)
-        self.total: int = self.per_case * plan.cases_total
+        shard = plan.shard
+        self.total: int = self.per_case * (plan.cases_total if shard is None else shard.cases(plan.cases_total))
+        self._first, self._step = (0, 1) if shard is None else (shard.index - 1, shard.of)
 
     def number(self, case_index: int | None, variant_name: str, trial: int) -> int | None:
         """The number of the cell that a record belongs to, None for a record of no cell of this plan."""
@@ -57,7 +59,12 @@ class Grid:
             return None
         if not 0 <= trial < self.trials[place]:
             return None
-        return case_index * self.per_case + self._offsets[place] + trial
+        nth, beside = divmod(case_index - self._first, self._step)
+        return None if beside else nth * self.per_case + self._offsets[place] + trial
+
+    def case_index(self, number: int) -> int:
+        """The position of a cell's case in the dataset."""
+        return number // self.per_case * self._step + self._first
 
     def cells(
         self, reader: RunReader, variants: list[Variant], attempt_of: Callable[[int], int], start: int = 0
@@ -65,7 +72,10 @@ class Grid:
         """The cells of some variants from the case at `start`; `attempt_of(number)` is 0 for one not to be run."""
         chosen = [(self._places[v.name], v) for v in variants]
         for case_index, case in enumerate(reader.cases(start), start):
-            first = case_index * self.per_case
+            nth, beside = divmod(case_index - self._first, self._step)
+            if beside:
+                continue
+            first = nth * self.per_case
             for place, variant in chosen:
                 for trial in range(self.trials[place]):
                     number = first + self._offsets[place] + trial
@@ -101,6 +111,8 @@ class RunState:
     """The most cells that there can be open files for; None if that is as many as asked for."""
     warnings: Sequence[str] = ()
     """Those of the plan, to be shown before anything else."""
+    about: Sequence[str] = ()
+    """What a user should know before it begins."""
     running: dict[int, tuple[Cell, float]] = field(default_factory=dict)
     """Each cell in flight by its number, and the monotonic second at which it started, in order of start."""
 

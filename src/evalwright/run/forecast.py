@@ -39,7 +39,9 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
     per_case = sum(variant.trials or plan.run.trials for variant in plan.variants)
     cases = calls = 0
     cost: float | None = 0.0
-    for case in chosen_cases(suite, options):
+    for position, case in enumerate(chosen_cases(suite, options)):
+        if plan.shard is not None and not plan.shard.has(position):
+            continue
         cases += 1
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
             if calls_models(spec.type, spec.config):

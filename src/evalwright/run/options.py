@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalwright.llm.choices import ModelChoices
+from evalwright.model.plan import Shard
 from evalwright.model.protocols import Store
 
 __all__ = ["RunOptions"]
@@ -34,6 +35,8 @@ class RunOptions:
     """A system is called on even if it gives nothing but one and the same error."""
     allow_empty: bool = False
     """A suite without cases to run is no mistake."""
+    shard: Shard | None = None
+    """Only the cells of these cases are run. In a folder `out` that has this shard already, it is resumed."""
 
     until_decided: bool = False
     """The run ends as soon as it is decided `against` a run or another of its variants."""

@@ -98,6 +98,8 @@ class Trust(NamedTuple):
 
     suite: Suite | None = None
     run: bool = False
+    plan: Plan | None = None
+    """What the suite makes of the same command line again, once the cases were found to be those that are stored."""
 
 
 class Runnable(NamedTuple):
@@ -106,6 +108,8 @@ class Runnable(NamedTuple):
     suite: Suite | None = None
     foreign: bool = False
     """Nothing of what was stored is executed, called or filled in, as somebody else may have written it."""
+    plan: Plan | None = None
+    """The plan that goes on instead of the stored one."""
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -117,6 +121,8 @@ class Runnable(NamedTuple):
 
     def plan_of(self, stored: Plan) -> Plan:
         """The stored plan with the secrets that the suite's file holds literally."""
+        if self.plan is not None:
+            return self.plan
         if self.suite is None:
             return stored
         if self.foreign:
@@ -161,6 +167,8 @@ def runnable(reader: RunReader, trust: Trust) -> Runnable:
     plan = reader.plan
     if plan is None:
         raise InputError(f"{reader.location} was not written by evalwright: it can be re-evaluated, not resumed")
+    if trust.plan is not None:
+        return Runnable(trust.suite, plan=trust.plan)
     if not (plan.seal or trust.run):
         return Runnable(_same_suite(reader.location, plan, trust.suite or suite_here(plan)), foreign=True)
     owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]

@@ -43,10 +43,13 @@ class Outcome:
         """0 passed, 1 did not pass, 3 some cells have no verdict, 130 interrupted.
 
         A gate decides instead of the cells whether the run passed; without one it passes when every cell passed or was
-        skipped. Either way it has not passed while a cell has no verdict.
+        skipped. Either way it has not passed while a cell has no verdict. A shard ends with 0 when it is finished,
+        whatever its verdicts and errors: they are for the merged run to judge.
         """
         if self.interrupted:
             return 130
+        if self.plan.shard is not None:  # whoever repeats what did not end with 0 must not repeat what failed
+            return 3 if self.summary.cells_missing else 0
         gate = self.summary.gate
         if self.plan.until_decided is not None and gate is not None:
             # errors are in the decision as the worst that they could have been, and the rest was not needed
@@ -66,7 +69,7 @@ class Outcome:
 def summed_up(tally: Tally, reader: RunReader, plan: Plan, finished_at: datetime) -> RunSummary:
     """The numbers of a run that was counted; its records are read again only where something is decided of it."""
     summary = tally.summary(plan, finished_at)
-    if is_decided(plan):
+    if plan.shard is None and is_decided(plan):
         from evalwright.run.decided import add_decisions
 
         add_decisions(summary, reader, plan)

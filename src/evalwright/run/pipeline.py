@@ -62,7 +62,8 @@ class Pipeline:
         threads: Threads,
     ) -> None:
         self._run_id, self._variants = plan.run_id, plan.variants
-        self._retry, self._cost_limit = plan.run.retry, plan.run.cost_limit_usd
+        self._retry = plan.run.retry
+        self._cost_limit = plan.run.cost_limit_usd if plan.shard is None else plan.shard.cost_limit_usd
         self._writer, self._targets, self._judge = writer, targets, judge
         self._clock, self._state, self._tally = clock, state, tally
         self._workspaces = workspaces_of(plan, writer, threads)

@@ -37,8 +37,9 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
     }
     if options.keep_going:
         settings["stop_after_errors"] = 0
+    shard = "" if options.shard is None else f"-shard-{options.shard.index}"
     return Plan(
-        run_id=f"{started:%Y-%m-%dT%H-%M-%S}_{suite.name}",
+        run_id=f"{started:%Y-%m-%dT%H-%M-%S}_{suite.name}{shard}",
         name=suite.name,
         dialect=suite.dialect,
         started_at=started,
@@ -60,6 +61,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         evaluators_by_case=suite.evaluators_by_case,
         gate=suite.gate,
         totals=suite.totals,
+        shard=options.shard,
         warnings=lines_of_warnings(suite.warnings),
     )
 

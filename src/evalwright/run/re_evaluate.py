@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -36,6 +37,7 @@ from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, session
 from evalwright.session.signals import Signals
+from evalwright.stores.manifest import drop_manifest
 
 if TYPE_CHECKING:
     from evalwright.run.steps.workspace import StoredArtifacts
@@ -106,6 +108,7 @@ def judge_again(
             shares = [judgements.share(i) for i in range(len(parts))]
             tally = _in_processes(job, parts, shares, state, signals)
             kept = _kept(job, state.done, judgements.share(len(parts)))
+        drop_manifest(Path(writer.location))
         judgements.commit()
     except Interrupted:
         judgements.abandon()

@@ -110,7 +110,7 @@ class Runner:
 
         start = 0
         if history is not None and not again:
-            start = next((n for n, attempt in enumerate(history.traced) if not attempt), 0) // self._grid.per_case
+            start = self._grid.case_index(next((n for n, attempt in enumerate(history.traced) if not attempt), 0))
         for variants, width in fitted(groups_of(self._plan), self._grid.total, self._state.at_once):
             yield self._grid.cells(self._writer, variants, attempt_of, start), width
 

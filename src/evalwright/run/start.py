@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from evalwright.run.history import History
     from evalwright.run.loop import Job, Watch
     from evalwright.run.origin import Trust
+    from evalwright.run.shards import Begun
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = [
@@ -52,13 +53,20 @@ __all__ = [
 
 
 def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | None = None) -> Outcome:
-    """Run every cell of a suite into a new run folder.
+    """Run every cell of a suite into a new run folder; a shard that its `out` holds already is resumed.
 
     Raises InputError (nothing was run) or StorageError (what was written stays valid, `resume` goes on).
     """
     from evalwright.run.loop import work
 
-    with _new_run(suite, options or RunOptions()) as (job, outcome):
+    options = options or RunOptions()
+    if options.shard is not None and options.out is not None:
+        from evalwright.run.origin import Trust
+
+        if (stored := _begun(suite, options)) is not None:
+            trust = Trust(suite, plan=stored.plan)
+            return resume(stored.folder, watch, options.models, keep_going=options.keep_going, trust=trust)
+    with _new_run(suite, options) as (job, outcome):
         return outcome(work(job, watch))
 
 
@@ -190,6 +198,16 @@ def open_run(run: Path | Place) -> tuple[RunReader, Plan]:
     return reader, plan_of_run(reader)
 
 
+def _begun(suite: Suite, options: RunOptions) -> Begun | None:
+    """The shard that an earlier session of the same command line left where this one would put it."""
+    from evalwright.run.plan import plan_of
+    from evalwright.run.selection import chosen_cases
+    from evalwright.run.shards import begun_shard
+
+    masker = Masker.of(suite.secrets, os.environ)
+    return begun_shard(plan_of(suite, options), map(with_digest, chosen_cases(suite, options)), options, masker)
+
+
 @contextmanager
 def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
     """What is to be done, within a session, and what makes its outcome once it is known whether it was interrupted."""
@@ -214,19 +232,25 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
         if is_decided(plan):
             from evalwright.run.decided import with_baselines, with_slices
 
-            with_baselines(plan, options.out or suite.out)
+            if plan.shard is None:  # no baseline is asked for before all shards are merged
+                with_baselines(plan, options.out or suite.out)
             cases = with_slices(plan, cases)
         sequence = None
         if options.until_decided:
             from evalwright.run.sequence import ordered
 
             sequence, cases = ordered(plan, cases, options, options.out or suite.out or Path("runs"))
+        files = documents(suite, masker)
+        if plan.shard is not None:
+            from evalwright.run.shards import noting
+
+            cases = noting(plan, cases, masker, files)
         # Reading a long dataset may be interrupted; of a run folder that is there, something is always stored.
         with (
             _signals() as signals,
-            closing(store.create(plan, signals.each(cases), documents(suite, masker))) as writer,
+            closing(store.create(plan, signals.each(cases), files)) as writer,
         ):
-            state = _state(plan, None, frozenset())
+            state = _state(plan, None, frozenset(), options.models)
             if sequence is not None:
                 sequence.begin(writer, plan, state)
             job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan, masker), signals=signals)
@@ -301,6 +325,7 @@ def _rest_of(
     """
     from evalwright.run.loop import Job
     from evalwright.run.missing_keys import must_have_keys
+    from evalwright.stores.manifest import drop_manifest
 
     with (
         _signals() as signals,
@@ -323,10 +348,12 @@ def _rest_of(
             yield None, lambda over: _outcome(place, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
             return
         masker = Masker.of(secrets, os.environ)
+        drop_manifest(Path(writer.location))
         with Session(models=models_of(plan, models, masker), environment=variables):
             must_have_keys(plan, writer, models)
             mirrors = mirroring_of(plan, masker)
-            job = Job(plan, writer, Tally.of(plan), _state(plan, history, again), mirrors, history, again, signals)
+            state = _state(plan, history, again, models)
+            job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
             if sequence is not None:
                 sequence.listen(job.state)
             note = f"{finished} of {total} cells were finished already"
@@ -340,7 +367,7 @@ def _rest_of(
             )
 
 
-def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunState:
+def _state(plan: Plan, history: History | None, again: frozenset[int], models: ModelChoices | None) -> RunState:
     from evalwright.run.cells import Grid, most_at_once
 
     total = Grid(plan).total
@@ -351,6 +378,10 @@ def _state(plan: Plan, history: History | None, again: frozenset[int]) -> RunSta
         plan.warnings = [*plan.warnings, warning]
     state = RunState(total=total, done=finished, already_done=finished, cost_usd=spent, warnings=plan.warnings)
     state.at_once = most
+    if plan.shard is not None:
+        from evalwright.run.shards import said_at_start
+
+        state.about = said_at_start(plan, models)
     return state
 
 
@@ -379,7 +410,11 @@ def _outcome(
     if mirrors is not None:
         mirrors.finish(summary)
     writer.save_summary(summary)
-    for export in plan.exports:
+    if plan.shard is not None:
+        from evalwright.run.shards import closed
+
+        notes = (*notes, *closed(writer, plan, summary))
+    for export in plan.exports if plan.shard is None else ():
         load("exports", export.type)(export.config).write(writer, plan, summary)
     return Outcome(place.address, plan, summary, interrupted, [*notes, *stopped, *writer.damage], place)
 
@@ -390,6 +425,11 @@ def models_of(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Calla
     def make() -> Models:
         from evalwright.llm.models import LiveModels
 
-        return LiveModels(plan.prices, replace(choices or ModelChoices(), mask=masker.mask_text), environment())
+        given = choices or ModelChoices()
+        if plan.shard is not None:
+            from evalwright.run.shards import limits_of
+
+            given = limits_of(plan, given)
+        return LiveModels(plan.prices, replace(given, mask=masker.mask_text), environment())
 
     return make

@@ -118,7 +118,8 @@ class Tally:
         recorded before the run, and replayed, do not say when it finished.
         """
         cells = sum(sum(variant.cells.values()) for variant in self._variants.values())
-        planned = plan.cases_total * sum(variant.trials or plan.run.trials for variant in plan.variants)
+        cases = plan.cases_total if plan.shard is None else plan.shard.cases(plan.cases_total)
+        planned = cases * sum(variant.trials or plan.run.trials for variant in plan.variants)
         missing = max(0, planned - cells)
         summary = RunSummary(
             plan.run_id,
@@ -126,7 +127,7 @@ class Tally:
             finished_at if self._last is None else max(self._last, plan.started_at),
             plan.config_path,
             plan.config_hash,
-            plan.cases_total,
+            cases,
             [_summary(name, count) for name, count in self._variants.items()],
             self._rollups(),
             status="partial" if missing else "complete",
@@ -136,6 +137,8 @@ class Tally:
         )
         if self._totals is not None:
             self._totals.finish(summary)
+        if plan.shard is not None:  # its gate is that of the whole run
+            summary.shard, summary.gate = str(plan.shard), None
         return summary
 
     def _doubts(self, cost_limit_usd: float | None) -> Iterator[str]:

@@ -158,7 +158,7 @@ def unknown_case_keys(raw: Any, tell: Tell, read: Collection[str] | None) -> Ite
         yield from _strangers(raw, FileCase, (), tell)
         if isinstance(raw.get("expected"), dict):
             yield from _strangers(raw["expected"], ExpectedBehavior, ("expected",), tell)
-            for key in raw["expected"].keys() & ExpectedBehavior.model_fields.keys() - (read or ()):
+            for key in sorted(raw["expected"].keys() & ExpectedBehavior.model_fields.keys() - (read or ())):
                 if read is not None and raw["expected"][key]:
                     yield tell(("expected", key), "no evaluator of this suite reads this key")
 

@@ -10,8 +10,8 @@ from evalwright.formats.promptfoo.arithmetic import value_of
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
+from evalwright.scoring.counts import ExactSum
 from evalwright.scoring.facts import ResultLike, TraceLike
-from evalwright.statistics.sums import ExactSum
 
 __all__ = ["PromptfooTotals"]
 

@@ -84,7 +84,8 @@ class HtmlPage:
 
 def _header(summary: RunSummary) -> Html:
     cells = counted(summary.cells_total + summary.cells_missing, "cell")
-    size = f"{counted(summary.cases_total, 'case')}, {cells}"
+    shard = f" ({summary.shard})" if summary.shard else ""
+    size = f"{counted(summary.cases_total, 'case')}, {cells}{shard}"
     partial = f"Partial: {summary.cells_missing:,} of {cells} have not been run."
     return element(
         "header",

@@ -1,0 +1,80 @@
+"""Which shard of a run this process is to do: as the user says, or as the variables of a scheduler say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from evalwright.errors import InputError
+from evalwright.model.plan import Shard
+
+__all__ = ["shard_from"]
+
+_TEXT = re.compile(r"(auto|\d{1,6})/(\d{1,6})|auto")
+
+
+class _Scheduler(NamedTuple):
+    """The variables by which a scheduler tells a task its number, which counts from `first`, and how many there are."""
+
+    task: str
+    first: int | str
+    """A number, or the variable that has it."""
+    total: str = ""
+
+
+_SCHEDULERS = (
+    _Scheduler("JOB_COMPLETION_INDEX", 0),  # Kubernetes, indexed jobs
+    _Scheduler("SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"),
+    _Scheduler("CI_NODE_INDEX", 1, "CI_NODE_TOTAL"),  # GitLab
+    _Scheduler("CLOUD_RUN_TASK_INDEX", 0, "CLOUD_RUN_TASK_COUNT"),
+    _Scheduler("AWS_BATCH_JOB_ARRAY_INDEX", 0),
+)
+
+
+def shard_from(text: str, environ: Mapping[str, str]) -> Shard:
+    """The shard that `k/n`, `auto/n` or `auto` means, in the environment of a scheduler's task. Raises InputError."""
+    match = _TEXT.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"--shard {text}: expected k/n, such as 2/8, or auto/n or auto under a scheduler")
+    index = int(match[1]) if match[1] not in (None, "auto") else _agreed(text, _indices(environ), _index_names())
+    of = int(match[2]) if match[2] else _agreed(text, _totals(environ), [one.total for one in _SCHEDULERS if one.total])
+    if not 1 <= index <= of:
+        raise InputError(f"--shard {text}: expected a shard from 1 to {of}, found {index}")
+    return Shard(index, of)
+
+
+def _agreed(text: str, found: Mapping[str, int], names: list[str]) -> int:
+    if not found:
+        raise InputError(f"--shard {text}: no scheduler says it; expected one of the variables {', '.join(names)}")
+    if len({*found.values()}) > 1:
+        said = ", ".join(f"{name} says {number}" for name, number in found.items())
+        raise InputError(
+            f"--shard {text}: the variables of several schedulers disagree: {said}; name the shard, as k/n"
+        )
+    return next(iter(found.values()))
+
+
+def _index_names() -> list[str]:
+    return [one.task for one in _SCHEDULERS]
+
+
+def _indices(environ: Mapping[str, str]) -> dict[str, int]:
+    """The number of this task, from 1, by the variable that says it."""
+    found = {}
+    for task, first, _ in _SCHEDULERS:
+        if environ.get(task):
+            least = _number(environ, first) if isinstance(first, str) else first
+            found[task] = _number(environ, task) - least + 1
+    return found
+
+
+def _totals(environ: Mapping[str, str]) -> dict[str, int]:
+    return {one.total: _number(environ, one.total) for one in _SCHEDULERS if one.total and environ.get(one.total)}
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    text = environ.get(name, "")
+    if not text.isascii() or not text.isdigit():
+        raise InputError(f"--shard: the variable {name} should be a whole number, found {text!r}")
+    return int(text)

@@ -1,0 +1,219 @@
+"""Shards: a run whose cases are shared out between machines, each with a run folder of its own.
+
+Every shard stores the plan and the cases of the whole run, so that it can be resumed and checked against the others
+without them. Which cells are its own follows from its number alone: nothing has to be agreed on while they run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from evalwright.errors import InputError
+from evalwright.files.masker import Masker
+from evalwright.llm.choices import ModelChoices
+from evalwright.model.plan import Plan, Shard
+from evalwright.model.protocols import RunWriter
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.stores.local_files.run import CASES
+from evalwright.stores.manifest import SHARD, manifest_of, write_manifest
+
+if TYPE_CHECKING:
+    from evalwright.run.options import RunOptions
+
+__all__ = [
+    "Begun",
+    "begun_shard",
+    "closed",
+    "first_difference",
+    "limits_of",
+    "noting",
+    "said_at_start",
+    "share_of",
+]
+
+_NANO = 1_000_000_000
+
+
+def noting(plan: Plan, cases: Iterable[Case], masker: Masker, documents: dict[str, bytes]) -> Iterator[Case]:
+    """The cases; behind the last one the plan has their hash and its shares, and the documents have `shard.json`."""
+    assert plan.shard is not None
+    digest, total = hashlib.sha256(), 0
+    encoder = LineEncoder(masker.keeping(reserved_words(plan)))
+    for case in cases:
+        digest.update(encoder.case(case))
+        total += 1
+        yield case
+    limit = plan.run.cost_limit_usd
+    share = None if limit is None else share_of(limit, plan.shard, total)
+    plan.shard = msgspec.structs.replace(plan.shard, cases_sha256=digest.hexdigest(), cost_limit_usd=share)
+    documents[SHARD] = msgspec.json.format(msgspec.json.encode(_described(plan, total)), indent=2) + b"\n"
+
+
+def _described(plan: Plan, total: int) -> dict[str, Any]:
+    """What `shard.json` says for other programs; ours read the plan."""
+    assert plan.shard is not None
+    shard: dict[str, Any] = msgspec.to_builtins(plan.shard)
+    per_case = sum(variant.trials or plan.run.trials for variant in plan.variants)
+    return {
+        "schema_version": "1.0",
+        **shard,
+        "config_hash": plan.config_hash,
+        "cases_total": total,
+        "cells": plan.shard.cases(total) * per_case,
+        "evalwright": version("evalwright"),
+        "dialect": plan.dialect,
+    }
+
+
+def share_of(limit: float, shard: Shard, cases: int) -> float:
+    """A shard's share of a limit of the whole run, by its number of cases; the last shard gets what rounding leaves.
+
+    Whole billionths are shared out, so that all shares together are the limit.
+    """
+    whole = round(limit * _NANO)
+    shares = [whole * Shard(i, shard.of).cases(cases) // max(1, cases) for i in range(1, shard.of)]
+    return (shares[shard.index - 1] if shard.index < shard.of else whole - sum(shares)) / _NANO
+
+
+def limits_of(plan: Plan, choices: ModelChoices) -> ModelChoices:
+    """The limits of model calls that this shard has of those that were given for the whole run."""
+    shard, cases = plan.shard, plan.cases_total
+    assert shard is not None
+    budget, rate = choices.budget_usd, choices.requests_per_minute
+    if budget is not None:
+        budget = share_of(budget, shard, cases)
+    if rate is not None and shard.cases(cases):  # without cases nothing is called, and 0 is no rate
+        rate = share_of(rate, shard, cases)
+    return replace(choices, budget_usd=budget, requests_per_minute=rate)
+
+
+def said_at_start(plan: Plan, choices: ModelChoices | None) -> list[str]:
+    """What a user should know of a shard before it runs: its cases, and its share of each limit."""
+    shard = plan.shard
+    assert shard is not None
+    own = limits_of(plan, choices or ModelChoices())
+    shares = [
+        f"run.cost_limit_usd ${shard.cost_limit_usd:.9g}" if shard.cost_limit_usd is not None else "",
+        f"--budget ${own.budget_usd:.9g}" if own.budget_usd is not None else "",
+        f"--requests-per-minute {own.requests_per_minute:.9g}" if own.requests_per_minute is not None else "",
+    ]
+    limits = ", ".join(filter(None, shares))
+    line = f"{shard}: {shard.cases(plan.cases_total):,} of {plan.cases_total:,} cases"
+    return [f"{line}; its share of the limits: {limits}" if limits else line]
+
+
+class Begun(NamedTuple):
+    """A shard that an earlier session of the same command line has begun."""
+
+    folder: Path
+    plan: Plan
+    """As the command line makes it now, with what identifies the stored run: nothing else of that is executed."""
+
+
+def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: Masker) -> Begun | None:
+    """The shard of `plan` in the folder `options.out`, if it is there. Raises InputError for one of another run."""
+    assert options.out is not None
+    assert plan.shard is not None
+    stored = list(_shards_in(options.out))
+    if not stored:
+        return None
+    documents: dict[str, bytes] = {}
+    plan.cases_total = sum(1 for _ in noting(plan, cases, masker, documents))
+    for folder, other in stored:
+        if difference := first_difference(plan, other):
+            raise InputError(
+                f"{folder} holds {other.shard}, but of another run: {difference}; choose another --out, or remove it"
+            )
+    mine = [(folder, other) for folder, other in stored if other.shard and other.shard.index == plan.shard.index]
+    if not mine:
+        return None
+    folder, other = mine[-1]
+    if _sha256(folder / CASES) != plan.shard.cases_sha256:
+        raise InputError(f"{folder / CASES} was changed since the shard was begun; choose another --out, or remove it")
+    return Begun(folder, _identified(plan, other))
+
+
+def _shards_in(folder: Path) -> Iterator[tuple[Path, Plan]]:
+    store = LocalFiles(folder)
+    for run_id in store.run_ids():
+        with closing(store.read(run_id)) as reader:
+            if reader.plan is not None and reader.plan.shard is not None:
+                yield store.folder / run_id, reader.plan
+
+
+def _identified(plan: Plan, stored: Plan) -> Plan:
+    return msgspec.structs.replace(
+        plan,
+        run_id=stored.run_id,
+        started_at=stored.started_at,
+        cases_total=stored.cases_total,
+        shard=stored.shard,
+        store=stored.store,
+        files=stored.files,
+        warnings=stored.warnings,
+        seal=stored.seal,
+    )
+
+
+def first_difference(one: Plan, other: Plan) -> str:
+    """What keeps two shards from being parts of the same run, in words; empty where nothing does."""
+    assert one.shard is not None
+    assert other.shard is not None
+    a, b = _compared(one, one.shard), _compared(other, other.shard)
+    return next((f"{key} is {_short(b[key])}, not {_short(a[key])}" for key in a if a[key] != b[key]), "")
+
+
+def _compared(plan: Plan, shard: Shard) -> dict[str, Any]:
+    return {
+        "config_hash": plan.config_hash,
+        "name": plan.name,
+        "format": plan.dialect,
+        "of": shard.of,
+        "by": shard.by,
+        "cases_total": plan.cases_total,
+        "cases_sha256": shard.cases_sha256,
+        "trials": {v.name: v.trials or plan.run.trials for v in plan.variants},
+        "systems": {v.name: " ".join([v.adapter, str(v.config.get("target", ""))]).strip() for v in plan.variants},
+        "evaluators": {spec.name: spec.type for spec in plan.evaluators},
+        "evaluator_digests": dict(sorted(plan.evaluator_digests.items())),
+        "pass_criteria": msgspec.to_builtins(plan.pass_criteria),
+        "gate": plan.gate,
+    }
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def closed(writer: RunWriter, plan: Plan, summary: RunSummary) -> list[str]:
+    """At the end of a session on a shard: its manifest, if no cell is left, and what to say. Raises StorageError."""
+    if summary.cells_missing:
+        return []
+    folder = Path(writer.location)
+    # One that is there is kept: made again, it would vouch for what was damaged since.
+    if folder.is_dir() and manifest_of(folder) is None:
+        writer.sync()
+        cells: Counter[str] = Counter()
+        for variant in summary.variants:
+            cells.update(variant.cells)
+        write_manifest(folder, cells)
+    gate = "its gate" if plan.gate is not None else "whether the run passed"
+    return [f"{plan.shard} is finished; {gate} is decided when all shards are merged (evalwright merge)"]

@@ -1,0 +1,182 @@
+"""A run whose cases are shared out: which cells a shard has, how it is begun again, and what it leaves."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.llm.choices import ModelChoices
+from evalwright.model.plan import EvaluatorSpec, Shard
+from evalwright.run.forecast import forecast
+from evalwright.run.options import RunOptions
+from evalwright.run.schedulers import shard_from
+from evalwright.run.shards import limits_of, share_of
+from evalwright.run.start import open_run, re_evaluate, resume, retry, run_suite
+from run.suites import suite
+from run.test_going_on import cut
+
+TEXTS = ["done", "no", "done", "done", "no", "done", "done"]
+
+
+def shard(tmp_path, index, of, texts=TEXTS, out="out", **settings):
+    options = RunOptions(shard=Shard(index, of), out=tmp_path / out)
+    return run_suite(suite(tmp_path, texts, **settings), options)
+
+
+def stored(folder: Path, name: str):
+    return json.loads((folder / name).read_text())
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "expected"),
+    [
+        ("2/8", {}, (2, 8)),
+        ("auto/16", {"JOB_COMPLETION_INDEX": "0"}, (1, 16)),
+        ("auto", {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_TASK_MIN": "5", "SLURM_ARRAY_TASK_COUNT": "4"}, (3, 4)),
+        ("auto", {"CI_NODE_INDEX": "4", "CI_NODE_TOTAL": "4"}, (4, 4)),
+        ("auto", {"CLOUD_RUN_TASK_INDEX": "1", "CLOUD_RUN_TASK_COUNT": "3"}, (2, 3)),
+        ("auto/3", {"AWS_BATCH_JOB_ARRAY_INDEX": "2"}, (3, 3)),
+        ("auto/9", {"AWS_BATCH_JOB_ARRAY_INDEX": "2", "CI_NODE_INDEX": "3", "CI_NODE_TOTAL": "5"}, (3, 9)),
+    ],
+)
+def test_a_shard_is_named_or_is_that_of_the_schedulers_task(text, environ, expected):
+    found = shard_from(text, environ)
+    assert (found.index, found.of) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "said"),
+    [
+        ("0/4", {}, "from 1 to 4, found 0"),
+        ("5/4", {}, "from 1 to 4, found 5"),
+        ("half", {}, "expected k/n"),
+        ("2/auto", {}, "expected k/n"),
+        ("auto/4", {}, "JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID"),
+        ("auto", {"JOB_COMPLETION_INDEX": "0"}, "SLURM_ARRAY_TASK_COUNT, CI_NODE_TOTAL"),
+        (
+            "auto/4",
+            {"JOB_COMPLETION_INDEX": "0", "CI_NODE_INDEX": "3"},
+            "INDEX says 1, CI_NODE_INDEX says 3",
+        ),
+        ("auto/4", {"SLURM_ARRAY_TASK_ID": "2"}, "SLURM_ARRAY_TASK_MIN should be a whole number"),
+        ("auto/4", {"JOB_COMPLETION_INDEX": "x"}, "JOB_COMPLETION_INDEX should be a whole number, found 'x'"),
+    ],
+)
+def test_a_shard_that_is_not_said_clearly_is_refused(text, environ, said):
+    with pytest.raises(InputError, match="--shard") as refused:
+        shard_from(text, environ)
+    assert said in str(refused.value)
+
+
+def test_a_shard_has_all_cells_of_its_cases_and_the_plan_of_the_whole_run(tmp_path, agents):
+    outcome = shard(tmp_path, 2, 3, trials=2)
+    folder = outcome.run_dir
+    assert sorted(agents.calls) == ["c1", "c1", "c4", "c4"]
+    assert folder.name.endswith("_test-shard-2")
+    assert outcome.exit_code == 0  # both cases failed: that is for the merged run to say
+    assert outcome.summary.shard == "shard 2 of 3"
+    assert (outcome.summary.cases_total, outcome.summary.cells_total, outcome.summary.cells_missing) == (2, 4, 0)
+    cases = (folder / "cases.jsonl").read_bytes()
+    assert len(cases.splitlines()) == len(TEXTS)
+    described = stored(folder, "shard.json")
+    assert described.items() >= {"index": 2, "of": 3, "by": "case", "cases_total": 7, "cells": 4}.items()
+    assert described["cases_sha256"] == hashlib.sha256(cases).hexdigest()
+    manifest = stored(folder, "manifest.json")
+    assert manifest["cells"] == {"pass": 0, "borderline": 0, "fail": 4, "skip": 0, "error": 0}
+    for name, mark in manifest["files"].items():
+        data = (folder / name).read_bytes()
+        assert (mark["bytes"], mark["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+    assert [manifest["files"][f"{name}.jsonl"]["records"] for name in ("traces", "results", "verdicts")] == [4, 4, 4]
+
+
+def test_more_shards_than_cases_leave_empty_ones(tmp_path, agents):
+    outcome = shard(tmp_path, 4, 5, ["done", "done"])
+    assert (outcome.exit_code, agents.calls) == (0, [])
+    assert stored(outcome.run_dir, "manifest.json")["files"]["cases.jsonl"]["records"] == 2
+
+
+def test_the_same_command_line_resumes_a_shard_and_then_has_nothing_to_do(tmp_path, agents):
+    folder = shard(tmp_path, 1, 2, max_concurrency=1).run_dir
+    for name in ("traces", "results", "verdicts"):
+        cut(folder / f"{name}.jsonl", 2)
+    (folder / "manifest.json").unlink()
+    agents.calls.clear()
+    again = shard(tmp_path, 1, 2)
+    assert (again.run_dir, sorted(agents.calls), again.exit_code) == (folder, ["c4", "c6"], 0)
+    before = (folder / "manifest.json").read_bytes()
+    agents.calls.clear()
+    idle = shard(tmp_path, 1, 2)
+    assert (agents.calls, idle.exit_code) == ([], 0)
+    assert any("nothing to do" in note for note in idle.notes)
+    assert (folder / "manifest.json").read_bytes() == before
+    assert shard(tmp_path, 2, 2).run_dir.parent == folder.parent  # another shard of the same run may lie beside it
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"texts": [*TEXTS, "done"]}, "cases_total"),
+        ({"texts": ["done", *TEXTS[1:-1], "other"]}, "cases_sha256"),
+        ({"evaluators": [EvaluatorSpec("other", "contains_text", {"all_of": ["done"]})]}, "evaluators"),
+        ({"trials": 3}, "trials"),
+        ({"target": "agents:quick"}, "systems"),
+    ],
+)
+def test_a_folder_with_a_shard_of_another_run_is_refused(tmp_path, change, said):
+    folder = shard(tmp_path, 1, 2).run_dir
+    with pytest.raises(InputError, match="but of another run") as refused:
+        shard(tmp_path, 1, 2, **change)
+    assert said in str(refused.value)
+    assert folder.name in str(refused.value)
+    with pytest.raises(InputError, match="of is 2, not 4"):
+        shard(tmp_path, 1, 4)
+
+
+def test_cases_that_were_changed_are_not_gone_on_with(tmp_path):
+    folder = shard(tmp_path, 1, 2).run_dir
+    (folder / "manifest.json").unlink()
+    cases = folder / "cases.jsonl"
+    cases.write_text(cases.read_text().replace('"done"', '"gone"', 1))
+    with pytest.raises(InputError, match="was changed since the shard was begun"):
+        shard(tmp_path, 1, 2)
+
+
+def test_a_manifest_is_stale_before_anything_is_appended(tmp_path, agents):
+    outcome = shard(tmp_path, 1, 2)
+    manifest = outcome.run_dir / "manifest.json"
+    first = manifest.read_bytes()
+    resume(outcome.run_dir)
+    assert manifest.read_bytes() == first
+    agents.calls.clear()
+    retry(outcome.run_dir, evaluator_failures=True)
+    assert agents.calls == ["c4"]
+    assert manifest.read_bytes() != first
+    second = manifest.read_bytes()
+    re_evaluate(outcome.run_dir)
+    assert manifest.read_bytes() != second
+
+
+def test_only_the_cells_of_a_shard_are_forecast(tmp_path):
+    found = forecast(suite(tmp_path, TEXTS), RunOptions(shard=Shard(1, 3)))
+    assert found.cells == 3
+
+
+@pytest.mark.parametrize("limit", [1.0, 0.1, 1e-9, 12.345678901])
+@pytest.mark.parametrize(("cases", "of"), [(7, 3), (3, 5), (100, 7)])
+def test_the_shares_of_a_limit_are_the_limit(limit, cases, of):
+    shares = [share_of(limit, Shard(k, of), cases) for k in range(1, of + 1)]
+    assert sum(round(share * 1e9) for share in shares) == round(limit * 1e9)
+    assert all(share >= 0 for share in shares)
+
+
+def test_a_shard_has_its_share_of_each_limit(tmp_path):
+    outcome = shard(tmp_path, 1, 3, cost_limit_usd=7.0)
+    plan = open_run(outcome.run_dir)[1]
+    assert plan.run.cost_limit_usd == 7.0
+    assert plan.shard is not None
+    assert plan.shard.cost_limit_usd == 3.0
+    assert stored(outcome.run_dir, "shard.json")["cost_limit_usd"] == 3.0
+    own = limits_of(plan, ModelChoices(budget_usd=0.7, requests_per_minute=70))
+    assert (own.budget_usd, own.requests_per_minute) == (0.3, 30.0)
