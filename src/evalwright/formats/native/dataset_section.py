@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
@@ -13,7 +13,7 @@ from evalwright import registry
 from evalwright.errors import InputError, Problem
 from evalwright.files.key_paths import steps_of
 from evalwright.files.paths import named_in, near_file
-from evalwright.formats.native.datasets import KEYS_OF_ROWS, file_type, is_of_rows
+from evalwright.formats.native.datasets import KEYS_OF_ROWS, KEYS_ON_DISK, file_type, is_of_rows
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
@@ -26,6 +26,7 @@ __all__ = ["DatasetReading"]
 
 _NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
 """Types of datasets by the ends of names of files that nobody means as tables."""
+_PATH = ("dataset", "path")
 
 
 class DatasetReading:
@@ -47,7 +48,8 @@ class DatasetReading:
             return ()
         rows = is_of_rows(kind, dataset.path or "", dataset.model_extra or {})
         if kind in registry.KINDS["datasets"]:
-            self._file.doubt_keys(("dataset",), dataset, KEYS_OF_ROWS if rows else ())
+            own = (*KEYS_OF_ROWS, *KEYS_ON_DISK) if kind == "huggingface" else KEYS_OF_ROWS if rows else ()
+            self._file.doubt_keys(("dataset",), dataset, own)
         if dataset.own_evaluators and kind != "cases":
             self._file.complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
         if rows:
@@ -59,7 +61,7 @@ class DatasetReading:
         if not dataset.path or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
             what = "it is a folder" if os.path.isdir(path) else near_file(path).removeprefix("; ")  # noqa: PTH112
             message = f"there is no dataset file {dataset.path!r}" + (f"; {what}" if what else "")
-            return self._missing(message if dataset.path else "'path' is missing")
+            return self._missing(_at_path(message if dataset.path else "'path' is missing").problems)
         if self._to_run and not self._file.must_be_inside(("dataset", "path"), path):
             return ()  # nothing of it is shown either
         name = self._sections.eval.name if "eval" in self._sections.model_fields_set else ""
@@ -76,30 +78,18 @@ class DatasetReading:
         return cases
 
     def _rows(self, kind: str) -> Iterable[EvalCase | Case]:
-        """The cases of a dataset of rows, in as many files as its path names."""
+        """The cases of a dataset of rows, in as many files as it names."""
         from evalwright.formats.native import tables
 
-        dataset = self._sections.dataset
-        named = [dataset.path] if isinstance(dataset.path, str) else dataset.path or []
-        files: list[Path] = []
-        for name in named:
-            pattern = self._file.path.parent / name if has_magic(name) else named_in(self._file.path, name)
-            found = tables.files_of(pattern)
-            if not found:
-                near = "" if has_magic(name) else near_file(pattern)
-                what = "no file matches" if has_magic(name) else "there is no dataset file"
-                return self._missing(f"{what} {name!r}{near}")
-            files += [self._file.found(("dataset", "path"), str(one)) for one in found]
-        if not files:
-            return self._missing("'path' is missing")
+        try:
+            files = self._on_disk() if kind == "huggingface" else self._named()
+        except InputError as error:
+            return self._missing(error.problems)
         for one in files:
             if kind == "csv" and (other := _NO_TABLES.get(one.suffix.lower())):
                 self._file.complain(("dataset", "type"), f"{one.name} is no table; did you mean type: {other}?")
                 return ()
-        if self._to_run:
-            for one in files:
-                self._file.must_be_inside(("dataset", "path"), one)
-        config = dataset.model_dump() | {"files": files}
+        config = self._sections.dataset.model_dump() | {"files": files}
         if self._to_run:
             config |= _asked_of_expected(self._evaluators)
         made = tables.JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
@@ -111,13 +101,59 @@ class DatasetReading:
             return ()
         return cases
 
-    def _missing(self, message: str) -> Iterable[EvalCase | Case]:
+    def _named(self) -> list[Path]:
+        """The files that the path, or each path of a list, names. Raises InputError for one that names none."""
+        from evalwright.formats.native.tables import files_of
+
+        path = self._sections.dataset.path
+        files: list[Path] = []
+        for name in [path] if isinstance(path, str) else path or []:
+            pattern = self._file.path.parent / name if has_magic(name) else named_in(self._file.path, name)
+            found = files_of(pattern)
+            if not found:
+                near = "" if has_magic(name) else near_file(pattern)
+                what = "no file matches" if has_magic(name) else "there is no dataset file"
+                raise _at_path(f"{what} {name!r}{near}")
+            files += [self._file.found(_PATH, str(one)) for one in found]
+        if not files:
+            raise _at_path("'path' is missing")
+        for one in files if self._to_run else ():
+            self._file.must_be_inside(_PATH, one)
+        return files
+
+    def _on_disk(self) -> list[Path]:
+        """The files in which Hugging Face keeps the dataset: in a folder of the suite's, or in the user's cache."""
+        from evalwright.formats.native.huggingface import dataset_files
+
+        dataset = self._sections.dataset
+        folder = self._file.path.resolve().parent
+        if (
+            isinstance(dataset.path, str)
+            and self._to_run
+            and not self._file.must_be_inside(_PATH, folder / dataset.path)
+        ):
+            raise InputError([])  # nothing of it is looked at
+        files = dataset_files({**(dataset.model_extra or {}), "path": dataset.path}, folder)
+        self._file.files += files
+        return files
+
+    def _missing(self, problems: Sequence[Problem]) -> Iterable[EvalCase | Case]:
         """That a dataset is not there, which matters to a run only."""
+        for problem in problems if self._to_run else ():
+            if problem.file:
+                self._file.findings.add(InputError(problem))
+            else:
+                self._file.complain(steps_of(problem.key), problem.message)
         if self._to_run:
-            self._file.complain(("dataset", "path"), message)
             return ()
-        line = self._file.document.line(("dataset", "path"))
-        return _Missing(Problem(str(self._file.path), message, line, "dataset.path"))
+        return _Missing(
+            Problem(str(self._file.path), one.message, self._file.document.line(steps_of(one.key)), one.key)
+            for one in problems
+        )
+
+
+def _at_path(message: str) -> InputError:
+    return InputError(Problem("", message, key="dataset.path"))
 
 
 def _asked_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, object]:
@@ -156,8 +192,8 @@ def _needed_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, frozen
 class _Missing:
     """The cases of a dataset that does not exist, reported when they are read."""
 
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self._problems = [*problems]
 
     def __iter__(self) -> Iterator[EvalCase]:
-        raise InputError(self._problem)
+        raise InputError(self._problems)

@@ -35,15 +35,17 @@ from evalwright.formats.native.filters import fits, why_none_fits
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 
-__all__ = ["KEYS_OF_ROWS", "Dataset", "ReadCase", "file_type", "fixture", "is_of_rows", "jsonl", "yaml"]
+__all__ = ["KEYS_OF_ROWS", "KEYS_ON_DISK", "Dataset", "ReadCase", "file_type", "fixture", "is_of_rows", "jsonl", "yaml"]
 
 _MOST_PROBLEMS = 100
 _MOST_ASKED = 1000
 """Cases that can say what a filter could have matched."""
 
-_OF_ROWS = ("csv", "json", "parquet", "tsv")
+_OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv")
 KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
 """Keys of `dataset` that rows have."""
+KEYS_ON_DISK = ("name", "split", "subset")
+"""Those that say which dataset of Hugging Face is meant."""
 _PACKED = (".gz", ".zst")
 
 ReadCase = tuple[FileCase | Case | None, list[Problem], Tell]
@@ -62,7 +64,7 @@ def file_type(path: str | Sequence[str]) -> str | None:
     first = path if isinstance(path, str) else next(iter(path), "")
     suffix = PurePath(first.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
     kind = "jsonl" if suffix == ".ndjson" else suffix[1:]
-    return kind if kind in (*_OF_ROWS, "jsonl") else None
+    return kind if kind in (*_OF_ROWS, "jsonl") and kind != "huggingface" else None
 
 
 class Dataset:

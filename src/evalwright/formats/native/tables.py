@@ -1,4 +1,4 @@
-"""Datasets that are rows: CSV, TSV, JSON, JSON Lines and Parquet, in one file or several, packed or not.
+"""Datasets that are rows: CSV, TSV, JSON and JSON Lines, in one file or several, packed or not.
 
 Text stays text: `007` and `true` in a cell of CSV are what stands there, unless `types` says what a column is. Rows
 are streamed, but for a JSON document.
@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.files.key_paths import Place, bracketed
@@ -26,7 +24,7 @@ from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain,
 from evalwright.formats.native.columns import Conversions, Mapped
 from evalwright.formats.native.datasets import Dataset, ReadCase
 
-__all__ = ["CsvRows", "JsonRows", "JsonlRows", "ParquetRows", "TableDataset", "TableRow", "TsvRows", "files_of"]
+__all__ = ["CsvRows", "JsonRows", "JsonlRows", "TableDataset", "TableRow", "TsvRows", "files_of"]
 
 _BOM = "\ufeff"
 
@@ -281,43 +279,3 @@ def _strict(file: Path, data: bytes, line: int | None) -> Any:
         raise InputError(Problem(str(file), "is not UTF-8 text", line)) from None
     except ValueError as error:
         raise InputError(Problem(str(file), f"is not valid JSON: {error}", line)) from None
-
-
-class ParquetRows(TableDataset):
-    """Columns as they are typed; times and dates as ISO 8601 text, decimals as text."""
-
-    kind = "parquet"
-
-    def rows(self, file: Path) -> Iterator[TableRow]:
-        try:
-            from pyarrow import ArrowException, parquet
-        except ImportError:
-            install = "Parquet files are read with pyarrow: pip install 'evalwright[parquet]'"
-            raise InputError(Problem(str(file), install)) from None
-        try:
-            with parquet.ParquetFile(file) as table:
-                self._check_binary(file, table.schema_arrow)
-                for batch in table.iter_batches():
-                    for values in batch.to_pylist():
-                        yield TableRow(file, None, {name: _plain(value) for name, value in values.items()})
-        except (ArrowException, OSError) as error:
-            raise InputError(Problem(str(file), f"cannot be read as Parquet: {error}".splitlines()[0])) from None
-
-    def _check_binary(self, file: Path, schema: Any) -> None:
-        binary = [field.name for field in schema if "binary" in str(field.type) and self._mapped.reads(field.name)]
-        if binary:
-            raise InputError(
-                Problem(str(file), f"the column {name!r} holds bytes, which no case can have: map the others")
-                for name in binary
-            )
-
-
-def _plain(value: Any) -> Any:
-    """A value of Arrow as JSON has it."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
-    if isinstance(value, str | int | float | bool | bytes | None):
-        return value
-    return msgspec.to_builtins(value, enc_hook=str)

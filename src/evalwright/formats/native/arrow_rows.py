@@ -1,0 +1,186 @@
+"""Datasets that are rows of Arrow: Parquet files, and the files in which Hugging Face keeps datasets on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.packed import unpacked_name
+from evalwright.formats.native.tables import CsvRows, JsonlRows, JsonRows, TableDataset, TableRow, TsvRows
+
+__all__ = ["HuggingFaceRows", "ParquetRows"]
+
+Show = Callable[[Any], Any]
+
+_MEDIA = ("Audio", "Image", "Pdf", "Video")
+
+
+class ParquetRows(TableDataset):
+    """Columns as they are typed; times and dates as ISO 8601 text, decimals as text."""
+
+    kind = "parquet"
+    extra = "parquet"
+
+    def rows(self, file: Path) -> Iterator[TableRow]:
+        with self._arrow(file, "Parquet"):
+            from pyarrow import parquet
+
+            with parquet.ParquetFile(file) as table:
+                columns = self._readable(file, table.schema_arrow)
+                show = _shown_by(_features(file, table.schema_arrow))
+                for batch in table.iter_batches(columns=columns):
+                    yield from _rows(file, batch, show)
+
+    @contextmanager
+    def _arrow(self, file: Path, what: str) -> Iterator[None]:
+        """Raises InputError where pyarrow is missing, and for what it cannot read."""
+        try:
+            from pyarrow import ArrowException
+        except ImportError:
+            install = f"{what} files are read with pyarrow: pip install 'evalwright[{self.extra}]'"
+            raise InputError(Problem(str(file), install)) from None
+        try:
+            yield
+        except (ArrowException, OSError) as error:
+            raise InputError(Problem(str(file), f"cannot be read as {what}: {error}".splitlines()[0])) from None
+
+    def _readable(self, file: Path, schema: Any) -> list[str]:
+        """The columns without those of bytes that nothing maps. Raises InputError for bytes that would be in cases."""
+        features = _features(file, schema)
+        media = {name for name, feature in features.items() if _is_media(feature)}
+        binary = [field.name for field in schema if "binary" in str(field.type)]
+        wrong = [name for name in binary if name not in media and self._mapped.reads(name)]
+        if wrong:
+            raise InputError(
+                Problem(str(file), f"the column {name!r} holds bytes, which no case can have: map the others")
+                for name in wrong
+            )
+        return [field.name for field in schema if field.name not in binary or self._mapped.reads(field.name)]
+
+
+class HuggingFaceRows(ParquetRows):
+    """A dataset on disk, in whatever files Hugging Face keeps it."""
+
+    kind = "huggingface"
+    extra = "huggingface"
+
+    def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
+        super().__init__(path, name, config)
+        self._config = config
+
+    def rows(self, file: Path) -> Iterator[TableRow]:
+        suffix = unpacked_name(file).suffix.lower()
+        if suffix == ".parquet":
+            yield from super().rows(file)
+        elif suffix == ".arrow":
+            yield from self._streamed(file)
+        else:
+            made = _TEXTS[suffix] if suffix != ".json" or _is_array(file) else JsonlRows
+            yield from made(self._path, "", self._config).rows(file)
+
+    def _streamed(self, file: Path) -> Iterator[TableRow]:
+        with self._arrow(file, "Arrow"):
+            import pyarrow
+
+            with pyarrow.memory_map(str(file)) as source, pyarrow.ipc.open_stream(source) as stream:
+                columns = self._readable(file, stream.schema)
+                show = _shown_by(_features(file, stream.schema))
+                for batch in stream:
+                    yield from _rows(file, batch.select(columns), show)
+
+
+_TEXTS: dict[str, type[TableDataset]] = {
+    ".csv": CsvRows, ".json": JsonRows, ".jsonl": JsonlRows, ".ndjson": JsonlRows, ".tsv": TsvRows,
+}  # fmt: skip
+
+
+def _is_array(file: Path) -> bool:
+    """Whether a `.json` file of a repository is one document: many are lines of objects."""
+    from evalwright.files.packed import opened
+
+    with opened(file) as source:
+        return source.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+
+
+def _rows(file: Path, batch: Any, show: Show) -> Iterator[TableRow]:
+    for values in batch.to_pylist():
+        shown = show(values)
+        yield TableRow(file, None, {name: _plain(value) for name, value in shown.items()})
+
+
+def _plain(value: Any) -> Any:
+    """A value of Arrow as JSON has it."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, str | int | float | bool | bytes | None):
+        return value
+    return msgspec.to_builtins(value, enc_hook=str)
+
+
+def _features(file: Path, schema: Any) -> Mapping[str, Any]:
+    """What Hugging Face says of the columns: in the file itself, else in the description beside it."""
+    for source in (lambda: (schema.metadata or {})[b"huggingface"], (file.parent / "dataset_info.json").read_bytes):
+        try:
+            found = msgspec.json.decode(source())
+        except (KeyError, OSError, ValueError):
+            continue
+        found = found.get("info", found) if isinstance(found, dict) else {}
+        features = found.get("features") if isinstance(found, dict) else None
+        if isinstance(features, dict):
+            return features
+    return {}
+
+
+def _is_media(feature: Any) -> bool:
+    return isinstance(feature, dict) and feature.get("_type") in _MEDIA
+
+
+def _shown_by(feature: Any) -> Show:
+    """How a value of a feature is shown: the name of a label for its number, a reference for an image."""
+    kind = feature.get("_type") if isinstance(feature, dict) else None
+    if kind == "ClassLabel" and isinstance(feature.get("names"), list):
+        names = feature["names"]
+        return lambda value: names[value] if isinstance(value, int) and 0 <= value < len(names) else None
+    if kind in _MEDIA:
+        return lambda value: _reference(str(kind).lower(), value)
+    if isinstance(feature, list) and feature:
+        return _each(_shown_by(feature[0]))
+    if kind in ("List", "LargeList", "Sequence"):
+        inner = feature.get("feature")
+        each = _each(_shown_by(inner))
+        if not isinstance(inner, dict) or "_type" in inner:
+            return each
+        lists = _keys({key: _each(_shown_by(one)) for key, one in inner.items()})
+        # a sequence of mappings is stored as one mapping of lists by releases of `datasets` before 4
+        return lambda value: lists(value) if isinstance(value, dict) else each(value)
+    if isinstance(feature, dict) and kind is None:
+        return _keys({key: _shown_by(one) for key, one in feature.items()})
+    return lambda value: value
+
+
+def _each(show: Show) -> Show:
+    return lambda value: [show(one) for one in value] if isinstance(value, list) else value
+
+
+def _keys(shows: Mapping[str, Show]) -> Show:
+    def shown(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return {key: shows[key](one) if key in shows else one for key, one in value.items()}
+
+    return shown
+
+
+def _reference(kind: str, value: Any) -> Any:
+    """Where an image or a recording is, and how large; its bytes are no part of a case."""
+    if not isinstance(value, dict):
+        return value
+    data = value.get("bytes")
+    return {"type": kind, "path": value.get("path"), "size": None if data is None else len(data)}

@@ -1,0 +1,223 @@
+"""Where Hugging Face keeps a dataset on disk: saved ones, copies of repositories, and the cache of this account.
+
+Nothing is downloaded. A saved dataset is a folder with `state.json`, of several splits one with `dataset_dict.json`; a
+repository has its files named by split, or listed under `configs` of its README; the cache has both, the repository
+as it was fetched (`hub`) and the dataset as the `datasets` package prepared it (`datasets`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files import yaml
+from evalwright.files.packed import unpacked_name
+
+__all__ = ["dataset_files"]
+
+_ENDINGS = (".parquet", ".arrow", ".csv", ".tsv", ".json", ".jsonl", ".ndjson")
+_NO_DATA = frozenset({"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"})
+_SPLITS = {
+    "train": "train", "training": "train", "test": "test", "testing": "test", "eval": "test", "evaluation": "test",
+    "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation",
+}  # fmt: skip
+"""Words in the names of files and folders, as the `datasets` package reads them."""
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
+_WORD = re.compile(r"[^a-z0-9]+")
+_WHOLE = "train"
+"""What files are that no word assigns to a split."""
+
+
+def dataset_files(config: Mapping[str, Any], beside: Path) -> list[Path]:
+    """The files, in order, of the dataset that `path`, or `name` in the cache, and `split` and `subset` choose.
+
+    Raises InputError with keys of `dataset`.
+    """
+    path, name = config.get("path"), config.get("name")
+    if (path is None) == (name is None):
+        raise _wrong("path", "expected either 'path', a folder, or 'name', a dataset in the cache")
+    for key in ("path", "name", "split", "subset"):
+        if not isinstance(config.get(key), str | None):
+            raise _wrong(key, "expected text")
+    split, subset = config.get("split"), config.get("subset")
+    if name is not None:
+        return _cached(name, split, subset)
+    folder = beside / Path(str(path)).expanduser()
+    if not folder.is_dir():
+        raise _wrong("path", f"there is no folder {path!r}")
+    return _in_folder(folder, split, subset)
+
+
+def _wrong(key: str, message: str) -> InputError:
+    return InputError(Problem("", message, key=f"dataset.{key}"))
+
+
+def _in_folder(folder: Path, split: str | None, subset: str | None) -> list[Path]:
+    if (folder / "state.json").is_file():
+        if split is not None or subset is not None:
+            raise _wrong("split" if split is not None else "subset", "the folder holds one dataset, without splits")
+        return _saved(folder)
+    if (folder / "dataset_dict.json").is_file():
+        listed = _document(folder / "dataset_dict.json").get("splits")
+        splits = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+        if subset is not None:
+            raise _wrong("subset", "the folder holds splits of one dataset")
+        chosen = folder / _chosen("split", split, splits)
+        return _saved(chosen)
+    return _in_repository(folder, split, subset)
+
+
+def _saved(folder: Path) -> list[Path]:
+    """The files that the state of a saved dataset names."""
+    listed = _document(folder / "state.json").get("_data_files")
+    names = [one.get("filename") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    files = [folder / name for name in names if isinstance(name, str) and Path(name).name == name]
+    missing = [file for file in files if not file.is_file()]
+    if missing or not files or len(files) < len(names):
+        what = f"{missing[0].name} is missing" if missing else "names no files"
+        raise InputError(Problem(str(folder / "state.json"), what))
+    return files
+
+
+def _in_repository(folder: Path, split: str | None, subset: str | None) -> list[Path]:
+    configs = {name: data for name, data in _configs(folder) if data}
+    if configs:
+        chosen = configs[_chosen("subset", subset, [*configs])]
+    else:
+        inner = folder if subset is None else folder / subset
+        if subset is not None and (Path(subset).name != subset or not inner.is_dir()):
+            raise _wrong("subset", f"there is no folder {subset!r} in {folder}")
+        chosen = {}
+        for file in _data_files(inner):
+            chosen.setdefault(_split_of(file.relative_to(inner)), []).append(file)
+        if not chosen:
+            raise _wrong("path", f"{inner} holds no dataset: no {', '.join(_ENDINGS)}")
+    return chosen[_chosen("split", split, [*chosen])]
+
+
+def _data_files(folder: Path) -> list[Path]:
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if unpacked_name(file).suffix.lower() in _ENDINGS
+        and file.name not in _NO_DATA
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        and file.is_file()
+    )
+
+
+def _split_of(file: Path) -> str:
+    """The split that the name of a file, else of a folder around it, has a word for."""
+    for part in (unpacked_name(Path(file.name)).stem, *reversed(file.parent.parts)):
+        for word in _WORD.split(part.lower()):
+            if word in _SPLITS:
+                return _SPLITS[word]
+    return _WHOLE
+
+
+def _configs(folder: Path) -> Iterator[tuple[str, dict[str, list[Path]]]]:
+    """The subsets that the head of a repository's README lists, and the files of their splits."""
+    try:
+        text = (folder / "README.md").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    head = text.removeprefix("---\n").partition("\n---")[0] if text.startswith("---\n") else ""
+    listed = yaml.parse(head.encode(), str(folder / "README.md"), "true_false").value if head else None
+    configs = listed.get("configs") if isinstance(listed, dict) else None
+    for one in configs if isinstance(configs, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("config_name"), str):
+            inner = one.get("data_dir", ".")
+            if _is_inside(inner):
+                yield one["config_name"], dict(_of_patterns(folder / inner, one.get("data_files")))
+
+
+def _is_inside(name: object) -> TypeGuard[str]:
+    """Whether a name of a repository's README leads to something of the repository: its author is anybody."""
+    return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+def _of_patterns(folder: Path, given: Any) -> Iterator[tuple[str, list[Path]]]:
+    entries = given if isinstance(given, list) else [] if given is None else [given]
+    bare = [one for one in entries if isinstance(one, str)]
+    for one in [*([{"split": _WHOLE, "path": bare}] if bare else []), *entries]:
+        if not isinstance(one, dict) or not isinstance(one.get("split"), str):
+            continue
+        patterns = one.get("path")
+        named = patterns if isinstance(patterns, list) else [patterns]
+        files = [file for name in filter(_is_inside, named) for file in sorted(folder.glob(name)) if file.is_file()]
+        if files:
+            yield one["split"], files
+
+
+def _cached(name: str, split: str | None, subset: str | None) -> list[Path]:
+    owner, slash, bare = name.rpartition("/")
+    if not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or bare in (".", ".."):
+        raise _wrong("name", f"expected the name of a dataset like 'org/name', found {name!r}")
+    prepared = _cache("HF_DATASETS_CACHE", "datasets") / (f"{owner}___{bare}" if slash else bare)
+    repository = _cache("HF_HUB_CACHE", "hub") / f"datasets--{name.replace('/', '--')}"
+    if any(prepared.glob("*/*/*/dataset_info.json")):
+        return _prepared(prepared, split, subset)
+    snapshot = _snapshot(repository)
+    if snapshot is not None:
+        return _in_repository(snapshot, split, subset)
+    download = f"hf download {name} --repo-type dataset"
+    raise _wrong("name", f"{name!r} is not in the cache of Hugging Face, and nothing is downloaded here: {download}")
+
+
+def _cache(variable: str, name: str) -> Path:
+    if given := os.environ.get(variable):
+        return Path(given).expanduser()
+    home = os.environ.get("HF_HOME") or f"{os.environ.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
+    return Path(home).expanduser() / name
+
+
+def _snapshot(repository: Path) -> Path | None:
+    try:
+        named = repository / "snapshots" / (repository / "refs" / "main").read_text(encoding="ascii").strip()
+        if named.is_dir():
+            return named
+    except (OSError, ValueError):
+        pass
+    fetched = [one for one in repository.glob("snapshots/*") if one.is_dir()]
+    return max(fetched, key=lambda one: one.stat().st_mtime, default=None)
+
+
+def _prepared(folder: Path, split: str | None, subset: str | None) -> list[Path]:
+    """What the `datasets` package made of a dataset: `SUBSET/VERSION/HASH/NAME-SPLIT[-00000-of-00002].arrow`."""
+    infos = sorted(folder.glob("*/*/*/dataset_info.json"), key=lambda one: one.stat().st_mtime)
+    newest = {info.parts[-4]: info.parent for info in infos}
+    made = newest[_chosen("subset", subset, sorted(newest))]
+    splits: dict[str, list[Path]] = {}
+    for file in sorted(made.glob("*.arrow")):
+        splits.setdefault(_SHARD.sub("", file.stem).rpartition("-")[2], []).append(file)
+    files = splits[_chosen("split", split, [*splits])]
+    shard = _SHARD.search(files[0].stem)
+    if shard is not None and len(files) != int(shard[2]):
+        raise InputError(Problem(str(made), f"has {len(files)} of the {int(shard[2])} files of the split"))
+    return files
+
+
+def _chosen(key: str, given: str | None, there: Sequence[str]) -> str:
+    """The one that is named, or that is the only one."""
+    if given is None and len(there) == 1:
+        return there[0]
+    has = ", ".join(there) or "none"
+    if given is None:
+        raise _wrong(key, f"the dataset has several: say which of {has}")
+    if given not in there:
+        raise _wrong(key, f"the dataset has no {key} {given!r}{did_you_mean(given, there)} (it has {has})")
+    return given
+
+
+def _document(file: Path) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(file.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InputError(Problem(str(file), f"cannot be read: {error}")) from None
+    return found if isinstance(found, dict) else {}
