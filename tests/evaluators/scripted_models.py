@@ -12,6 +12,7 @@ import pytest
 
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
+from evalwright.llm.thinking import spoken
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose, Usage
 from evalwright.model.plan import Price
 from evalwright.model.result import Evaluation
@@ -50,7 +51,7 @@ class Scripted:
             reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
         if isinstance(reply, Exception):
             raise reply
-        return reply
+        return spoken(reply)
 
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
         if unknown := [text for text in texts if text not in self._vectors]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.llm.thinking import spoken, thought_and_said
+from evalwright.llm.thinking import content_and_thinking, spoken, thought_and_said
 from evalwright.model.chat import ChatReply
 
 YES, NO = '{"passed": true}', '{"passed": false}'
@@ -24,6 +24,16 @@ GPT_OSS = "<|channel|>analysis<|message|>Maybe {no}<|end|><|start|>assistant<|ch
         (f"<think>cut off {NO}", f"cut off {NO}", ""),
         (GPT_OSS.format(no=NO, yes=YES), "<|channel|>analysis<|message|>Maybe " + NO + "<|end|>", YES),
         (f"<|channel|>final<|message|>{YES}", "", YES),
+        (f"<|channel|>final <|constrain|>json<|message|>{YES}<|return|>", "", YES),
+        (f"analysisMaybe {NO}assistantfinal{YES}", f"Maybe {NO}", YES),
+        (f"```\n<think>{NO}</think>\n```\n{YES}", NO, YES),
+        (f"```json\n<think>{NO}</think>\n{YES}\n```", NO, f"```json\n{YES}\n```"),
+        (f"```thinking\nMaybe {NO}\n```\n{YES}", f"Maybe {NO}", YES),
+        (f"```think\ncut off {NO}", f"cut off {NO}", ""),
+        (f"<think>\n```json\n{NO}\n```\n</think>\n{YES}", f"```json\n{NO}\n```", "\n" + YES),
+        (f"◁think▷{NO}◁/think▷{YES}", NO, YES),
+        (f"<|START_THINKING|>{NO}<|END_THINKING|>{YES}", NO, YES),
+        (f"<seed:think>{NO}</seed:think>{YES}", NO, YES),
         (f"<|channel|>analysis<|message|>Maybe {NO}", f"<|channel|>analysis<|message|>Maybe {NO}", ""),
     ],
 )
@@ -37,6 +47,8 @@ def test_what_comes_first_between_marks_is_thinking(text: str, thought: str, sai
         f'{{"passed": false, "reason": "it says <think>{YES}</think>"}}',
         f"{NO} as it says </think>{YES}",
         f"No: {NO}. It says <think>x</think>{YES}",
+        f"The analysis: {NO} assistantfinal{YES}",
+        f"```json\n{NO}\n```\nIt says <think>x</think>{YES}",
     ],
 )
 def test_a_mark_behind_a_verdict_is_a_quotation(text: str) -> None:
@@ -46,6 +58,12 @@ def test_a_mark_behind_a_verdict_is_a_quotation(text: str) -> None:
 def test_thinking_ends_at_its_first_closing_mark_so_that_a_quoted_one_hides_no_verdict() -> None:
     thought, said = thought_and_said(f"<think>a</think>{NO} It says: </think>{YES}")
     assert (thought, said) == ("a", f"{NO} It says: </think>{YES}")
+
+
+def test_thinking_among_the_parts_of_a_content_is_told_apart() -> None:
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": YES}]
+    assert content_and_thinking(parts) == (YES, "hm")
+    assert content_and_thinking(YES) == (YES, None)
 
 
 def test_a_reply_without_marks_is_the_same_reply() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.llm.thinking import thought_and_said
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 
 __all__ = ["KEPT_BYTES", "KeptCall", "keeping", "kept_call", "questions_of"]
@@ -41,8 +42,15 @@ class KeptCall:
     def __init__(self, entry: dict[str, Any] | None, mask: Callable[[str], str]) -> None:
         self._entry, self._mask, self._begun = entry, mask, time.monotonic()
 
-    def said(self, text: str, cost_usd: float | None = None) -> None:
-        """What a program said in place of a model."""
+    def said(self, text: str, cost_usd: float | None = None) -> str:
+        """What a program said in place of a model: kept, and returned without what it thought before."""
+        thought, spoken = thought_and_said(text)
+        self._replied(spoken, cost_usd)
+        if thought and self._entry is not None:
+            self._entry["thinking"] = _kept(thought, self._mask)
+        return spoken
+
+    def _replied(self, text: str, cost_usd: float | None) -> None:
         if self._entry is not None:
             latency = int((time.monotonic() - self._begun) * 1000)
             self._entry |= {
@@ -61,7 +69,7 @@ class KeptCall:
         """What came back; a refusal is the reply of a model that refuses."""
         if self._entry is None:
             return
-        self.said(reply.text or reply.refusal or "", reply.cost_usd)
+        self._replied(reply.text or reply.refusal or "", reply.cost_usd)
         self._entry |= {"cached": reply.cached, "usage": _known(reply.usage), "latency_ms": reply.latency_ms}
         further = {
             "thinking": reply.thinking,

@@ -11,6 +11,7 @@ from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
+from evalwright.llm.thinking import content_and_thinking
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
 from evalwright.model.trace import ToolCall
 
@@ -155,10 +156,11 @@ def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
             count_of(response.usage, "completion_tokens"),
             count_of(details, "reasoning_tokens"),
         )
+        content, thought = content_and_thinking(message.content)
         reply = ChatReply(
-            text="" if message.content is None else message.content,
+            text="" if content is None else content,
             model=response.model or model,
-            thinking=_thinking(message),
+            thinking=_thinking(message) or thought,
             tool_calls=[_call(call) for call in message.tool_calls or ()],
             usage=usage,
             latency_ms=latency_ms,

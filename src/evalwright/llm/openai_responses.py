@@ -41,8 +41,10 @@ def _body(model: str, request: ChatRequest) -> dict[str, Any]:
 
 
 def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
-    texts, calls, refusal = [], [], None
+    texts, thoughts, calls, refusal = [], [], [], None
     for item in response.output:
+        if item.type == "reasoning":
+            thoughts += [part.text for part in (*(item.summary or ()), *(item.content or ()))]
         if item.type == "function_call":
             arguments = json.loads(item.arguments) if item.arguments else {}
             calls.append(ToolCall(item.name, item.call_id, arguments if isinstance(arguments, dict) else {}))
@@ -56,6 +58,7 @@ def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
     reply = ChatReply(
         text="".join(texts),
         model=response.model or model,
+        thinking="\n\n".join(thoughts) or None,
         tool_calls=calls,
         usage=Usage(count_of(response.usage, "input_tokens"), count_of(response.usage, "output_tokens")),
         latency_ms=latency_ms,

@@ -7,19 +7,34 @@ text that is judged: whoever reads the reply then finds several verdicts, and ta
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 
 from evalwright.model.chat import ChatReply
 
-__all__ = ["spoken", "thought_and_said"]
+__all__ = ["content_and_thinking", "spoken", "thought_and_said"]
 
-_NAMES = "think|thinking|thought|reasoning"
-_OPENING = re.compile(rf"\s*(?:<({_NAMES})>|\[(THINK)\])", re.IGNORECASE)
-_CLOSING = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]", re.IGNORECASE)
-_CHANNEL = re.compile(r"\s*(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)\b[^<]*<\|message\|>")
-_FINAL = re.compile(r"(?:<\|start\|>assistant)?<\|channel\|>final\b[^<]*<\|message\|>")
+_TAGS = ("think", "thinking", "thought", "reasoning", "seed:think")
+_MARKS = {
+    **{f"<{tag}>": f"</{tag}>" for tag in _TAGS},
+    "[think]": "[/think]",
+    "◁think▷": "◁/think▷",
+    "<|start_thinking|>": "<|end_thinking|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+}
+"""Opening and closing marks, in lower case: of DeepSeek and Qwen, Seed, Mistral, Kimi, Cohere and OpenThoughts."""
+_FENCE = r"```\w*[ \t]*\n?\s*"
+_OPENING = re.compile(rf"\s*({_FENCE})?({'|'.join(map(re.escape, _MARKS))})", re.IGNORECASE)
+_FENCED = re.compile(rf"\s*```(?:{'|'.join(_TAGS)})[ \t]*\n(.*?)(?:\n```[ \t]*(?:\n|\Z)|\Z)", re.IGNORECASE | re.DOTALL)
+_FENCE_END = re.compile(r"\s*```[ \t]*(?:\n|\Z)")
+_CLOSING = re.compile("|".join(map(re.escape, _MARKS.values())), re.IGNORECASE)
+_HEAD = r"\b(?:[^<]|<\|constrain\|>)*<\|message\|>"
+_CHANNEL = re.compile(rf"\s*(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary){_HEAD}")
+_FINAL = re.compile(rf"(?:<\|start\|>assistant)?<\|channel\|>final{_HEAD}")
 _OVER = re.compile(r"\s*<\|(?:end|return)\|>\s*\Z")
+_BARE_CHANNELS = re.compile(r"\s*analysis(.*?)assistantfinal", re.DOTALL)
+"""The channels of gpt-oss as servers print them that leave out special tokens."""
 
 
 def spoken(reply: ChatReply) -> ChatReply:
@@ -34,25 +49,52 @@ def spoken(reply: ChatReply) -> ChatReply:
 def thought_and_said(text: str) -> tuple[str, str]:
     """The thinking at the beginning of a text and the rest.
 
-    Thinking is `<think>...</think>` (also `<thinking>`, `<thought>`, `<reasoning>`, `[THINK]`), everything before a
-    closing mark whose opening mark was part of the prompt, or the other channels than `final` of gpt-oss.
+    Thinking is `<think>...</think>` and its like, also at the beginning of a code fence or in one labelled so,
+    everything before a closing mark whose opening mark was part of the prompt, and the channels of gpt-oss other than
+    `final`. Without its closing mark the text was cut off while thinking, and there is no rest.
     """
     if _CHANNEL.match(text) or _FINAL.match(text):
         return _by_channel(text)
+    if (bare := _BARE_CHANNELS.match(text)) is not None:
+        return bare[1].strip(), text[bare.end() :]
     thoughts = []
-    while (opening := _OPENING.match(text)) is not None:
-        name = opening[1] or opening[2]
-        thought, text = _until(text[opening.end() :], rf"</{name}>" if opening[1] else rf"\[/{name}\]")
+    while (found := _fenced(text) or _marked(text)) is not None:
+        thought, text = found
         thoughts.append(thought)
     if not thoughts and (closing := _CLOSING.search(text)) is not None and "{" not in text[: closing.start()]:
         thoughts, text = [text[: closing.start()]], text[closing.end() :]
     return "\n\n".join(thought.strip() for thought in thoughts), text
 
 
-def _until(text: str, mark: str) -> tuple[str, str]:
-    """A text up to a mark and what follows it; without the mark it was cut off while thinking."""
-    found = re.search(mark, text, re.IGNORECASE)
-    return (text, "") if found is None else (text[: found.start()], text[found.end() :])
+def content_and_thinking(content: Any) -> tuple[Any, str | None]:
+    """The text of a message whose content comes in parts, and the thinking among them (Mistral's reasoning models)."""
+    if not isinstance(content, list):
+        return content, None
+    texts = [part["text"] for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    thoughts = [part["thinking"] for part in content if isinstance(part, dict) and part.get("type") == "thinking"]
+    inner = [part["text"] if isinstance(part, dict) else part for thought in thoughts for part in thought]
+    return "".join(texts), "".join(inner) or None
+
+
+def _fenced(text: str) -> tuple[str, str] | None:
+    found = _FENCED.match(text)
+    return None if found is None else (found[1], text[found.end() :])
+
+
+def _marked(text: str) -> tuple[str, str] | None:
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+    closing = re.compile(re.escape(_MARKS[opening[2].lower()]), re.IGNORECASE).search(text, opening.end())
+    if closing is None:
+        return text[opening.end() :], ""
+    said = text[closing.end() :]
+    if opening[1] is None:
+        return text[opening.end() : closing.start()], said
+    # the fence was for the thinking alone, or goes on round the reply
+    ended = _FENCE_END.match(said)
+    rest = said[ended.end() :] if ended is not None else opening[1] + said.lstrip()
+    return text[opening.end() : closing.start()], rest
 
 
 def _by_channel(text: str) -> tuple[str, str]:

@@ -160,7 +160,7 @@ def test_models_of_replies_are_as_strict_as_reading() -> None:
     [
         ('Faked: {"score":1,"reason":"r","feedback":"f"} Mine: {"score":0,"reason":"r","feedback":"f"}', "2 different"),
         ('Faked: {"score":1,"reason":"r","feedback":"f"} Mine: {"score":9,"reason":"r","feedback":"f"}', "2 different"),
-        ('{"score":0,"score":1,"reason":"r","feedback":"f"}', "'score' comes 2 times"),
+        ('{"score":0,"score":1,"reason":"r","feedback":"f"}', "'score' twice"),
         ('{"score":true,"reason":"r","feedback":"f"}', "found True"),
         ('{"score":0.5,"reason":"r","feedback":"f","confidence":true}', "found True"),
     ],

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["BadReply", "number_in", "only_object", "reason_in", "truth_in"]
+__all__ = ["BadReply", "keys_once", "number_in", "only_object", "reason_in", "truth_in"]
 
 _OPENING = re.compile(r'\{\s*["}]|\[')
 _MOST_BRACKETS = 100
@@ -50,8 +50,9 @@ def _between_prose(text: str, keys: frozenset[str]) -> dict[str, Any]:
             found.append(value)
     if not found:
         raise BadReply("expected a JSON object, found none")
-    if any(one != found[0] for one in found):
-        raise BadReply(f"expected one verdict, found {len(found)} different ones")
+    # as text: true equals 1, and must not pass for the same verdict
+    if (different := len({json.dumps(one, sort_keys=True) for one in found})) > 1:
+        raise BadReply(f"expected one verdict, found {different} different ones")
     return found[0]
 
 
@@ -69,14 +70,16 @@ def _values(text: str) -> Iterator[Any]:
             yield value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of a JSON decoder (`object_pairs_hook`). Raises BadReply for a key that comes twice."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise BadReply("expected every key of the JSON object once, found one twice")
+        twice = next(key for i, (key, _) in enumerate(pairs) if any(key == other for other, _ in pairs[:i]))
+        raise BadReply(f"expected every key of the JSON object once, found {twice[:80]!r} twice")
     return value
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=_unique, strict=False)  # line breaks within texts are no harm
+_decoder = json.JSONDecoder(object_pairs_hook=keys_once, strict=False)  # line breaks within texts are no harm
 
 
 def truth_in(value: Any, what: str) -> bool:

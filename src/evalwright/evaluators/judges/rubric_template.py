@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.judges.replies import BadReply, keys_once
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -144,8 +145,10 @@ def _evaluation(reply: ChatReply) -> Evaluation:
 def _read(text: str) -> tuple[float, str]:
     """The whole reply must be one JSON object with a score; nothing is searched for or guessed."""
     try:
-        said = json.loads(text)
-    except ValueError:
+        said = json.loads(text, object_pairs_hook=keys_once)
+    except BadReply as error:
+        raise _refused(f"cannot be used: {error}", text) from None
+    except (ValueError, RecursionError):
         raise _refused("is no JSON", text) from None
     score = said.get("score") if isinstance(said, dict) else None
     try:

@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from evalwright.evaluators.judges.replies import only_object
+
 __all__ = ["Reading", "Scale", "Scoring", "scale_problem"]
 
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -125,13 +127,13 @@ class Scale(NamedTuple):
         A judge may quote a verdict from the text that it judges, which must not decide. `as_original` reads like
         NorthStar 0.1: the first object of the requested shape decides, and true is the score 1.
         """
-        found = list(_objects(text))
         if not as_original:
-            found = self._one_verdict(found)
+            return self._reading(only_object(_ANSI.sub("", text), (self._asked,)), truths=False)
+        found = list(_objects(text))
         problem = "there is no JSON object in the reply"
         for i, candidate in enumerate(found):
             try:
-                return self._reading(candidate, truths=as_original)
+                return self._reading(candidate, truths=True)
             except ValueError as error:
                 problem = problem if i else str(error)
         raise ValueError(problem)
@@ -139,14 +141,6 @@ class Scale(NamedTuple):
     @property
     def _asked(self) -> str:
         return "passed" if self.mode == "binary" else "score"
-
-    def _one_verdict(self, found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        verdicts = [candidate for candidate in found if self._asked in candidate]
-        # as text: true equals 1, and must not pass for the same verdict
-        different = {json.dumps(verdict, sort_keys=True) for verdict in verdicts}
-        if len(different) > 1:
-            raise ValueError(f"expected one verdict, found {len(different)} different ones")
-        return verdicts[:1] or found
 
     def _reading(self, found: dict[str, Any], *, truths: bool) -> Reading:
         strange = found.keys() - {self._asked, "reason", "feedback", "label", "confidence", "evidence"}

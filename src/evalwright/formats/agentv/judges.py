@@ -18,9 +18,9 @@ from evalwright.errors import EvaluatorError, Problem, TargetError
 from evalwright.evaluators.code.judge import printed
 from evalwright.evaluators.code.payload import judge_payload
 from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.judges.replies import BadReply, keys_once
 from evalwright.evaluators.tools.calls import messages_of
-from evalwright.evaluators.values.field_accuracy import json_in
-from evalwright.formats.agentv.exchange import Asked, Said
+from evalwright.formats.agentv.exchange import Asked
 from evalwright.formats.agentv.providers import MODELS, Provider, model_of, provider_of
 from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest
@@ -120,7 +120,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             try:
                 async with provider.turn:
                     said = await provider.said(asked)
-                return read(said.text)
+                return read(said)
             except _Unreadable as error:
                 why = str(error)
             except TargetError as error:
@@ -157,16 +157,15 @@ class _Asking:
         workers = target.get("workers") or (1 if kind == "cli" else _MANY)
         self.turn = turns.setdefault((folder, target["name"]), asyncio.Semaphore(workers))
 
-    async def said(self, asked: Asked) -> Said:
+    async def said(self, asked: Asked) -> str:
         """The reply. What a program is asked is kept here; a model's calls keep themselves."""
         if self._program is None:
-            return await self._ask(asked, "judge")
+            return (await self._ask(asked, "judge")).text
         texts = {"system": asked.system, "user": asked.prompt}
         messages = [{"role": role, "content": text} for role, text in texts.items() if text]
         with kept_call(self._program, messages) as kept:
             said = await self._ask(asked, "judge")
-            kept.said(said.text, said.cost_usd)
-        return said
+            return kept.said(said.text, said.cost_usd)
 
 
 def _provider(judges: dict[str, Any], name: str | None) -> _Asking:
@@ -377,7 +376,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:
-    """The checks by rubric; the first one of a rubric counts."""
+    """The checks by rubric. Raises _Unreadable for two of a rubric that differ."""
     reply = _object(text)
     checks, overall = reply.get("checks"), reply.get("overall_reasoning")
     if not isinstance(checks, list):
@@ -387,12 +386,19 @@ def _checks(text: str, key: str, sound: Callable[[Any], bool]) -> _Checks:
         if not isinstance(check, dict) or not isinstance(check.get("id"), str) or not sound(check.get(key)):
             raise _Unreadable(f"checks: expected an id and {key} in each, found {str(check)[:120]}")
         reasoning = check.get("reasoning", "")
-        found.setdefault(check["id"], _Check(check[key], reasoning if isinstance(reasoning, str) else ""))
+        said = found.setdefault(check["id"], _Check(check[key], reasoning if isinstance(reasoning, str) else ""))
+        if said.value != check[key]:
+            raise _Unreadable(f"checks: two verdicts about {check['id']!r}")
     return _Checks(found, overall if isinstance(overall, str) else "")
 
 
 def _object(text: str) -> dict[str, Any]:
-    found = json_in(text)
-    if found is None:
-        raise _Unreadable(f"no JSON object in {text[:120]!r}")
+    """The object from the first `{` to the last `}`: two of them are none."""
+    try:
+        found = json.loads(text[text.find("{") : text.rfind("}") + 1], object_pairs_hook=keys_once)
+    except BadReply as error:
+        raise _Unreadable(str(error)) from None
+    except (ValueError, RecursionError):
+        raise _Unreadable(f"no JSON object in {text[:120]!r}") from None
+    assert isinstance(found, dict)
     return found

@@ -67,9 +67,7 @@ async def chat(
                 client.chat.completions.create,
                 model=model or JUDGE, messages=messages, temperature=temperature, **form,
             )  # fmt: skip
-            said: str = reply.choices[0].message.content or ""
-            kept.said(said)
-        return said
+            return kept.said(reply.choices[0].message.content or "")
     request = ChatRequest(
         model or JUDGE,
         [ChatMessage("user", text)],

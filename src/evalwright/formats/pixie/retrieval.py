@@ -182,7 +182,7 @@ def _objects(value: Any, key: str) -> list[dict[str, Any]]:
 
 
 def _bit(value: Any) -> int:
-    if value not in (0, 1):
+    if isinstance(value, bool) or value not in (0, 1):
         raise BadReply(f"expected 0 or 1, found {value!r}")
     return int(value)
 

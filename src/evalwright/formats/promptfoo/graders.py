@@ -61,12 +61,12 @@ class Grader:
         try:
             with kept_call(self.name, [{"role": "user", "content": prompt}]) as kept:
                 reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
-                kept.said(shown_text(reply.output), reply.cost)
+                text = kept.said(shown_text(reply.output), reply.cost)
         except TargetError as error:
             raise EvaluatorError(f"the judge {self.name} could not be asked: {error}", error.type) from error
         if reply.cost is not None:
             self.cost_usd = (self.cost_usd or 0.0) + reply.cost
-        return shown_text(reply.output)
+        return text
 
 
 @functools.lru_cache(16)

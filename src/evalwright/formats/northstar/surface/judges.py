@@ -17,6 +17,7 @@ from evalwright.formats.northstar.surface.graders import Grader
 from evalwright.formats.northstar.surface.judge_keys import check_key
 from evalwright.formats.northstar.surface.results import GradeResult, failed_grade
 from evalwright.formats.northstar.surface.runs import EvalRun
+from evalwright.llm.kept_calls import kept_call
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatReply, ChatRequest
 from evalwright.model.result import Evaluation
@@ -171,10 +172,11 @@ async def _called(function: CompletionFn, request: ChatRequest, reply_model: typ
         "temperature": request.temperature,
         "response_format": reply_model,
     }
-    reply = await asyncio.to_thread(function, **given)
-    if inspect.isawaitable(reply):
-        reply = await reply
-    return ChatReply(_content(reply), request.model)
+    with kept_call(request.model, messages) as kept:
+        reply = await asyncio.to_thread(function, **given)
+        if inspect.isawaitable(reply):
+            reply = await reply
+        return ChatReply(kept.said(_content(reply)), request.model)
 
 
 def _content(reply: Any) -> str:

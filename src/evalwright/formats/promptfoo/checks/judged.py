@@ -8,9 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.similarity.cosine import cosine
 from evalwright.evaluators.wording import shorten
-from evalwright.formats.promptfoo.checks.structures import objects_in
+from evalwright.formats.promptfoo.checks.replies import (
+    asked_object,
+    one_object,
+    passes_and_score,
+    score_in,
+    unreadable,
+)
 from evalwright.formats.promptfoo.evaluator import Asked
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
@@ -27,9 +34,9 @@ __all__ = [
 _EPSILON = 2.220446049250313e-16
 """JavaScript's: by so much a similarity may fall short of its threshold."""
 _KEPT = 2000
-"""Characters of a reply that are kept when it cannot be read."""
-_TRUE = ("true", "yes", "pass", "y")
+"""Characters of a reply that are kept in the result."""
 _CATEGORY = re.compile(r"^\s*\(?([A-E])\)", re.IGNORECASE)
+_LAST_LETTER = re.compile(r"\b([YN])\W*\Z")
 _FACTUAL = {"A": "subset", "B": "superset", "C": "agree", "D": "disagree", "E": "differButFactual"}
 _DEFAULT_FACTUAL = {"subset": 1, "superset": 1, "agree": 1, "disagree": 0, "differButFactual": 1}
 _RUBRIC = (
@@ -53,10 +60,11 @@ async def llm_rubric(question: Asked) -> Evaluation:
         {"role": "user", "content": f"<Output>\n{question.text}\n</Output>\n<Rubric>\n{rubric}\n</Rubric>"},
     ]
     grader = _grader(question)
-    said, text = await _object(grader, messages)
-    passed = _truth(said.get("pass", True))
-    score = _score(said.get("score"))
-    score = (1.0 if passed else 0.0) if score is None else score
+    said, text = await asked_object(grader, messages, ("pass", "score"))
+    try:
+        passed, score = passes_and_score(said)
+    except BadReply as error:
+        raise unreadable(grader, text, error) from None
     reason = said.get("reason")
     reached = passed and (question.threshold is None or score >= question.threshold)
     return Evaluation(
@@ -81,11 +89,14 @@ async def factuality(question: Asked) -> Evaluation:
     ]
     grader = _grader(question)
     text = await grader.ask(messages)
-    found = next(objects_in(text), None)
+    try:
+        found = one_object(text, ("category",))
+    except BadReply as error:
+        raise unreadable(grader, text, error) from None
     plain = _CATEGORY.match(text)
     category = str(found.get("category", "")).strip("() ").upper()[:1] if found else plain[1].upper() if plain else ""
     if category not in _FACTUAL:
-        raise _unreadable(grader, text, "no category from A to E")
+        raise unreadable(grader, text, "no category from A to E")
     scores = {**_DEFAULT_FACTUAL, **question.options.get("factuality", {})}
     score = float(scores[_FACTUAL[category]])
     reason = str((found or {}).get("reason") or f"the judge's category is {category}")
@@ -112,9 +123,10 @@ async def model_graded_closedqa(question: Asked) -> Evaluation:
     ]
     grader = _grader(question)
     text = (await grader.ask(messages)).strip()
-    if not text.endswith(("Y", "N", "Y.", "N.")):
-        raise _unreadable(grader, text, "its last line is neither Y nor N")
-    found = question.of(text.rstrip(".").endswith("Y"), f"the judge says: {shorten(text)}")
+    last = _LAST_LETTER.search(text)
+    if last is None:
+        raise unreadable(grader, text, "its last line is neither Y nor N")
+    found = question.of(last[1] == "Y", f"the judge says: {shorten(text)}")
     found.detail, found.cost_usd = {"judge": grader.name}, grader.cost_usd
     return found
 
@@ -140,20 +152,23 @@ async def _g_eval(question: Asked, grader: Grader, criteria: str) -> tuple[float
         "Make three to five concise steps for evaluating a reply by these criteria. Reply with one JSON object:"
         f' {{"steps": [text]}}.\n<Criteria>\n{criteria}\n</Criteria>'
     )
-    said, text = await _object(grader, [{"role": "user", "content": asked}])
+    said, text = await asked_object(grader, [{"role": "user", "content": asked}], ("steps",))
     steps = said.get("steps")
     if not isinstance(steps, list):
-        raise _unreadable(grader, text, "no list of steps")
+        raise unreadable(grader, text, "no list of steps")
     listed = "\n".join(map(template_text, steps))
     asked = (
         'Score a reply from 0 to 10 by the steps. Reply with one JSON object: {"score": number, "reason": text}.\n'
         f"<Criteria>\n{criteria}\n</Criteria>\n<Steps>\n{listed}\n</Steps>\n"
         f"<Source>\n{question.trace.extra['promptfoo']['prompt']}\n</Source>\n<Reply>\n{question.text}\n</Reply>"
     )
-    said, text = await _object(grader, [{"role": "user", "content": asked}])
-    score = _score(said.get("score"))
-    if score is None or not 0 <= score <= 10:
-        raise _unreadable(grader, text, "no score from 0 to 10")
+    said, text = await asked_object(grader, [{"role": "user", "content": asked}], ("score",))
+    try:
+        score = score_in(said.get("score"))
+    except BadReply as error:
+        raise unreadable(grader, text, error) from None
+    if not 0 <= score <= 10:
+        raise unreadable(grader, text, "no score from 0 to 10")
     return score / 10, str(said.get("reason") or "")
 
 
@@ -186,7 +201,7 @@ async def context_recall(question: Asked) -> Evaluation:
     text = await grader.ask([{"role": "user", "content": asked}])
     lines = [line for line in text.splitlines() if "attributed]" in line.lower()]
     if not lines:
-        raise _unreadable(grader, text, "no sentence is marked")
+        raise unreadable(grader, text, "no sentence is marked")
     borne = sum("[not attributed]" not in line.lower() for line in lines)
     return _share(question, borne / len(lines), grader)
 
@@ -222,10 +237,10 @@ async def context_faithfulness(question: Asked) -> Evaluation:
         + "\n</Statements>"
     )
     text = await grader.ask([{"role": "user", "content": asked}])
-    _, marked, verdicts = text.lower().rpartition("final verdict for each statement in order:")
-    said = re.findall(r"\b(yes|no)\b", verdicts)
-    if not (marked and said and statements):
-        raise _unreadable(grader, text, "no final verdicts")
+    _, *marked = text.lower().split("final verdict for each statement in order:")
+    said = re.findall(r"\b(yes|no)\b", marked[-1]) if len(marked) == 1 else []
+    if not (said and statements):
+        raise unreadable(grader, text, "no final verdicts")
     return _share(question, said.count("yes") / len(said), grader)
 
 
@@ -289,32 +304,3 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-async def _object(grader: Grader, messages: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
-    """The first object in the reply, and the reply. Raises EvaluatorError."""
-    text = await grader.ask(messages)
-    found = next(objects_in(text), None)
-    if found is None:
-        raise _unreadable(grader, text, "expected a JSON object, found none")
-    return found, text
-
-
-def _unreadable(grader: Grader, text: str, why: str) -> EvaluatorError:
-    message = f"the reply of the judge {grader.name} cannot be used: {why}"
-    return EvaluatorError(message, "unreadable_reply", {"judge_reply": shorten(text, _KEPT)}, grader.cost_usd)
-
-
-def _truth(value: Any) -> bool:
-    if isinstance(value, str):
-        return value.strip().lower() in _TRUE
-    return bool(value)
-
-
-def _score(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        return None

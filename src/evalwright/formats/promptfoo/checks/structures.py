@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
 from evalwright.errors import InputError
+from evalwright.evaluators.judges.replies import BadReply
 from evalwright.files import yaml
 from evalwright.formats.promptfoo.evaluator import Asked
 from evalwright.formats.promptfoo.values import as_javascript
@@ -52,15 +53,20 @@ def _refused(word: str) -> Any:
     raise ValueError(word)
 
 
-def objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost objects in a text, read as JSON or, where that fails, as YAML of one line or more."""
-    decoder, position, tried = json.JSONDecoder(strict=False), 0, 0
+def objects_in(text: str, pairs: Callable[[list[tuple[str, Any]]], dict[str, Any]] = dict) -> Iterator[dict[str, Any]]:
+    """The outermost objects in a text, read as JSON or, where that fails, as YAML of one line or more.
+
+    `pairs` makes an object of its keys and values; BadReply that it raises ends the search.
+    """
+    decoder, position, tried = json.JSONDecoder(strict=False, object_pairs_hook=pairs), 0, 0
     while tried < _MOST_OPENINGS and (start := text.find("{", position)) >= 0:
         tried += 1
         try:
             value, position = decoder.raw_decode(text, start)
             yield value
             continue
+        except BadReply:
+            raise
         except (ValueError, RecursionError):
             pass
         end = _closing(text, start)
