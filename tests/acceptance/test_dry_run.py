@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from acceptance.projects import EVAL, project
 
 JUDGED = EVAL.replace(
@@ -47,3 +49,17 @@ def test_a_judge_among_members_is_counted(tmp_path):
 output:"""
     made = project(tmp_path, {"a": "thanks"}, EVAL.replace("output:", together))
     assert made.evalwright("run", "eval.yaml", "--dry-run").out.startswith("Dry run: 1 system call, 1 judge call")
+
+
+def test_what_systems_and_judges_cost_is_told_apart_by_list_prices(tmp_path):
+    suite = JUDGED.replace("metrics: {price_table_path: prices.yaml}\n", "")
+    start = suite.index("systems:")
+    chat = "systems:\n  - {name: s, adapter: openai_chat, model: gpt-4o-mini}\n"
+    suite = suite[:start] + chat + suite[suite.index("run:") :]
+    made = project(tmp_path, {"a": "thanks", "b": "thanks"}, suite)
+    said = made.evalwright("run", "eval.yaml", "--dry-run").out
+    assert re.search(r"12 judge calls, about \$0\.00\d+ \(\$0\.00\d+ for systems, \$0\.00\d+ for judges\)", said), said
+    made = project(tmp_path, {"a": "thanks", "b": "thanks"}, suite.replace("gpt-4o-mini, nl", "gpt-house, nl"))
+    said = made.evalwright("run", "eval.yaml", "--dry-run").out
+    assert "No price is known of gpt-house" in said
+    assert said.count("$") == 1

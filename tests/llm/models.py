@@ -33,9 +33,9 @@ def openai(text="hello", model="m", **message):
     return reply(body, headers=JSON)
 
 
-def anthropic(text="hello"):
+def anthropic(text="hello", **usage):
     content = [{"type": "thinking", "thinking": "hm", "signature": "s"}, {"type": "text", "text": text}]
-    usage = {"input_tokens": 100, "output_tokens": 10}
+    usage = {"input_tokens": 100, "output_tokens": 10, **usage}
     body = {"id": "1", "type": "message", "role": "assistant", "model": "m", "content": content, "usage": usage}
     return reply({**body, "stop_reason": "end_turn", "stop_sequence": None}, headers=JSON)
 

@@ -10,7 +10,10 @@ from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.chat import ChatReply
 from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.snapshot import Case
+from evalwright.run.missing_keys import with_keys
 from evalwright.run.options import RunOptions
+from evalwright.run.plan import plan_of
 from evalwright.run.start import open_run, re_evaluate, resume, run_suite
 from run.suites import SAYS_DONE, suite
 
@@ -178,3 +181,32 @@ def test_a_finished_run_is_resumed_without_keys(tmp_path, monkeypatch):
     outcome = run_suite(suite(tmp_path, ["hello"], variants=[chat]))
     monkeypatch.delenv("OPENAI_API_KEY")
     assert resume(outcome.run_dir).notes == ["nothing to do: every cell is finished"]
+
+
+@pytest.fixture
+def keys(monkeypatch):
+    for name in ("OPENAI", "ANTHROPIC", "GROQ"):
+        monkeypatch.setenv(f"{name}_API_KEY", "k")
+
+
+def test_a_limit_of_money_needs_the_price_of_each_model_before_anything_runs(tmp_path, keys):
+    choices = ModelChoices(budget_usd=1.0)
+    with pytest.raises(InputError) as raised:
+        run_suite(suite(tmp_path, ["hello"], evaluators=[JUDGE, SAYS_DONE]), RunOptions(models=choices))
+    assert [(p.key, p.message.partition(",")[0]) for p in raised.value.problems] == [
+        ("judge", "no price is known of 'gpt-x'"),
+        ("judge", "no price is known of 'claude-x'"),
+    ]
+    chat = Variant("chat", "openai_chat", {"model": "gpt-x"})
+    with pytest.raises(InputError, match=r"'gpt-x', so that run\.cost_limit_usd cannot hold"):
+        run_suite(suite(tmp_path, ["hello"], variants=[chat], cost_limit_usd=1.0))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_models_without_a_price_are_told_once_but_not_those_on_this_machine(tmp_path, keys):
+    local = {"model": "gpt-local", "base_url": "http://127.0.0.1:9/v1"}
+    configs = {"a": {"model": "gpt-x"}, "b": {"model": "gpt-x"}, "c": {"model": "gpt-4o-mini"}, "d": local}
+    variants = [Variant(name, "openai_chat", config) for name, config in configs.items()]
+    plan = plan_of(suite(tmp_path, ["hello"], variants=variants), RunOptions())
+    assert len(list(with_keys(plan, [Case("a", "x"), Case("b", "x")], None))) == 2
+    assert plan.warnings == ["no price is known of gpt-x: what it costs is in no total"]

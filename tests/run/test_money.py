@@ -1,5 +1,6 @@
 """Prices, the limit of cost, and pools."""
 
+import msgspec
 import pytest
 
 from evalwright.model.plan import EvaluatorSpec, Price, Variant
@@ -64,6 +65,20 @@ def test_nothing_starts_beyond_the_limit_of_cost(tmp_path, agents):
     assert errors == {"c0": None, "c1": None, "c2": None, "c3": "cost_limit", "c4": "cost_limit"}
     assert {r.case_id for r in reader.results(EvaluationResult)} == {"c0", "c1", "c2"}
     assert outcome.exit_code == 3
+
+
+def test_the_limit_of_cost_holds_with_many_cells_under_way(tmp_path, agents):
+    held = limited(tmp_path, 40, 0.105)
+    held.run = msgspec.structs.replace(held.run, max_concurrency=20)
+    summary = run_suite(held).summary
+    assert summary.variants[0].cost_total_usd == pytest.approx(0.11)  # the last cell alone goes over it
+    assert len(agents.calls) == 11
+
+
+def test_without_known_costs_the_limit_holds_nobody_up(tmp_path, agents):
+    variants = [Variant("v", "python_function", {"target": "agents:counted"})]
+    run_suite(suite(tmp_path, ["x"] * 12, variants=variants, max_concurrency=4, cost_limit_usd=1.0))
+    assert agents.most_at_once > 1
 
 
 def test_what_was_spent_before_counts_when_a_run_goes_on(tmp_path, agents):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evalwright.model.plan import Shard
     from evalwright.model.suite import Suite
     from evalwright.run.cells import RunState
+    from evalwright.run.forecast import Forecast
     from evalwright.run.loop import Watch
     from evalwright.run.options import RunOptions
     from evalwright.run.outcomes import Outcome
@@ -250,10 +251,22 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions) -> int:
         suite = load()
         found = forecast(suite, options)
         warn(all_warnings(suite))
-    cost = "" if found.judge_cost_usd is None else f", about ${found.judge_cost_usd:.2f}"
     calls = f"{counted(found.cells, 'system call')}, {counted(found.judge_calls, 'judge call')}"
-    say([f"Dry run: {calls}{cost if found.judge_calls else ''}"])
+    say([f"Dry run: {calls}{_money(found)}"])
+    if found.unpriced:
+        say([f"No price is known of {', '.join(found.unpriced)}: add it to the price table of the suite"])
     return 0
+
+
+def _money(found: Forecast) -> str:
+    from evalwright.reports.numbers import money
+
+    parts = {"systems": found.system_cost_usd, "judges": found.judge_cost_usd}
+    costs = {name: cost for name, cost in parts.items() if cost}
+    said = ", ".join(f"{money(cost)} for {name}" for name, cost in costs.items())
+    if len(costs) == 2:
+        return f", about {money(sum(costs.values()))} ({said})"
+    return f", about {said}" if said else ""
 
 
 def _pairs(words: Iterable[str]) -> dict[str, str]:

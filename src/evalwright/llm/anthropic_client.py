@@ -130,9 +130,18 @@ def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
         model=response.model or model,
         thinking="\n\n".join(thinking) or None,
         tool_calls=calls,
-        usage=Usage(count_of(usage, "input_tokens"), count_of(usage, "output_tokens")),
+        usage=_usage(usage),
         latency_ms=latency_ms,
         finish_reason=response.stop_reason,
         refusal=("".join(texts) or "the model refused") if refused else None,
     )
     return checked_reply(reply)
+
+
+def _usage(usage: Any) -> Usage:
+    """The tokens of a call. This API counts what was read from its cache and put there apart from other input."""
+    plain, read, written = (
+        count_of(usage, name) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    )
+    whole = None if plain is None else plain + (read or 0) + (written or 0)
+    return Usage(whole, count_of(usage, "output_tokens"), None, read, written)

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.llm.failures import CallFailed
+from evalwright.llm.prices import built_in_price, dollars, price_in
 from evalwright.model.chat import ChatMessage, ChatRequest, Usage
 from evalwright.model.plan import Price
 
 __all__ = ["Spending", "likely_tokens"]
 
-_MILLION = 1_000_000
 _BYTES_A_TOKEN = 4
 """Roughly, for English text; only the reservation uses it, the cost itself comes from the reply's counts."""
 _TOKENS_AN_IMAGE = 1600
@@ -29,23 +29,38 @@ class Spending:
     """US dollars spent and reserved.
 
     `cap_usd` is the limit, None if there is none. With a limit, calls of a model without a price are rejected.
+    `built_in` prices hold for models that are not in `prices`.
     """
 
-    def __init__(self, prices: Mapping[str, Price], cap_usd: float | None, *, allow_unpriced: bool = False) -> None:
+    def __init__(
+        self,
+        prices: Mapping[str, Price],
+        cap_usd: float | None,
+        *,
+        allow_unpriced: bool = False,
+        built_in: bool = True,
+    ) -> None:
         self._prices, self._cap, self._allow_unpriced = prices, cap_usd, allow_unpriced
+        self._built_in = built_in
         self.spent: float = 0.0
         self._reserved = 0.0
 
     def price(self, model: str) -> Price | None:
-        """The price of a model by its name, with or without its provider."""
-        return self._prices.get(model) or self._prices.get(model.partition("/")[2])
+        """The price of a model: the suite's, by its name with or without its provider, else the built-in one."""
+        return price_in(self._prices, model) or (built_in_price(model) if self._built_in else None)
 
     def cost(self, model: str, usage: Usage) -> float | None:
         """US dollars of a call; None if the model has no price or the reply had no token counts."""
         price = self.price(model)
         if price is None or (usage.token_input is None and usage.token_output is None):
             return None
-        return _dollars(price, usage.token_input or 0, usage.token_output or 0)
+        return dollars(
+            price,
+            usage.token_input or 0,
+            usage.token_output or 0,
+            usage.token_cached or 0,
+            usage.token_cache_write or 0,
+        )
 
     def reserve(self, request: ChatRequest, most_output: int | None = None) -> float:
         """Reserve the likely cost of a call, with at most `most_output` tokens in its reply.
@@ -60,7 +75,7 @@ class Spending:
                 )
                 raise CallFailed("no_price", message)
             return 0.0
-        estimate = _dollars(price, *likely_tokens(request, most_output))
+        estimate = dollars(price, *likely_tokens(request, most_output))
         if self._cap is not None and self.spent + self._reserved + estimate > self._cap:
             used = f"${self.spent:.4f} spent and ${self._reserved:.4f} reserved of ${self._cap:.4f}"
             raise CallFailed("cost_limit", f"budget: {used}; a call of about ${estimate:.4f} would exceed it")
@@ -95,7 +110,3 @@ def _bytes_of(part: Any) -> int:
     if isinstance(part, dict) and part.get("type") in ("image", "image_url"):
         return _TOKENS_AN_IMAGE * _BYTES_A_TOKEN
     return len(str(part).encode(errors="replace"))
-
-
-def _dollars(price: Price, tokens_in: int, tokens_out: int) -> float:
-    return (tokens_in * price.input_per_million_tokens + tokens_out * price.output_per_million_tokens) / _MILLION

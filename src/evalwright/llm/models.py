@@ -38,7 +38,7 @@ _UNFINISHED = ("length", "max_tokens", "content_filter", "refusal")
 class LiveModels:
     """Calls real models, each endpoint with at most `width` calls at a time, in one event loop.
 
-    Clients are made at first use.
+    Clients are made at first use. What is not in `prices` costs what the providers list, but without `built_in_prices`.
     """
 
     def __init__(
@@ -48,10 +48,17 @@ class LiveModels:
         environment: Mapping[str, str] = os.environ,
         rules: Rules | None = None,
         width: int = _WIDTH,
+        *,
+        built_in_prices: bool = True,
     ) -> None:
         self._choices, self._environment = choices or ModelChoices(), environment
         self._mask = self._choices.mask or Masker.of({}, environment).mask_text
-        self._spending = Spending(prices or {}, self._choices.budget_usd, allow_unpriced=self._choices.allow_unpriced)
+        self._spending = Spending(
+            prices or {},
+            self._choices.budget_usd,
+            allow_unpriced=self._choices.allow_unpriced,
+            built_in=built_in_prices,
+        )
         self._rules, self._width = rules or Rules(), width
         self._pace = Pace(self._choices.requests_per_minute)
         self._clients: dict[Route, Any] = {}

@@ -151,10 +151,12 @@ def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
         if message.content is None and not (message.tool_calls or getattr(message, "refusal", None)):
             raise silent(choice.finish_reason)
         details = getattr(response.usage, "completion_tokens_details", None)
+        asked = getattr(response.usage, "prompt_tokens_details", None)
         usage = Usage(
             count_of(response.usage, "prompt_tokens"),
             count_of(response.usage, "completion_tokens"),
             count_of(details, "reasoning_tokens"),
+            count_of(asked, "cached_tokens"),
         )
         content, thought = content_and_thinking(message.content)
         reply = ChatReply(

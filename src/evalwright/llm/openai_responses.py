@@ -60,9 +60,19 @@ def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
         model=response.model or model,
         thinking="\n\n".join(thoughts) or None,
         tool_calls=calls,
-        usage=Usage(count_of(response.usage, "input_tokens"), count_of(response.usage, "output_tokens")),
+        usage=_usage(response.usage),
         latency_ms=latency_ms,
         finish_reason=response.status,
         refusal=refusal,
     )
     return checked_reply(reply)
+
+
+def _usage(usage: Any) -> Usage:
+    asked, said = (getattr(usage, f"{name}_tokens_details", None) for name in ("input", "output"))
+    return Usage(
+        count_of(usage, "input_tokens"),
+        count_of(usage, "output_tokens"),
+        count_of(said, "reasoning_tokens"),
+        count_of(asked, "cached_tokens"),
+    )

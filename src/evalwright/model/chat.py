@@ -69,11 +69,15 @@ class ChatRequest(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens of one call, null if the provider did not report them."""
+    """Tokens of one call, null if the provider did not report them. Cached tokens are part of the input."""
 
     token_input: int | None = None
     token_output: int | None = None
     token_thinking: int | None = None
+    token_cached: int | None = None
+    """Read from the provider's cache."""
+    token_cache_write: int | None = None
+    """Put into the provider's cache."""
 
 
 class ChatReply(msgspec.Struct, frozen=True):

@@ -37,6 +37,10 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     input_per_million_tokens: float
     output_per_million_tokens: float
     thinking_per_million_tokens: float = 0.0
+    cached_input_per_million_tokens: float | None = None
+    """Input that the provider had in its cache; None: like all input."""
+    cache_write_per_million_tokens: float | None = None
+    """Input that the provider put into its cache; None: like all input."""
 
 
 class Variant(msgspec.Struct, frozen=True):

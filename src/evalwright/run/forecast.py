@@ -1,57 +1,105 @@
-"""What a run would do: how many calls of systems and judges, and about what those of judges would cost."""
+"""What a run would do: how many calls of systems and judges, and about what those of models would cost."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from evalwright.errors import InputError
 from evalwright.evaluators.build import calls_models
-from evalwright.model.plan import EvaluatorSpec, Plan, Price
+from evalwright.llm.prices import built_in_price, dollars, price_in
+from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
+from evalwright.registry import load
 from evalwright.run.options import RunOptions
-from evalwright.run.plan import plan_of
+from evalwright.run.plan import has_list_prices, plan_of
 from evalwright.run.selection import chosen_cases
+from evalwright.targets.build import target_traits
 
 __all__ = ["Forecast", "forecast"]
 
 _CHARACTERS_A_TOKEN = 4
 _OWN_WORDS = 300
 """Tokens of a judge's instructions, about."""
+_SYSTEM_KEYS = ("system_prompt", "user_template", "tools")
+"""What a system that is a model reads beside the case."""
 _ANSWER = 300
 """Estimated tokens of an answer that is to be judged: unknown before it is there."""
 _LIKELY_OUTPUT = 512
 
 
 class Forecast(NamedTuple):
-    """Cells, calls of judges, and US dollars where every judge's model has a price."""
+    """Cells, calls of judges, and US dollars where every model has a price; 0 for systems that are no models."""
 
     cells: int
     judge_calls: int
     judge_cost_usd: float | None
+    system_cost_usd: float | None
+    unpriced: list[str]
+    """The models of which no price is known."""
 
 
 def forecast(suite: Suite, options: RunOptions) -> Forecast:
     """Count the calls; nothing is run and nothing written. Raises InputError for mistakes of the dataset."""
     plan = plan_of(suite, options)
     per_case = sum(variant.trials or plan.run.trials for variant in plan.variants)
-    cases = calls = 0
-    cost: float | None = 0.0
+    chats = [(variant, model) for variant in plan.variants if (model := _model_of(variant)) is not None]
+    judging, answering = _Sum(plan), _Sum(plan)
+    cases = 0
     for position, case in enumerate(chosen_cases(suite, options)):
         if plan.shard is not None and not plan.shard.has(position):
             continue
         cases += 1
+        for variant, model in chats:
+            answering.add(model, _asked_system(variant, case), variant.config, variant.trials or plan.run.trials)
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
             if calls_models(spec.type, spec.config):
-                models = _models(spec)
-                calls += per_case * len(models)
-                each = [_cost(plan, model, spec, case) for model in models]
-                cost = None if cost is None or None in each else cost + per_case * sum(c for c in each if c is not None)
+                asked = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER
+                for model in _models(spec):
+                    judging.add(model, asked, spec.config, per_case)
     if lost := getattr(suite.cases, "problems", ()):
         raise InputError(lost)  # of cases that a run would record as errors
-    return Forecast(cases * per_case, calls, cost)
+    unpriced = list(dict.fromkeys([*answering.unpriced, *judging.unpriced]))
+    return Forecast(cases * per_case, judging.calls, judging.dollars, answering.dollars, unpriced)
+
+
+class _Sum:
+    """The cost of calls, None as soon as one has no price."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._list_prices = plan, has_list_prices(plan)
+        self.dollars: float | None = 0.0
+        self.calls = 0
+        self.unpriced: dict[str, None] = {}
+
+    def add(self, model: str, asked: int, config: Mapping[str, Any], times: int) -> None:
+        """`asked` is the tokens of one call, of which there are `times`."""
+        self.calls += times
+        price = price_in(self._plan.prices, model) or (built_in_price(model) if self._list_prices else None)
+        if price is None:
+            self.dollars, self.unpriced[model] = None, None
+        elif self.dollars is not None:
+            limit = config.get("max_tokens", _LIKELY_OUTPUT)
+            said = min(limit, _LIKELY_OUTPUT) if isinstance(limit, int) else _LIKELY_OUTPUT
+            self.dollars += times * dollars(price, asked, said)
+
+
+def _model_of(variant: Variant) -> str | None:
+    """The model that a variant is; None for a system of another kind, whose cost nobody knows."""
+    model = variant.config.get("model")
+    named = isinstance(model, str) and target_traits(load("targets", variant.adapter)).asks is not None
+    return str(model) if named else None
+
+
+def _asked_system(variant: Variant, case: Case) -> int:
+    return _tokens([case.input, *(variant.config.get(key) for key in _SYSTEM_KEYS)])
+
+
+def _tokens(seen: list[Any]) -> int:
+    return len(msgspec.json.encode(seen)) // _CHARACTERS_A_TOKEN
 
 
 def _models(spec: EvaluatorSpec) -> list[str]:
@@ -61,14 +109,3 @@ def _models(spec: EvaluatorSpec) -> list[str]:
     samples = config.get("samples", 1)
     orders = 2 if spec.type == "pairwise_judge" else 1
     return [str(model) for model in named] * (samples if isinstance(samples, int) else 1) * orders
-
-
-def _cost(plan: Plan, model: str, spec: EvaluatorSpec, case: Case) -> float | None:
-    price: Price | None = plan.prices.get(model) or plan.prices.get(model.partition("/")[2])
-    if price is None:
-        return None
-    seen: list[Any] = [case.input, case.expected, spec.config]
-    asked = len(msgspec.json.encode(seen)) // _CHARACTERS_A_TOKEN + _OWN_WORDS + _ANSWER
-    limit = spec.config.get("max_tokens", _LIKELY_OUTPUT)
-    said = min(limit, _LIKELY_OUTPUT) if isinstance(limit, int) else _LIKELY_OUTPUT
-    return (asked * price.input_per_million_tokens + said * price.output_per_million_tokens) / 1_000_000

@@ -1,4 +1,4 @@
-"""What models need, checked before anything runs: keys, all reported at once, and the packages of their interfaces."""
+"""What models need, checked before anything runs: keys and prices, all reported at once, and packages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from evalwright.evaluators.build import build_evaluator, declared
 from evalwright.files.paths import seen_from_here
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
-from evalwright.llm.routes import load_library, route_of
+from evalwright.llm.prices import built_in_price, price_in
+from evalwright.llm.routes import Route, load_library, route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.registry import load
+from evalwright.run.plan import has_list_prices
 from evalwright.session import environment
 from evalwright.targets.build import build_target, target_traits
 
@@ -33,7 +35,10 @@ class _Asking(NamedTuple):
 
 
 def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) -> Iterator[Case]:
-    """The cases; behind the last one, InputError names every model that would be called without a key."""
+    """The cases; behind the last one, InputError names each model without a key, or without a price that it needs.
+
+    What else has no price becomes a warning of the plan.
+    """
     return _checked(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators)
 
 
@@ -63,7 +68,7 @@ def _checked(
     if models.replay is not None or models.no_network:
         yield from cases
         return
-    judged = models.cache is None or not _holds_replies(models)
+    judged, unpriced = models.cache is None or not _holds_replies(models), _Unpriced(plan, models)
     asking = [*targets, *(_evaluators(specs) if judged else ())]
     missing: dict[tuple[str, bool, str, str], None] = {}
     interfaces, variables = set(), environment()
@@ -74,19 +79,66 @@ def _checked(
                 route = route_of(request, variables)
                 if (variable := route.missing_key) is not None:
                     missing[name, judges, variable, request.model] = None
+                unpriced.look_at(name, request.model, route, judges)
                 if not judges:
                     interfaces.add(route.interface)
         yield case
-    if missing:
+    problems = unpriced.problems()
+    if missing or problems:
         cached = f", or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
         raise InputError(
             [
-                _problem(plan, name, f"{variable} is not set: {model!r} needs a key{cached if judges else ''}")
-                for name, judges, variable, model in missing
+                *(
+                    _problem(plan, name, f"{variable} is not set: {model!r} needs a key{cached if judges else ''}")
+                    for name, judges, variable, model in missing
+                ),
+                *problems,
             ]
         )
+    unpriced.warn()
     for interface in interfaces:  # the time limit of the first cells is not for imports
         load_library(interface)
+
+
+class _Unpriced:
+    """The models of which no price is known: a limit of money would not hold for them."""
+
+    def __init__(self, plan: Plan, models: ModelChoices) -> None:
+        self._plan, self._models, self._list_prices = plan, models, has_list_prices(plan)
+        self._refused: dict[tuple[str, str, str], None] = {}
+        self._told: dict[str, None] = {}
+        self._priced: set[str] = set()
+
+    def look_at(self, name: str, model: str, route: Route, judges: bool) -> None:
+        """Note a model that is called as the user's `name` asks."""
+        if model in self._priced or not self._list_prices:
+            return
+        if price_in(self._plan.prices, model) is not None or built_in_price(model) is not None:
+            self._priced.add(model)
+            return
+        limits = {"--budget": self._models.budget_usd, "run.cost_limit_usd": self._plan.run.cost_limit_usd}
+        for limit, given in limits.items():
+            if given is not None and not self._models.allow_unpriced and not (judges and limit != "--budget"):
+                self._refused[name, model, limit] = None
+        # What runs here, or is the user's own function, has no price by nature.
+        if not route.is_loopback and route.interface != "callable":
+            self._told[model] = None
+
+    def problems(self) -> list[Problem]:
+        return [
+            _problem(
+                self._plan,
+                name,
+                f"no price is known of {model!r}, so that {limit} cannot hold: add it to the price table "
+                "(metrics.price_table_path), or pass --allow-unpriced",
+            )
+            for name, model, limit in self._refused
+        ]
+
+    def warn(self) -> None:
+        if self._told:
+            said = f"no price is known of {', '.join(self._told)}: what it costs is in no total"
+            self._plan.warnings = [*self._plan.warnings, said]
 
 
 def _holds_replies(models: ModelChoices) -> bool:

@@ -27,6 +27,7 @@ from evalwright.run.call import GRACE, OUT_OF_FILES, Call, failure_in, pause_bef
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
+from evalwright.run.spending import CostLimit
 from evalwright.run.standstill import Standstill
 from evalwright.run.steps import enriching_of, pricing_of, workspaces_of
 from evalwright.scoring.tally import Tally
@@ -63,13 +64,13 @@ class Pipeline:
     ) -> None:
         self._run_id, self._variants = plan.run_id, plan.variants
         self._retry = plan.run.retry
-        self._cost_limit = plan.run.cost_limit_usd if plan.shard is None else plan.shard.cost_limit_usd
+        limit = plan.run.cost_limit_usd if plan.shard is None else plan.shard.cost_limit_usd
+        self._money = None if limit is None else CostLimit(limit, state.cost_usd)
         self._writer, self._targets, self._judge = writer, targets, judge
         self._clock, self._state, self._tally = clock, state, tally
         self._workspaces = workspaces_of(plan, writer, threads)
         self._pricing, self._enriching, self._mirrors = pricing_of(plan), enriching_of(plan), mirrors
         self._plan, self._addresses = plan, dict[str, Address]()
-        self._spent = state.cost_usd
         accounts = {name: account for name, one in targets.items() if (account := getattr(one, "account", ""))}
         self.standstill: Standstill = Standstill(plan, accounts)
         state.stuck = self.standstill.reasons
@@ -105,23 +106,43 @@ class Pipeline:
 
         Raises StorageError when a record cannot be written.
         """
-        if self._cost_limit is not None and self._spent >= self._cost_limit:
-            await self.record(cell, self._refused(cell, self._cost_limit))
+        money = self._money
+        if money is not None and not await self._has_money(cell, money):
             return
-        answer = await self._call(call, cell)
-        if answer is None or call.abandoned:
+        try:
+            trace = await self._traced(call, cell)
+        finally:
+            if money is not None:
+                money.end()  # `record` counts the cost at once, so that no other cell looks in between
+        if trace is None:
             return
-        trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
-        if self._enriching is not None:
-            await self._enriching.enrich(trace)
         await self.record(cell, trace)
         # Behind the record: the trace that stops a system is stored like all others.
         self.standstill.add(trace)
 
-    def _refused(self, cell: Cell, limit: float) -> Trace:
+    async def _traced(self, call: Call, cell: Cell) -> Trace | None:
+        answer = await self._call(call, cell)
+        if answer is None or call.abandoned:
+            return None
+        trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
+        if self._enriching is not None:
+            await self._enriching.enrich(trace)
+        return trace
+
+    async def _has_money(self, cell: Cell, money: CostLimit) -> bool:
+        """Wait until there is money for a cell and begin it; where there is none, record that and return False."""
+        if not await self._pause(lambda: 0.0 if money.reached or money.has_room() else _LOOK):
+            return False
+        if money.reached:
+            await self.record(cell, self._refused(cell, money))
+            return False
+        money.begin()
+        return True
+
+    def _refused(self, cell: Cell, limit: CostLimit) -> Trace:
         from evalwright.reports.numbers import money
 
-        why = f"not run: cost limit reached ({money(self._spent)} of {money(limit)}, run.cost_limit_usd)"
+        why = f"not run: cost limit reached ({money(limit.spent)} of {money(limit.limit)}, run.cost_limit_usd)"
         now = time.monotonic()
         return self.trace(cell, TraceError("cost_limit", why), now, now)
 
@@ -195,7 +216,8 @@ class Pipeline:
 
     async def record(self, cell: Cell, trace: Trace) -> None:
         """Store the trace of a cell and judge it. Raises StorageError."""
-        self._spent += trace.metrics.cost_usd or 0
+        if self._money is not None:
+            self._money.spend(trace.metrics.cost_usd)
         # The artifact goes first: a stored trace is never judged without the files that belong to it.
         artifact = None if self._workspaces is None else await self._workspaces.collect(cell)
         if self._mirrors is not None:

@@ -19,7 +19,7 @@ from evalwright.run.options import RunOptions
 from evalwright.run.selection import lines_of_warnings
 from evalwright.run.used_files import file_digest_of
 
-__all__ = ["config_hash", "documents", "may_call_models", "plan_of"]
+__all__ = ["config_hash", "documents", "has_list_prices", "may_call_models", "plan_of"]
 
 
 MOST_TRIALS = 10_000
@@ -82,6 +82,11 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
             f"no target {target!r}{did_you_mean(target, known)}: expected module:callable or one of {', '.join(known)}"
         )
     return named
+
+
+def has_list_prices(plan: Plan) -> bool:
+    """Whether models that are not in the suite's price table cost what providers list: not so in evalh's own suites."""
+    return not any(variant.evalh_rules for variant in plan.variants)
 
 
 def may_call_models(plan: Plan) -> bool:

@@ -424,12 +424,14 @@ def models_of(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Calla
 
     def make() -> Models:
         from evalwright.llm.models import LiveModels
+        from evalwright.run.plan import has_list_prices
 
         given = choices or ModelChoices()
         if plan.shard is not None:
             from evalwright.run.shards import limits_of
 
             given = limits_of(plan, given)
-        return LiveModels(plan.prices, replace(given, mask=masker.mask_text), environment())
+        given = replace(given, mask=masker.mask_text)
+        return LiveModels(plan.prices, given, environment(), built_in_prices=has_list_prices(plan))
 
     return make

@@ -14,11 +14,15 @@ N = TypeVar("N", int, float)
 
 
 def add_usage(total: Metrics, usage: Usage, cost_usd: float | None) -> None:
-    """Add one model call."""
+    """Add one model call. Of its input, what the provider had in its cache is told apart."""
     total.token_input = _sum(total.token_input, usage.token_input)
     total.token_output = _sum(total.token_output, usage.token_output)
     total.token_thinking = _sum(total.token_thinking, usage.token_thinking)
     total.cost_usd = _sum(total.cost_usd, cost_usd)
+    cached = {"cache_read_tokens": usage.token_cached, "cache_write_tokens": usage.token_cache_write}
+    if any(cached.values()):
+        more = {name: total.custom.get(name, 0) + tokens for name, tokens in cached.items() if tokens}
+        total.custom = {**total.custom, **more}
 
 
 def add_metrics(total: Metrics, turn: Metrics) -> None:

@@ -26,6 +26,8 @@ class _ModelPrice(BaseModel):
     input_per_million_tokens: _Dollars
     output_per_million_tokens: _Dollars
     thinking_per_million_tokens: _Dollars = 0.0
+    cached_input_per_million_tokens: _Dollars | None = None
+    cache_write_per_million_tokens: _Dollars | None = None
 
 
 class _PriceTable(BaseModel):
@@ -36,13 +38,17 @@ class _PriceTable(BaseModel):
     models: dict[StrictStr, _ModelPrice]
 
 
-BUILT_IN = Path(__file__).with_name("builtin_prices.yaml")
-"""The table for suites that have none, as evalh has one: a few models, and the day of their prices."""
+_ORIGINAL = Path(__file__).with_name("builtin_prices.yaml")
+"""evalh's own table for suites that have none: a few models, and the day of their prices."""
 
 
-def built_in_prices(models: Iterable[str]) -> tuple[dict[str, Price], date]:
-    """The built-in prices of those of the models that have one, and the day of them."""
-    table = _PriceTable.model_validate(yaml.load(BUILT_IN).value)
+def built_in_prices(models: Iterable[str], *, original: bool) -> tuple[dict[str, Price], date]:
+    """The built-in prices of those of the models that have one, and the day of them; evalh's own if `original`."""
+    if not original:
+        from evalwright.llm.prices import built_in_price, day_of_prices
+
+        return {model: price for model in models if (price := built_in_price(model)) is not None}, day_of_prices()
+    table = _PriceTable.model_validate(yaml.load(_ORIGINAL).value)
     return {model: Price(**table.models[model].model_dump()) for model in models if model in table.models}, (
         table.freshness_date
     )

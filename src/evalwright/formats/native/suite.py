@@ -186,7 +186,7 @@ class _Reading:
 
         place: Place = ("metrics", "price_table_path")
         if named is None:
-            found, day = built_in_prices(models)
+            found, day = built_in_prices(models, original=self._file.original)
             if found:
                 said = f"there is none: costs of {', '.join(found)} are by the built-in prices of {day}"
                 self._file.warn(place, said)

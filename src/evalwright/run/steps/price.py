@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalwright.llm.prices import dollars
 from evalwright.model.plan import Plan, Price, Variant
 from evalwright.model.trace import Trace
 
@@ -36,10 +37,8 @@ class Pricing:
         if not (metrics.token_input or metrics.token_output or metrics.token_thinking):
             return
         thinking = _thinking(price, metrics.token_thinking)
-        metrics.cost_usd = (
-            (metrics.token_input or 0) * price.input_per_million_tokens
-            + (metrics.token_output or 0) * price.output_per_million_tokens
-        ) / _MILLION + thinking
+        read, written = (_counted(metrics.custom, f"cache_{what}_tokens") for what in ("read", "write"))
+        metrics.cost_usd = thinking + dollars(price, metrics.token_input or 0, metrics.token_output or 0, read, written)
         if metrics.token_thinking and metrics.cost_thinking_usd is None:
             metrics.cost_thinking_usd = thinking
 
@@ -53,7 +52,12 @@ class Pricing:
         given, said = call.get("input_tokens"), call.get("output_tokens")
         if price is None or not isinstance(given, int) or not isinstance(said, int):
             return None
-        return (given * price.input_per_million_tokens + said * price.output_per_million_tokens) / _MILLION
+        return dollars(price, given, said)
+
+
+def _counted(custom: dict[str, Any], name: str) -> int:
+    found = custom.get(name)
+    return found if isinstance(found, int) and found > 0 else 0
 
 
 def _thinking(price: Price, tokens: int | None) -> float:

@@ -1,0 +1,39 @@
+"""The limit of what the calls of systems may cost in a run, `run.cost_limit_usd`, with many cells under way."""
+
+from __future__ import annotations
+
+__all__ = ["CostLimit"]
+
+
+class CostLimit:
+    """US dollars, of which so many are spent.
+
+    What a cell costs is known behind it. So each one under way counts like the dearest one so far, and before there is
+    one a single cell goes ahead: only the last cell may take the run over its limit, however many run at once.
+    """
+
+    def __init__(self, limit: float, spent: float) -> None:
+        self.limit, self.spent = limit, spent
+        self._under_way = 0
+        self._dearest: float | None = None
+
+    @property
+    def reached(self) -> bool:
+        return self.spent >= self.limit
+
+    def has_room(self) -> bool:
+        """Whether another cell may begin now; if not, one that is under way has to end first."""
+        if not self._under_way:
+            return True
+        return self._dearest is not None and self.spent + self._dearest * (self._under_way + 1) <= self.limit
+
+    def begin(self) -> None:
+        self._under_way += 1
+
+    def end(self) -> None:
+        self._under_way -= 1
+
+    def spend(self, cost: float | None) -> None:
+        """Add what a cell cost; None if that is unknown."""
+        self.spent += cost or 0.0
+        self._dearest = max(self._dearest or 0.0, cost or 0.0)
