@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "loaded_to_check"]
 
+_LONGEST = 600
+"""Characters of the first case that are shown."""
+
 
 @click.command("validate", cls=SuiteCommand)
 @suites_argument()
@@ -51,7 +54,9 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
         return InputError.exit_code if checked.refusals else 0
     warn(checked.warnings)
     several = len(found.files) > 1
-    say(f"ok: {harmless(str(file))}: {counts}" if several else f"ok: {counts}" for file, counts in checked.sound)
+    for file, counts, first in checked.sound:
+        say([f"ok: {harmless(str(file))}: {counts}" if several else f"ok: {counts}"])
+        say([] if first is None else [f"first case: {harmless(first)}"])
     if len(checked.refusals) == 1:
         raise checked.refusals[0]
     if checked.refusals:
@@ -79,7 +84,7 @@ class _Checked:
     def __init__(self) -> None:
         self.refusals: list[InputError] = []
         self.warnings: list[Problem] = []
-        self.sound: list[tuple[Path, str]] = []
+        self.sound: list[tuple[Path, str, str | None]] = []
         self._cases: list[dict[str, object]] = []
         self._dialects: list[str] = []
         self._found: Counter[str] = Counter()
@@ -104,7 +109,8 @@ class _Checked:
         found = {"cases": count, "variants": len(suite.variants), "evaluators": len(suite.evaluators) + own}
         self._found.update(found)
         self._dialects.append(suite.dialect)
-        self.sound.append((file, ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())))
+        counts = ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())
+        self.sound.append((file, counts, _first(suite.cases)))
 
     def _add_emptiness(self, suite: Suite, *, refuse: bool) -> None:
         from evalwright.run.selection import must_not_be_empty
@@ -142,6 +148,19 @@ def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> tup
         if kept is not None and described is not None and (shown := described()) is not None:
             kept.append(shown)
     return count, len(names)
+
+
+def _first(cases: Iterable[object]) -> str | None:
+    """The first case of a table, whose columns may have become other parts of it than was meant."""
+    case = next(iter(cases), None) if getattr(cases, "of_rows", False) else None
+    if case is None:
+        return None
+    from evalwright.model.case import EvalCase
+
+    if not isinstance(case, EvalCase):  # a recording, whose answer is not its case
+        return None
+    text = case.model_dump_json(exclude_unset=True)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"
 
 
 def _rows(problems: Iterable[Problem]) -> list[dict[str, object]]:

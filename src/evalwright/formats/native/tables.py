@@ -47,6 +47,8 @@ class TableDataset(Dataset):
     """Cases of the rows of some files."""
 
     kind = ""
+    of_rows = True
+    """`validate` shows what became of the first row."""
 
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         super().__init__(path, name, config)
