@@ -149,6 +149,8 @@ KINDS: dict[str, dict[str, str]] = {
         "swe-agent": "evalwright.importers.swe_agent:SweAgent",
     },
     "reports": {
+        "codequality": "evalwright.reports.code_quality:CodeQuality",
+        "github": "evalwright.reports.github:GitHubAnnotations",
         "html": "evalwright.reports.html:HtmlPage",
         "json": "evalwright.reports.json:JsonReport",
         "junit": "evalwright.reports.junit:JUnit",

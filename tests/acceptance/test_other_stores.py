@@ -33,7 +33,7 @@ def test_every_command_takes_what_run_prints(project: Project) -> None:
     mine = ("--suite", "eval.yaml")
     assert "3 shown" in run(project, "inspect", place, *mine)
     assert "Changed cases, worse: 0" in run(project, "compare", place, place, *mine)
-    assert "# Run" in run(project, "report", place, *mine)
+    assert "**" in run(project, "report", place, *mine)
     assert run(project, "retry", place, "--quiet", *mine, code=3).strip() == place
     assert "re-evaluated 3 traces" in run(project, "re-evaluate", place, "--trust-run", code=3)
     assert "nothing to do" in run(project, "resume", place, *mine, code=3)

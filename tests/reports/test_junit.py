@@ -2,41 +2,60 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
+from evalwright.reports.context import CaseLine, ReportContext
 from evalwright.reports.junit import JUnit
 from evalwright.testing import a_trace, a_verdict
 from reports.runs import ERRORED, FAILED, HOSTILE, stored, summary
 
+ALONE = ReportContext()
 
-def suite(*verdicts: object) -> ElementTree.Element:
-    (found,) = ElementTree.fromstring(JUnit().render(stored(*verdicts), summary()))
+
+def suite(*verdicts: object, context: ReportContext = ALONE) -> ElementTree.Element:
+    (found,) = ElementTree.fromstring(JUnit().render(stored(*verdicts), summary(), context))
     return found
+
+
+def cases(*verdicts: object) -> list[ElementTree.Element]:
+    return suite(*verdicts).findall("testcase")
 
 
 def test_each_cell_is_a_test_case_and_is_counted() -> None:
     found = suite(FAILED, ERRORED, a_verdict(case_id="s", status="skip"), a_verdict(case_id="b", status="borderline"))
-    kinds = [[child.tag for child in case] for case in found]
+    kinds = [[child.tag for child in case] for case in found.findall("testcase")]
     assert kinds == [["failure"], ["error"], ["skipped"], ["failure"]]
     counts = {name: found.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "4", "failures": "2", "errors": "1", "skipped": "1"}
 
 
 def test_reasons_are_told() -> None:
-    (case,) = suite(a_verdict(case_id="c", status="fail", reasons=["no greeting", "too long"]))
+    (case,) = cases(a_verdict(case_id="c", status="fail", reasons=["no greeting", "too long"]))
     assert (case[0].get("message"), case[0].text) == ("no greeting", "no greeting\ntoo long")
 
 
 def test_names_and_reasons_are_data() -> None:
-    (case,) = suite(a_verdict(case_id=HOSTILE, status="fail", reasons=[HOSTILE]))
+    (case,) = cases(a_verdict(case_id=HOSTILE, status="fail", reasons=[HOSTILE]))
     assert (case.get("name"), len(case)) == (HOSTILE.replace("\x1b", "\ufffd"), 1)
 
 
 def test_the_time_is_that_of_the_system() -> None:
     run = stored(a_verdict(case_id="c1", variant_name="v1"))
     run.append_trace(a_trace(case_id="c1", variant_name="v1", latency_ms=1500))
-    ((case,),) = ElementTree.fromstring(JUnit().render(run, summary()))
+    (case,) = ElementTree.fromstring(JUnit().render(run, summary())).iter("testcase")
     assert case.get("time") == "1.500"
 
 
+def test_a_case_has_its_place_and_the_run_its_address() -> None:
+    found = suite(FAILED, ERRORED, context=ReportContext(link="https://e.org/b", places={"c3": CaseLine("a.yaml", 7)}))
+    assert [(case.get("file"), case.get("line")) for case in found.findall("testcase")] == [
+        ("a.yaml", "7"),
+        (None, None),
+    ]
+    assert {p.get("name"): p.get("value") for p in found.iter("property")} == {
+        "run": summary().run_id,
+        "link": "https://e.org/b",
+    }
+
+
 def test_trials_have_names_of_their_own() -> None:
-    names = [case.get("name") for case in suite(a_verdict(case_id="c"), a_verdict(case_id="c", trial=1))]
+    names = [case.get("name") for case in cases(a_verdict(case_id="c"), a_verdict(case_id="c", trial=1))]
     assert names == ["c", "c [trial 2]"]

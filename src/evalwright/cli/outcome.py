@@ -40,9 +40,13 @@ def watch_of(quiet: bool) -> Callable[[RunState], AbstractContextManager[None]]:
     return watch
 
 
-def present(outcome: Outcome, *, as_json: bool, quiet: bool) -> int:
+def present(outcome: Outcome, *, as_json: bool, quiet: bool, github: bool = False) -> int:
     """Print an outcome; the last line is the run folder, or all is one JSON object. Returns the exit code."""
     code = outcome.exit_code
+    if github:
+        from evalwright.cli.github import show_on_github
+
+        show_on_github(outcome.address, code)
     if as_json or quiet:
         tell(outcome.notes)
     masker = screen_masker().keeping(reserved_words(outcome.plan))

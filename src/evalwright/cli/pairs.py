@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from evalwright.decisions.terms import Terms
     from evalwright.model.plan import Plan
     from evalwright.model.protocols import RunReader
+    from evalwright.run.locations import Place
 
 __all__ = ["Opened", "opened_pair"]
 
@@ -28,7 +29,7 @@ class Opened(NamedTuple):
 
 
 @contextmanager
-def opened_pair(a: Path, b: Path, terms: Terms, labels: Path | None = None) -> Iterator[Opened]:
+def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | None = None) -> Iterator[Opened]:
     """Open run A and run B; what is damaged in them is said on standard error. `labels` is a file of human labels."""
     from evalwright.decisions.runs import two_runs
     from evalwright.reports.text import harmless

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from evalwright import registry
-from evalwright.cli.options import run_argument, store_options
+from evalwright.cli.options import RunPath, run_argument, store_options
+
+if TYPE_CHECKING:
+    from evalwright.model.protocols import RunReader
+    from evalwright.model.summary import RunSummary
 
 __all__ = ["command"]
 
@@ -29,26 +35,91 @@ __all__ = ["command"]
     metavar="FILE",
     help="Write to FILE instead of standard output.",
 )
-def command(run: Path, format_: str, out: Path | None) -> int:
+@click.option("--append", is_flag=True, help="With --out: add to FILE instead of replacing it.")
+@click.option("--compare", type=RunPath(), metavar="RUN_A", help="Compare with this earlier run: markdown, github.")
+@click.option("--link", metavar="URL", help="Address of the published bundle, to which cases link.")
+@click.option(
+    "--limit-chars",
+    type=click.IntRange(min=1000),
+    metavar="N",
+    help="markdown: leave out whole sections beyond N characters (60,000).",
+)
+@click.option(
+    "--github",
+    is_flag=True,
+    help="Instead: annotations, job summary and outputs of a step of GitHub Actions.",
+)
+def command(
+    run: Path,
+    format_: str,
+    out: Path | None,
+    append: bool,
+    compare: Path | None,
+    link: str | None,
+    limit_chars: int | None,
+    github: bool,
+) -> int:
     """Write a report of the run in folder RUN (`evalwright list reports` lists the report formats)."""
     from contextlib import closing
 
     from evalwright.cli.locate import folded_summary
     from evalwright.cli.screen import say
-    from evalwright.files.durable import replace_file
     from evalwright.run.start import open_run
 
+    if github:
+        return _on_github(run, compare, link or "", format_given=out is not None or limit_chars is not None)
+    if append and out is None:
+        raise click.UsageError("--append needs --out FILE")
     report = registry.load("reports", format_)()
+    reads: frozenset[str] = getattr(report, "reads", frozenset())
+    for name, value in (("compare", compare), ("link", link), ("limit_chars", limit_chars)):
+        if value is not None and name not in reads:
+            raise click.UsageError(f"--{name.replace('_', '-')} is not for --format {format_}")
     reader, plan = open_run(run)
     with closing(reader):
         summary = folded_summary(reader, plan)
         # A folder that evalh wrote has none of its own, and reports ask the reader.
         reader.plan = plan
-        text = report.render(reader, summary)
+        if not reads:
+            text = report.render(reader, summary)
+        else:
+            text = _with_context(report, reader, summary, run, compare=compare, link=link or "", limit=limit_chars)
     if out is None:
         say([text.rstrip("\n")])
     else:
-        # Records may hold half of a surrogate pair, for which UTF-8 has no bytes.
-        replace_file(out, text.encode("utf-8", "backslashreplace"))
+        _write(out, text, append)
         say([str(out)])
     return 0
+
+
+def _with_context(report: Any, reader: RunReader, summary: RunSummary, run: Path, **given: Any) -> str:
+    from evalwright.cli.report_context import lines_of_cells, opened_context
+
+    with opened_context(run, **given) as context:
+        if "places" in report.reads and reader.plan is not None:
+            all_cells = "link" in report.reads and "compare" not in report.reads
+            context = replace(context, places=lines_of_cells(reader, reader.plan, all_cells=all_cells))
+        text: str = report.render(reader, summary, context)
+    return text
+
+
+def _on_github(run: Path, compare: Path | None, link: str, *, format_given: bool) -> int:
+    from evalwright.cli.github import show_on_github
+
+    if format_given:
+        raise click.UsageError("--github takes neither --out nor --limit-chars: GitHub names the files")
+    show_on_github(run, compare=compare, link=link)
+    return 0
+
+
+def _write(out: Path, text: str, append: bool) -> None:
+    # Records may hold half of a surrogate pair, for which UTF-8 has no bytes.
+    data = text.encode("utf-8", "backslashreplace")
+    if append:
+        from evalwright.cli.github import append_data
+
+        append_data(out, data)
+    else:
+        from evalwright.files.durable import replace_file
+
+        replace_file(out, data)

@@ -107,6 +107,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 @keep_going
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @allow_empty
+@click.option("--github", is_flag=True, help="Also write annotations, job summary and outputs for GitHub Actions.")
 @click.option("--dry-run", is_flag=True, help="Print the number of calls and estimated cost; run nothing.")
 @model_options
 @as_json
@@ -119,6 +120,7 @@ def command(
     retried: Path | None,
     include_evaluator_failures: bool,
     exit_zero: bool,
+    github: bool,
     dry_run: bool,
     as_json: bool,
     quiet: bool,
@@ -167,7 +169,7 @@ def command(
         outcome = _ran(suite, options, watch if quiet else _with_code(suite, options, watch))
     else:
         outcome = _retried(retried, suite, options, include_evaluator_failures, watch)
-    code = present(outcome, as_json=as_json, quiet=quiet)
+    code = present(outcome, as_json=as_json, quiet=quiet, github=github)
     return 0 if exit_zero and code in (1, 3) else code
 
 

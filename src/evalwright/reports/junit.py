@@ -10,6 +10,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
+from evalwright.reports.context import ReportContext
 from evalwright.reports.failures import error_text, newest_verdicts
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.order import order_of
@@ -17,6 +18,7 @@ from evalwright.reports.text import Paint
 
 __all__ = ["JUnit"]
 
+_ALONE = ReportContext()
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no XML document can hold (XML 1.0, 2.2), escaped or not."""
 _KINDS = {"fail": "failure", "borderline": "failure", "error": "error", "skip": "skipped"}
@@ -32,21 +34,29 @@ class _Time(OfCase, gc=False):
 class JUnit:
     """One test suite with a test case for each finished cell: `classname` is the variant, `name` the case.
 
+    File and line are those of the case, where its data file tells; run and address of the bundle are properties.
+
     They are in the order of the dataset. Borderline cells are failures; `time` is the system's, in seconds.
     """
 
-    def render(self, reader: RunReader, summary: RunSummary) -> str:
+    reads = frozenset({"link", "places"})
+
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
         times = {(t.case_key, t.variant_name, t.trial, t.attempt): t.latency_ms for t in reader.traces(_Time)}
         name = _text(reader.plan.name if reader.plan is not None else summary.run_id)
         suite = ElementTree.Element("testsuite", name=name, timestamp=f"{summary.started_at:%Y-%m-%dT%H:%M:%S}")
         counts = dict.fromkeys(("tests", "failure", "error", "skipped"), 0)
         total = 0.0
+        _add_properties(suite, {"run": summary.run_id, "link": context.link})
         place = order_of(variant.name for variant in summary.variants)
         for verdict in sorted(newest_verdicts(reader), key=place):
             key = (verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt)
             seconds = (times.get(key) or 0) / 1000
             case = ElementTree.SubElement(suite, "testcase", classname=_text(verdict.variant_name), name=_name(verdict))
             case.set("time", f"{seconds:.3f}")
+            if (where := context.places.get(verdict.case_key)) is not None:
+                case.set("file", _text(where.file))
+                case.set("line", str(where.line))
             kind = _KINDS.get(verdict.status)
             if kind is not None:
                 _add_outcome(case, kind, verdict)
@@ -79,6 +89,13 @@ def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
             "\n".join([*lines, *gate_decisions(gate, Paint())])
         )
     return kind
+
+
+def _add_properties(suite: ElementTree.Element, values: dict[str, str]) -> None:
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in values.items():
+        if value:
+            ElementTree.SubElement(properties, "property", name=name, value=_text(value))
 
 
 def _name(verdict: CaseVerdict) -> str:

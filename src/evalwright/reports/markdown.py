@@ -6,14 +6,20 @@ Data is put into code spans, which it cannot leave: it makes no HTML, links, men
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from html import escape
+from itertools import islice
 from typing import TypeVar
+from urllib.parse import quote
 
 from evalwright.errors import counted
+from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
 from evalwright.reports import numbers
+from evalwright.reports.changed_cells import ChangedCell, changed_cells
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
     TRIAL_COLUMNS,
@@ -25,39 +31,83 @@ from evalwright.reports.columns import (
     used,
     variant_columns,
 )
-from evalwright.reports.failures import error_text, find_failures
+from evalwright.reports.context import ReportContext
+from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
+from evalwright.reports.failures import error_text, failures_title, find_failures
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.intervals import forest_lines, forest_of_deltas
-from evalwright.reports.text import Paint, one_line
+from evalwright.reports.reasons import ReasonGroups, group_reasons
+from evalwright.reports.sentences import sentence_of
+from evalwright.reports.text import Paint, capped, harmless, one_line
 
 __all__ = ["Markdown", "code", "table"]
 
 Row = TypeVar("Row")
+Address = Callable[[CaseVerdict, str, int], str]
 
+_ALONE = ReportContext()
 _LEFT = (Unit.NAME, Unit.TEXT, Unit.CASES)
 _MOST_LISTED = 100
+_MOST_CHANGED = 10
+_MOST_GROUPS = 20
+_LONGEST_ANSWER = 1_000
+_FOR_THE_LAST_LINE = 450
 _LONGEST_WARNING = 500
 _TICKS = re.compile("`+")
 
 
 class Markdown:
-    """Markdown with tables (GitHub and GitLab), the first 100 failures and errors with their reasons."""
+    """Markdown with tables (GitHub and GitLab) whose first line is the decision.
 
-    def render(self, reader: RunReader, summary: RunSummary) -> str:
-        found = find_failures(reader, summary, _MOST_LISTED)
-        parts = [
-            _head(summary),
-            _section("Variants", variant_columns(summary), summary.variants),
-            _section("Evaluators", evaluator_columns(summary), evaluator_rows(summary.by_evaluator)),
-            _section("Trials", TRIAL_COLUMNS, trial_rows(summary.variants)),
-            _comparison(summary.comparison) if summary.comparison else [],
-            _gate(summary.gate) if summary.gate else [],
-            _warnings(summary.warnings),
-            [shows] if (shows := numbers.could_show(summary)) else [],
-            _verdicts(found.title, found.failed, found.failed_total),
-            _verdicts("Errors (no verdict)", found.errored, found.errored_total),
-        ]
-        return "\n".join(line for part in parts if part for line in [*part, ""])
+    Sections that do not fit into the limit are left out from the end, and the last line names them: a comment on a pull
+    request that is too long is refused as a whole. The same data gives the same text.
+    """
+
+    reads = frozenset({"compare", "link", "limit_chars"})
+
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
+        return _within(_head(summary, context), _sections(reader, summary, context), context.limit)
+
+
+def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) -> Iterator[list[str]]:
+    """The parts of the report, each below its heading, the most wanted first."""
+    before = context.before
+    if before is not None:
+        yield _section("Compared", RUN_COMPARISON_COLUMNS, before.comparison.variants)
+    yield _section("Variants", variant_columns(summary), summary.variants)
+    if summary.gate is not None:
+        yield _gate(summary.gate)
+    if before is not None:
+        yield _changed(*changed_cells(reader, before, _MOST_CHANGED), summary.run_id, context)
+    failed, errored = group_reasons(reader, summary)
+    yield _reasons(f"{failures_title(summary.scored is True)} by reason", failed)
+    yield _reasons("Errors by reason", errored)
+    if summary.comparison is not None:
+        yield _comparison(summary.comparison)
+    yield _warnings(summary.warnings)
+    yield _section("Evaluators", evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
+    yield _section("Trials", TRIAL_COLUMNS, trial_rows(summary.variants))
+    if shows := numbers.could_show(summary):
+        yield ["## What this suite can show", "", shows]
+    found = find_failures(reader, summary, _MOST_LISTED)
+    address = partial(context.address, summary.run_id)
+    yield _verdicts(found.title, found.failed, found.failed_total, address)
+    yield _verdicts("Errors (no verdict)", found.errored, found.errored_total, address)
+
+
+def _within(head: list[str], sections: Iterable[list[str]], limit: int) -> str:
+    """The sections that fit, and a last line that names those that do not."""
+    text = "\n".join([*head, ""])
+    left_out: list[str] = []
+    for section in filter(None, sections):
+        more = "\n" + "\n".join([*section, ""])
+        if not left_out and len(text) + len(more) <= limit - _FOR_THE_LAST_LINE:
+            text += more
+        else:
+            left_out.append(section[0].lstrip("# ").partition(":")[0])
+    if left_out:
+        text += f"\nLeft out to stay within {limit:,} characters: {', '.join(left_out)}\n"
+    return text
 
 
 def code(text: str, limit: int = 80) -> str:
@@ -70,12 +120,19 @@ def code(text: str, limit: int = 80) -> str:
     return f"{ticks}{space}{line}{space}{ticks}"
 
 
-def _head(summary: RunSummary) -> list[str]:
-    lines = [f"# Run {code(summary.run_id, 160)}", ""]
+def _head(summary: RunSummary, context: ReportContext) -> list[str]:
+    comparison = None if context.before is None else context.before.comparison
+    sentence = sentence_of(summary, comparison, partial(code, limit=40))
+    run = code(summary.run_id, 160)
+    if context.link:
+        run = f"[{run}](<{context.link}/runs/{quote(summary.run_id, safe='')}/index.html>)"
     cells = counted(summary.cells_total + summary.cells_missing, "cell")
     shard = f" ({summary.shard})" if summary.shard else ""
-    lines.append(f"{counted(summary.cases_total, 'case')}, {cells}{shard}; suite {code(summary.config_path, 200)}")
+    lines = [f"**{sentence}**", "", f"Run {run}: {counted(summary.cases_total, 'case')}, {cells}{shard}"]
+    lines[-1] += f"; suite {code(summary.config_path, 200)}" if summary.config_path else ""
     lines.append(f"started {summary.started_at:%Y-%m-%d %H:%M:%S} UTC; rates with 95% Wilson intervals")
+    if comparison is not None:
+        lines.append(f"compared with {code(comparison.a, 200)} (A); every change is B − A")
     if summary.cells_missing:
         lines += ["", f"**Partial: {summary.cells_missing:,} of {cells} have not been run.**"]
     return lines
@@ -135,17 +192,57 @@ def _ids(number: str, ids: Sequence[str]) -> str:
     return f"{number} {shown}".rstrip() + (" …" if len(ids) > 10 else "")
 
 
-def _verdicts(title: str, verdicts: Sequence[CaseVerdict], total: int) -> list[str]:
+def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: ReportContext) -> list[str]:
+    """Each changed case, folded, with both answers."""
+    lines = [f"## Changed cases: {total:,}"]
+    for cell in cells:
+        mark = "worse" if cell.worse else "better"
+        # Markdown is not read within these tags: what is data is escaped for HTML.
+        title = f"<code>{escape(one_line(cell.case_key, 80))}</code> <code>{escape(one_line(cell.variant, 40))}</code>"
+        lines += ["", "<details>", f"<summary>{mark}: {title}</summary>", ""]
+        if address := context.address(run_id, OfCase(case_id=cell.case_key), cell.variant, 0):
+            lines += [f"[all about it](<{address}>)", ""]
+        for name, answer in (("before", cell.before), ("after", cell.after)):
+            lines += [f"{name}:", "", *_fenced("(no answer)" if answer is None else answer), ""]
+        lines.append("</details>")
+    if total > len(cells):
+        lines += ["", f"… and {total - len(cells):,} more"]
+    return lines if total else []
+
+
+def _fenced(text: str) -> list[str]:
+    """Data as a block that it cannot end: the fence is longer than any run of backticks within."""
+    body = harmless(capped(text, _LONGEST_ANSWER))
+    fence = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(body)), 3)
+    return [f"{fence}text", body, fence]
+
+
+def _reasons(title: str, groups: ReasonGroups) -> list[str]:
+    if not groups.cells:
+        return []
+    lines = [f"## {title}", ""]
+    for group in islice(groups, _MOST_GROUPS):
+        cases = ", ".join(f"{code(case.case_key, 40)} {code(case.variant, 30)}" for case, _ in group.cases)
+        left = group.count - sum(count for _, count in group.cases)
+        lines += [f"- {group.count:,} × {code(group.title, 200)}", f"  {cases}{f' and {left:,} more' if left else ''}"]
+    left = len(groups) - _MOST_GROUPS + groups.more
+    return [*lines, f"- … and {counted(left, 'more reason')}"] if left > 0 else lines
+
+
+def _verdicts(title: str, verdicts: Sequence[CaseVerdict], total: int, address: Address) -> list[str]:
     if not total:
         return []
-    lines = [f"## {title}: {total:,}", "", *(line for verdict in verdicts for line in _verdict(verdict))]
+    lines = [f"## {title}: {total:,}", "", *(line for verdict in verdicts for line in _verdict(verdict, address))]
     return [*lines, "", f"… and {total - len(verdicts):,} more"] if total > len(verdicts) else lines
 
 
-def _verdict(verdict: CaseVerdict) -> Iterator[str]:
+def _verdict(verdict: CaseVerdict, address: Address) -> Iterator[str]:
     trial = f", trial {verdict.trial + 1}" if verdict.trial else ""
     between = ", borderline" if verdict.status == "borderline" else ""
-    yield f"- {code(verdict.case_key)} {code(verdict.variant_name)}{trial}{between}"
+    name = f"{code(verdict.case_key)} {code(verdict.variant_name)}"
+    if page := address(verdict, verdict.variant_name, verdict.trial):
+        name = f"[{name}](<{page}>)"
+    yield f"- {name}{trial}{between}"
     if verdict.error is not None:
         yield f"  - {code(error_text(verdict.error), 300)}"
         return

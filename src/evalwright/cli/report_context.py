@@ -1,0 +1,45 @@
+"""What reports know beside the run: the earlier run, the places of the cases, the address of the bundle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from evalwright.cli.pairs import opened_pair
+from evalwright.decisions.comparison import comparison_of
+from evalwright.decisions.terms import Terms
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import CaseVerdict
+from evalwright.reports.context import Before, CaseLine, ReportContext
+from evalwright.run.case_places import case_places
+from evalwright.run.locations import Place
+
+__all__ = ["LIMIT", "lines_of_cells", "opened_context"]
+
+LIMIT = ReportContext().limit
+
+
+@contextmanager
+def opened_context(
+    run: Path | Place, compare: Path | None, link: str = "", limit: int | None = None
+) -> Iterator[ReportContext]:
+    """The context of a report on `run`; the earlier run is open as long. Places are still to be found."""
+    link, limit = link.rstrip("/"), LIMIT if limit is None else limit
+    if compare is None:
+        yield ReportContext(link=link, limit=limit)
+        return
+    with opened_pair(compare, run, Terms()) as opened:
+        runs = opened.runs
+        runs.refuse_changed()
+        for name in runs.a.keys() & runs.b.keys():
+            runs.refuse_strangers(name, name)
+        before = Before(opened.before, comparison_of(runs, str(compare), str(run)))
+        yield ReportContext(before, link, limit)
+
+
+def lines_of_cells(reader: RunReader, plan: Plan, *, all_cells: bool) -> dict[str, CaseLine]:
+    """Where the cases of a run are written: of all cells, or of those that did not pass."""
+    wanted = {one.case_key for one in reader.verdicts(CaseVerdict) if all_cells or one.status not in ("pass", "skip")}
+    return case_places(plan, wanted) if wanted else {}

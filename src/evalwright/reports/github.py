@@ -1,0 +1,86 @@
+"""A run as annotations of GitHub Actions: workflow commands, one a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalwright.errors import counted
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import CaseVerdict
+from evalwright.model.summary import RunSummary
+from evalwright.reports.context import ReportContext
+from evalwright.reports.failures import error_text, newest_verdicts
+from evalwright.reports.order import First, Place, order_of
+from evalwright.reports.text import harmless, one_line
+
+__all__ = ["GitHubAnnotations"]
+
+_MOST = 9
+"""GitHub shows ten annotations of a kind in a step: the tenth says how many more there are."""
+_LONGEST = 1_000
+_ALONE = ReportContext()
+
+
+class GitHubAnnotations:
+    """`::error` for cells that failed, regressions first, `::warning` for cells without a verdict and for warnings.
+
+    Each is at the line of its case, where the data file tells.
+    """
+
+    reads = frozenset({"compare", "link", "places"})
+
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
+        worse = _worse(context)
+        place = order_of(variant.name for variant in summary.variants)
+
+        def order(verdict: CaseVerdict) -> Place:
+            case, variant, trial = place(verdict)
+            # Regressions are what the change did; what failed before is no news.
+            return (case - 1e9 if (verdict.case_key, verdict.variant_name) in worse else case), variant, trial
+
+        failed: First[CaseVerdict] = First(_MOST, order)
+        errored: First[CaseVerdict] = First(_MOST, place)
+        counts = {"error": 0, "warning": 0}
+        for verdict in newest_verdicts(reader):
+            if verdict.status in ("fail", "borderline"):
+                failed.add(verdict)
+                counts["error"] += 1
+            elif verdict.status == "error":
+                errored.add(verdict)
+                counts["warning"] += 1
+        lines = [*_lines("error", failed.sorted(), counts["error"], worse, context)]
+        lines += _lines("warning", errored.sorted(), counts["warning"], worse, context)
+        lines += [f"::notice title=evalwright::{_data(one_line(text, _LONGEST))}" for text in summary.warnings[:_MOST]]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _worse(context: ReportContext) -> set[tuple[str, str]]:
+    if context.before is None:
+        return set()
+    return {(case, one.variant) for one in context.before.comparison.variants for case in one.delta.regressions}
+
+
+def _lines(
+    kind: str, verdicts: list[CaseVerdict], total: int, worse: set[tuple[str, str]], context: ReportContext
+) -> Iterator[str]:
+    for verdict in verdicts:
+        name = f"{one_line(verdict.case_key, 80)} · {one_line(verdict.variant_name, 40)}"
+        name += f" · trial {verdict.trial + 1}" if verdict.trial else ""
+        regression = "regression: " if (verdict.case_key, verdict.variant_name) in worse else ""
+        where = context.places.get(verdict.case_key)
+        place = f"file={_property(where.file)},line={where.line}," if where is not None else ""
+        why = error_text(verdict.error) if verdict.error is not None else "\n".join(verdict.reasons) or verdict.status
+        page = context.address(verdict.run_id, verdict, verdict.variant_name, verdict.trial)
+        text = harmless(why)[:_LONGEST] + (f"\n{page}" if page else "")
+        yield f"::{kind} {place}title={_property(regression + name)}::{_data(text)}"
+    if total > len(verdicts):
+        left = counted(total - len(verdicts), "more cell")
+        yield f"::{kind} title=evalwright::and {left} {'failed' if kind == 'error' else 'without a verdict'}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,95 @@
+"""A run, or its comparison with an earlier one, in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from evalwright.decisions.comparison import RunComparison, VariantComparison
+from evalwright.errors import counted
+from evalwright.model.decision import Decision
+from evalwright.model.summary import GateOutcome, RunSummary, VariantSummary
+from evalwright.reports import numbers
+from evalwright.reports.decision import claim, with_ends
+
+__all__ = ["sentence_of", "worse_cases"]
+
+Name = Callable[[str], str]
+
+
+def sentence_of(summary: RunSummary, comparison: RunComparison | None = None, name: Name = str) -> str:
+    """The decision about a run: against an earlier run, by its gate, or by its cells. `name` makes a name harmless."""
+    if comparison is not None:
+        return _compared(comparison, name)
+    if summary.gate is not None:
+        return _of_gate(summary.gate)
+    return _of_cells(summary, name)
+
+
+def worse_cases(comparison: RunComparison) -> int:
+    """Cases of all variants of which a smaller share of the trials passed than before."""
+    return sum(len(one.delta.regressions) for one in comparison.variants)
+
+
+def _compared(comparison: RunComparison, name: Name) -> str:
+    """The worst first, as it decides."""
+    order = {"dont": 0, "undecided": 1, "ship": 2}
+    variants = sorted(comparison.variants, key=lambda one: (order[one.decision.verdict], one.decision.difference or 0))
+    if not variants:
+        return "Not compared: the runs have no variant in common"
+    if len(variants) == 1:
+        return _capital(_change(variants[0]))
+    return "; ".join(f"{name(one.variant)}: {_change(one)}" for one in variants)
+
+
+def _change(one: VariantComparison) -> str:
+    decision, delta = one.decision, one.delta
+    said = claim(decision)
+    if decision.ci is None:
+        return said
+    text = f"{said}: {with_ends(decision.difference, decision.ci, decision.metric)}"
+    changed = f"{counted(len(delta.regressions), 'case')} worse, {len(delta.improvements):,} better"
+    p = "" if decision.p_better is None else f" (p {_equals(numbers.probability(decision.p_better))})"
+    return f"{text}, {changed}{p}{_to_decide(decision)}"
+
+
+def _equals(p: str) -> str:
+    return p if p.startswith("<") else f"= {p}"
+
+
+def _to_decide(decision: Decision) -> str:
+    """What would settle an open question, where the difference holds."""
+    if decision.verdict != "undecided" or decision.next is None or decision.next.cases <= decision.n:
+        return ""
+    return f"; {counted(decision.next.cases - decision.n, 'more case')} would decide it"
+
+
+def _of_gate(gate: GateOutcome) -> str:
+    outcome = "Reward" if numbers.is_reward(gate) else f"Gate {numbers.outcome(gate)[0]}"
+    parts = "; ".join(numbers.condition(part) for part in gate.parts)
+    return f"{outcome}: {parts}" if parts else outcome
+
+
+def _of_cells(summary: RunSummary, name: Name) -> str:
+    counts = {
+        status: sum(v.cells.get(status, 0) for v in summary.variants) for status in ("fail", "borderline", "error")
+    }
+    failed = counts["fail"] + counts["borderline"]
+    parts = [f"{counted(failed, 'cell')} did not pass"] if failed and summary.scored is not True else []
+    parts += [f"{counted(counts['error'], 'cell')} without a verdict"] if counts["error"] else []
+    verdict = "Failed" if parts and failed and summary.scored is not True else "Errors" if parts else "Passed"
+    rates = ", ".join(_rate(one, name if len(summary.variants) > 1 else None) for one in summary.variants)
+    if summary.scored is True:
+        rates, verdict = counted(summary.cells_total, "cell"), "Errors" if counts["error"] else "Scored"
+    missing = [f"{counted(summary.cells_missing, 'cell')} not run"] if summary.cells_missing else []
+    return f"{verdict}: {'; '.join([*parts, *missing, rates])}"
+
+
+def _rate(one: VariantSummary, name: Name | None) -> str:
+    judged = one.pass_rate is not None and one.pass_rate_n
+    rate = numbers.percent(one.pass_rate or 0.0) if judged else "no rate"
+    ends = f" [{numbers.interval(one.pass_rate_ci95)}]" if judged and one.pass_rate_ci95 else ""
+    return f"{f'{name(one.name)} ' if name else ''}{rate}{ends} of {counted(one.pass_rate_n, 'case')}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,187 @@
+"""The action for GitHub: its shell steps, run as the runner runs them, with a fake `gh` and fake files."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from acceptance.projects import project
+from acceptance.test_ci_reports import outputs
+
+ACTION = Path(__file__).parents[2] / "action.yml"
+DOCUMENT: dict[str, Any] = yaml.safe_load(ACTION.read_text())
+STEPS: list[dict[str, Any]] = DOCUMENT["runs"]["steps"]
+GH = """#!/bin/sh
+printf '%s\\n' "$*" >> "$CALLS"
+case "$*" in
+  "run list"*) echo 77 ;;
+  "run download"*) [ -n "$BASELINE_RUN" ] && mkdir -p "$RUNNER_TEMP/evalwright-baseline" \\
+    && cp -R "$BASELINE_RUN" "$RUNNER_TEMP/evalwright-baseline" ;;
+  *"--paginate"*) echo "$COMMENT_ID" ;;
+  *) cp "$RUNNER_TEMP/evalwright-comment.md" "$CALLS.body" ;;
+esac
+"""
+
+
+class Runner:
+    """Runs the steps of the action one after the other: what it puts into `${{ }}` is what the runner would."""
+
+    def __init__(self, folder: Path, inputs: dict[str, str], **environment: str) -> None:
+        self.folder, self.temp = folder, folder / "temp"
+        self.temp.mkdir()
+        self.inputs = {name: one.get("default", "") for name, one in DOCUMENT["inputs"].items()} | inputs
+        self.steps: dict[str, dict[str, str]] = {"upload": {"artifact-url": "https://e.org/artifacts/1"}}
+        tools = folder / "tools"
+        tools.mkdir()
+        (tools / "gh").write_text(GH)
+        (tools / "evalwright").write_text(f'#!/bin/sh\nexec {sys.executable} -m evalwright "$@"\n')
+        for tool in tools.iterdir():
+            tool.chmod(0o755)
+        self.summary, self.calls = folder / "summary.md", folder / "calls"
+        self.summary.touch()
+        self.calls.touch()
+        self.environment = {
+            **os.environ,
+            "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+            "RUNNER_TEMP": str(self.temp),
+            "GITHUB_STEP_SUMMARY": str(self.summary),
+            "CALLS": str(self.calls),
+            **environment,
+        }
+
+    def value(self, text: str) -> str:
+        def found(match: re.Match[str]) -> str:
+            kind, _, rest = match[1].partition(".")
+            if kind == "inputs":
+                return self.inputs[rest]
+            if kind == "steps":
+                step, _, name = rest.partition(".outputs.")
+                return self.steps.get(step, {}).get(name, "")
+            return {"github.repository": "o/r", "github.event.pull_request.number": "5"}.get(match[1], "main")
+
+        return re.sub(r"\$\{\{ ([\w.-]+) \}\}", found, str(text))
+
+    def run(self, name: str) -> subprocess.CompletedProcess[str]:
+        step = next(step for step in STEPS if step.get("name") == name)
+        output = self.folder / "output"
+        output.write_text("")
+        ended = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", step["run"]],
+            cwd=self.folder,
+            env={
+                **self.environment,
+                "GITHUB_OUTPUT": str(output),
+                **{key: self.value(text) for key, text in step["env"].items()},
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        found = dict(re.findall(r"^(\w+)=(.*)$", output.read_text(), re.MULTILINE)) | outputs(output)
+        self.steps[step.get("id", name)] = found
+        return ended
+
+    def ok(self, name: str) -> str:
+        ended = self.run(name)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout + ended.stderr
+
+
+def test_every_input_is_used_and_none_reaches_a_script_but_by_the_environment() -> None:
+    text = ACTION.read_text()
+    for name in DOCUMENT["inputs"]:
+        assert re.search(rf"inputs\.{name}\b", text), name
+    for step in STEPS:
+        assert "${{" not in step.get("run", "")
+        if "run" in step:
+            used = set(re.findall(r"\$\{?([A-Z][A-Z_]+)", step["run"]))
+            known = {"RUNNER_TEMP", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "PIPESTATUS"}
+            assert used - known <= step["env"].keys(), step["name"]
+            assert step["env"].keys() - used <= {"GH_TOKEN", "GH_REPO"}, step["name"]
+        else:
+            assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"])
+
+
+def test_the_page_has_every_input_and_output_and_its_workflows_use_none_but_these() -> None:
+    page = (ACTION.parent / "docs" / "ci.md").read_text()
+    for name in (*DOCUMENT["inputs"], *DOCUMENT["outputs"]):
+        assert f"`{name}`" in page, name
+    blocks = [
+        yaml.safe_load(text) for text in re.findall(r"^```yaml file=\S+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    ]
+    steps = [step for block in blocks for job in block.get("jobs", {}).values() for step in job["steps"]]
+    used = [step["with"].keys() for step in steps if step.get("uses", "").startswith("OWNER/evalwright@")]
+    assert len(used) == 2
+    assert all(keys <= DOCUMENT["inputs"].keys() for keys in used)
+    assert all(
+        re.fullmatch(r"OWNER/evalwright@v1|[\w./-]+@[0-9a-f]{40}", step["uses"]) for step in steps if "uses" in step
+    )
+
+
+def test_what_is_installed_is_one_word(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    python = tmp_path / "bin" / "python"
+    python.write_text('#!/bin/sh\nfor word in "$@"; do echo "$word"; done | tail -n 1 > "$CALLS"\n')
+    python.chmod(0o755)
+    for version, wanted in (("", "evalwright"), ("1.2", "evalwright==1.2"), ("./x; echo no", "./x; echo no")):
+        folder = tmp_path / str(len(version))
+        folder.mkdir()
+        runner = Runner(folder, {"suite": "eval.yaml", "version": version})
+        runner.environment["PATH"] = f"{tmp_path / 'bin'}{os.pathsep}{runner.environment['PATH']}"
+        runner.ok("Install evalwright")
+        assert runner.calls.read_text() == f"{wanted}\n"
+
+
+@pytest.mark.slow("runs every step of the action")
+def test_a_pull_request_that_makes_it_worse_is_compared_commented_and_fails(tmp_path: Path) -> None:
+    made = project(tmp_path, {f"c{i}": "thanks" for i in range(14)})
+    before = made.run("--out", "before")
+    (tmp_path / "agent.py").write_text("def run(case, variant):\n    return {'final_answer': 'no'}\n")
+    inputs = {"suite": "eval.yaml", "baseline": "main", "args": "--case 'c*' --concurrency 2", "budget": "1.5"}
+    runner = Runner(tmp_path, inputs | {"fail-on": "regression"}, BASELINE_RUN=str(before.absolute()), COMMENT_ID="123")
+    runner.ok("Fetch the baseline")
+    assert "--branch main" in runner.calls.read_text()
+    runner.ok("Run the suite")
+    assert runner.steps["run"]["exit_code"] == "1"
+    assert "A passed" in runner.ok("Compare with the baseline")
+    assert "::error " in runner.ok("Report")
+    assert runner.summary.read_text().startswith("**Worse by more than 2 pp: −100.0 pp")
+    assert runner.steps["report"]["worse"] == "14"
+    runner.ok("Comment")
+    assert "--method PATCH repos/o/r/issues/comments/123 -F body=@" in runner.calls.read_text()
+    body = Path(f"{runner.calls}.body").read_text()
+    assert body.startswith("**Worse by more than 2 pp: −100.0 pp")
+    assert body.endswith("\n<!-- evalwright: eval.yaml -->\n")
+    assert runner.run("Verdict").returncode == 1
+
+
+@pytest.mark.slow("runs most steps of the action")
+def test_without_a_baseline_the_run_alone_is_reported(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks", "b": "no"})
+    runner = Runner(made.folder, {"suite": "eval.yaml", "baseline": "main"}, COMMENT_ID="")
+    assert "::notice title=evalwright::no baseline" in runner.ok("Fetch the baseline")
+    runner.ok("Run the suite")
+    runner.ok("Report")
+    assert "[this artifact](https://e.org/artifacts/1)" in runner.summary.read_text()
+    runner.ok("Comment")
+    assert "--method POST repos/o/r/issues/5/comments" in runner.calls.read_text()
+    codes = {}
+    for wanted in ("failure", "regression", "never", "sometimes"):
+        runner.inputs["fail-on"] = wanted
+        codes[wanted] = runner.run("Verdict").returncode
+    assert codes == {"failure": 1, "regression": 0, "never": 0, "sometimes": 2}
+
+
+@pytest.mark.slow("starts an interpreter")
+def test_a_suite_that_cannot_run_fails_at_once(tmp_path: Path) -> None:
+    runner = Runner(tmp_path, {"suite": "nowhere.yaml", "fail-on": "never"})
+    assert runner.run("Run the suite").returncode == 2
+    assert runner.steps["run"]["exit_code"] == "2"

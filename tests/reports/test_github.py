@@ -1,0 +1,66 @@
+"""Annotations and code quality: what CI services read of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from evalwright.model.result import CaseVerdict
+from evalwright.registry import load
+from evalwright.reports.context import CaseLine, ReportContext, cell_key
+from evalwright.testing import a_verdict
+from reports.runs import ERRORED, FAILED, HOSTILE, stored, summary, variant
+
+PLACES = {"c3": CaseLine("evals/a,b:c.yaml", 14)}
+
+
+def annotations(*verdicts: CaseVerdict, context: ReportContext = ReportContext(), **fields: Any) -> list[str]:  # noqa: B008
+    text = load("reports", "github")().render(stored(*verdicts), summary(**fields), context)
+    return text.splitlines()
+
+
+def test_each_cell_that_did_not_pass_is_at_the_line_of_its_case() -> None:
+    context = ReportContext(places=PLACES, link="https://e.org/b")
+    page = f"https://e.org/b/runs/run/cells/{cell_key('c3', 'new', 0)}.html"
+    verdict = a_verdict(
+        case_id="c3", variant_name="new", status="fail", run_id="run", reasons=["says: 100 %", "fast: 3 s"]
+    )
+    assert annotations(verdict, ERRORED, a_verdict(), context=context) == [
+        "::error file=evals/a%2Cb%3Ac.yaml,line=14,title=c3 · new::says: 100 %25%0Afast: 3 s%0A" + page,
+        f"::warning title=c7 · old::timeout: no answer%0Ahttps://e.org/b/runs//cells/{cell_key('c7', 'old', 0)}.html",
+    ]
+
+
+def test_the_tenth_of_a_kind_counts_the_rest() -> None:
+    verdicts = [a_verdict(case_id=f"c{i:02}", case_index=i, status="fail") for i in range(51)]
+    lines = annotations(*reversed(verdicts))
+    assert [line.partition("title=")[2].partition(" ")[0] for line in lines[:9]] == [f"c{i:02}" for i in range(9)]
+    assert lines[9:] == ["::error title=evalwright::and 42 more cells failed"]
+
+
+def test_data_makes_no_command_of_its_own() -> None:
+    hostile = f"{HOSTILE}\r\n::set-output name=x::y,file=z"
+    lines = annotations(
+        a_verdict(case_id=hostile, variant_name=hostile, status="fail", reasons=[hostile]),
+        warnings=[hostile],
+        variants=[variant(hostile)],
+    )
+    assert len(lines) == 2
+    assert all(re.match(r"::(error|notice) title=[^:,]*::", line) for line in lines)
+    assert "\x1b" not in "".join(lines)
+
+
+def test_gitlab_gets_an_entry_for_each_cell_that_did_not_pass() -> None:
+    passed = a_verdict(case_id="ok")
+    text = load("reports", "codequality")().render(
+        stored(ERRORED, FAILED, passed), summary(), ReportContext(places=PLACES)
+    )
+    entries = json.loads(text)
+    assert [(one["severity"], one["location"]["path"], one["location"]["lines"]["begin"]) for one in entries] == [
+        ("critical", "eval.yaml", 1),
+        ("major", "evals/a,b:c.yaml", 14),
+    ]
+    assert entries[1]["description"] == "c3 · new: says_hello: missing 'hello'"
+    assert entries[1]["fingerprint"] == cell_key("c3", "new", 0)
+    assert len({one["fingerprint"] for one in entries}) == 2
