@@ -84,6 +84,11 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     metavar="N",
     help="At most N cells at the same time.",
 )
+@click.option(
+    "--executor",
+    type=click.Choice(["local", "ray"]),
+    help="Call the systems here, or by workers of a Ray cluster (RAY_ADDRESS).",
+)
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite (repeatable).")
 @click.option(
     "--retry-only-failed",

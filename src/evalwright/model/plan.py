@@ -12,7 +12,9 @@ import msgspec
 
 __all__ = [
     "EvaluatorSpec",
+    "Executor",
     "PassCriteria",
+    "Placement",
     "Plan",
     "Plugin",
     "Price",
@@ -43,6 +45,36 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Input that the provider put into its cache; None: like all input."""
 
 
+class Placement(msgspec.Struct, frozen=True):
+    """What each worker of one system takes of a cluster, by Ray's names; None leaves it to Ray."""
+
+    num_cpus: float | None = None
+    num_gpus: float | None = None
+    memory: float | None = None
+    """Bytes."""
+    resources: dict[str, float] = {}
+    actors: int | None = None
+    """The number of workers, instead of the executor's."""
+
+
+class Executor(msgspec.Struct, frozen=True):
+    """Where the systems are called, if not in this process: `ray` is by the workers of a Ray cluster."""
+
+    type: str
+    address: str | None = None
+    """Of the cluster. None: that in the variable RAY_ADDRESS, else a cluster of this machine for the run alone."""
+    working_dir: str | msgspec.UnsetType | None = msgspec.UNSET
+    """The folder that is sent to other machines; None if they have all that is needed. Unset: the suite's."""
+    runtime_env: dict[str, Any] = {}
+    """For Ray as it is."""
+    actors: int | None = None
+    """The workers of each system; None: one for each machine, and enough for all calls at once."""
+    per_actor: int = 64
+    """Calls at once in one worker."""
+    wait_seconds: float = 600.0
+    """How long a system is waited for of which no worker lives."""
+
+
 class Variant(msgspec.Struct, frozen=True):
     """One system under test: `adapter` names a target type, `config` is that target's own."""
 
@@ -67,6 +99,7 @@ class Variant(msgspec.Struct, frozen=True):
     """A Python function may return a mapping with keys of its own, which is its structured answer: of systems that
     come from Python, where there is no file to say so.
     """
+    ray: Placement | msgspec.UnsetType = msgspec.UNSET
 
 
 class EvaluatorSpec(msgspec.Struct, frozen=True):
@@ -136,6 +169,8 @@ class RunSettings(msgspec.Struct, frozen=True):
     """Number of cells in flight at once, by the name of a pool."""
     keep_judge_calls: bool = True
     """Results keep what their evaluators asked models and the replies in full, as `detail.judge_calls`."""
+    executor: Executor | msgspec.UnsetType = msgspec.UNSET
+    """Unset: this process."""
 
 
 class UntilDecided(msgspec.Struct, frozen=True):

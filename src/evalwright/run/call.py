@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
 import msgspec
 
-from evalwright.errors import Interrupted, LimitExceeded
+from evalwright.errors import InputError, Interrupted, LimitExceeded
 from evalwright.llm.retries import Rules
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.protocols import Target
@@ -20,18 +20,23 @@ from evalwright.run.cells import Cell
 from evalwright.run.records import timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
 from evalwright.targets.answers import says_nothing
-from evalwright.targets.build import optional_parts
+from evalwright.targets.build import build_target, optional_parts
 from evalwright.targets.failures import target_failure
 
 __all__ = [
     "GRACE",
+    "MOST_LOST",
+    "NO_WORKER",
     "OUT_OF_FILES",
+    "WORKER_LOST",
     "Call",
     "deadline_in",
     "failure_in",
     "out_of_files",
     "pause_before_next",
     "retriable",
+    "set_up",
+    "target_of",
 ]
 
 GRACE = 5.0
@@ -39,6 +44,12 @@ GRACE = 5.0
 _SILENT = "the system gave no answer (allow_missing: [final_answer] of the system if it may be absent)"
 OUT_OF_FILES = "out_of_files"
 """Error type of a call for which this machine had no open file left."""
+WORKER_LOST = "worker_lost"
+"""Error type of a call whose worker, or the machine of it, was lost."""
+MOST_LOST = 3
+"""Workers that one cell may lose: it may be what ends them."""
+NO_WORKER = "no_worker"
+"""Error type of a cell that was not called, as there was no worker for it."""
 _RETRIABLE = ("timeout", "http_5xx")
 
 
@@ -111,6 +122,33 @@ class Call:
         if self.deadline is not None and now > self.deadline and self.overdue_since is None and self.task is not None:
             self.overdue_since = now
             self.task.cancel()
+
+
+async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> None:
+    """Await the set-up of a variant's target for as long as one of its calls may take."""
+    limit = variant.timeout_seconds
+    try:
+        async with asyncio.timeout(limit):
+            await opening()
+    except TimeoutError:
+        raise InputError(f"{variant.name!r} was not set up within {limit:g} seconds") from None
+    except (asyncio.CancelledError, Interrupted):
+        raise
+    except InputError as error:
+        raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
+    except BaseException as error:
+        # Set-up is the user's code, which may also raise SystemExit; reported as a mistake of the suite, not ours.
+        failure = target_failure(error)
+        raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error
+
+
+def target_of(variant: Variant, import_paths: Sequence[str]) -> Target:
+    """The target of a variant, in a process of its own where the variant asks for that."""
+    if variant.isolation != "process":
+        return build_target(variant, import_paths)
+    from evalwright.run.isolation import Isolated
+
+    return Isolated(variant, import_paths)
 
 
 def out_of_files(error: BaseException) -> TraceError | None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
+
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -173,7 +175,8 @@ def most_at_once(plan: Plan, total: int) -> tuple[int | None, str]:
 
     Where the process is ours, its limit is raised as far as the system allows; elsewhere it is the caller's.
     """
-    if not owns_process() or all(variant.adapter == "replay" for variant in plan.variants):
+    elsewhere = plan.run.executor is not msgspec.UNSET  # files of calls are opened by the workers there
+    if elsewhere or not owns_process() or all(variant.adapter == "replay" for variant in plan.variants):
         return None, ""
     wanted = sum(width for _, width in fitted(groups_of(plan), total))
     most = room_for(wanted, _FILES)

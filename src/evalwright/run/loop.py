@@ -7,29 +7,33 @@ import contextlib
 import errno
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from evalwright.errors import Interrupted, StorageError
-from evalwright.model.plan import Plan, Variant
+from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
+from evalwright.run.call import target_of
 from evalwright.run.cells import RunState
 from evalwright.run.judge import Judge
 from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
+from evalwright.run.steps import workspaces_of
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
 from evalwright.session.open_files import descriptors_kept
 from evalwright.session.signals import Signals
-from evalwright.targets.build import build_target
 from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
+    from evalwright.run.executors import Sites
     from evalwright.run.history import History
     from evalwright.run.steps.mirror import Mirroring
 
@@ -45,16 +49,8 @@ _CLOSED = (
 
 
 def targets_of(plan: Plan) -> dict[str, Target]:
-    """The target of each variant, in a process of its own where the variant asks for that."""
-    return {variant.name: _target(variant, plan.import_paths) for variant in plan.variants}
-
-
-def _target(variant: Variant, import_paths: Sequence[str]) -> Target:
-    if variant.isolation != "process":
-        return build_target(variant, import_paths)
-    from evalwright.run.isolation import Isolated
-
-    return Isolated(variant, import_paths)
+    """The target of each variant, for calls from this process."""
+    return {variant.name: target_of(variant, plan.import_paths) for variant in plan.variants}
 
 
 @dataclass(slots=True)
@@ -128,9 +124,24 @@ async def work_here(job: Job, watch: Watch | None = None) -> bool:
 def _runner(job: Job, watchdog: Watchdog) -> tuple[Runner, dict[str, Target]]:
     """What runs the cells, and the systems that it calls."""
     plan, clock, threads = job.plan, Clock(), Threads()
-    judge, targets = Judge(plan, watchdog, clock), targets_of(plan)
-    pipeline = Pipeline(plan, job.writer, targets, judge, clock, job.state, job.tally, job.mirrors, threads)
+    judge, (targets, sites) = Judge(plan, watchdog, clock), _executor(job, threads)
+    pipeline = Pipeline(plan, job.writer, targets, sites, judge, clock, job.state, job.tally, job.mirrors)
     return Runner(plan, job.writer, pipeline, watchdog, job.state, threads), targets
+
+
+def _executor(job: Job, threads: Threads) -> tuple[dict[str, Target], Sites | None]:
+    """What calls the systems of a run, and where that takes place. Raises InputError."""
+    plan, targets = job.plan, targets_of(job.plan)
+    if isinstance(plan.run.executor, msgspec.UnsetType):
+        return targets, workspaces_of(plan, job.writer, threads)
+    from evalwright.run.executors import is_elsewhere
+
+    if not is_elsewhere(plan):
+        return targets, workspaces_of(plan, job.writer, threads)
+    from evalwright.run.executors.ray import RaySites
+
+    sites = RaySites(plan, plan.run.executor, job.writer, threads, targets, job.state)
+    return sites.targets, sites
 
 
 def _run_loop(runner: Runner, job: Job) -> None:

@@ -33,6 +33,8 @@ class RunOptions:
     """Where the run is kept, instead of the suite's own store."""
     keep_going: bool = False
     """A system is called on even if it gives nothing but one and the same error."""
+    executor: str | None = None
+    """`local` or `ray`, instead of the suite's own."""
     allow_empty: bool = False
     """A suite without cases to run is no mistake."""
     shard: Shard | None = None

@@ -15,26 +15,35 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from evalwright.errors import InputError, Interrupted
 from evalwright.model.artifact import Artifact
-from evalwright.model.plan import Plan, Variant
+from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
 from evalwright.run.addresses import BUSY, Address, addresses_of
-from evalwright.run.call import GRACE, OUT_OF_FILES, Call, failure_in, pause_before_next, retriable
+from evalwright.run.call import (
+    GRACE,
+    MOST_LOST,
+    NO_WORKER,
+    OUT_OF_FILES,
+    WORKER_LOST,
+    Call,
+    failure_in,
+    pause_before_next,
+    retriable,
+    set_up,
+)
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
 from evalwright.run.spending import CostLimit
 from evalwright.run.standstill import Standstill
-from evalwright.run.steps import enriching_of, pricing_of, workspaces_of
+from evalwright.run.steps import enriching_of, pricing_of
 from evalwright.scoring.tally import Tally
-from evalwright.targets.failures import target_failure
-from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
+    from evalwright.run.executors import Sites
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = ["Pipeline"]
@@ -55,12 +64,12 @@ class Pipeline:
         plan: Plan,
         writer: RunWriter,
         targets: dict[str, Target],
+        sites: Sites | None,
         judge: Judge,
         clock: Clock,
         state: RunState,
         tally: Tally,
         mirrors: Mirroring | None,
-        threads: Threads,
     ) -> None:
         self._run_id, self._variants = plan.run_id, plan.variants
         self._retry = plan.run.retry
@@ -68,8 +77,8 @@ class Pipeline:
         self._money = None if limit is None else CostLimit(limit, state.cost_usd)
         self._writer, self._targets, self._judge = writer, targets, judge
         self._clock, self._state, self._tally = clock, state, tally
-        self._workspaces = workspaces_of(plan, writer, threads)
-        self._pricing, self._enriching, self._mirrors = pricing_of(plan), enriching_of(plan), mirrors
+        self._sites, self._mirrors = sites, mirrors
+        self._pricing, self._enriching = pricing_of(plan), enriching_of(plan)
         self._plan, self._addresses = plan, dict[str, Address]()
         accounts = {name: account for name, one in targets.items() if (account := getattr(one, "account", ""))}
         self.standstill: Standstill = Standstill(plan, accounts)
@@ -79,11 +88,11 @@ class Pipeline:
 
     async def open(self) -> None:
         """Make ready what cells need. Raises InputError when the user's set-up code fails or takes too long."""
-        if self._workspaces is not None:
-            await self._workspaces.open()
+        if self._sites is not None:
+            await self._sites.open()
         for variant in self._variants:
             if opening := getattr(self._targets[variant.name], "open", None):
-                await _opened(variant, opening)
+                await set_up(variant, opening)
         if any(getattr(target, "address", None) for target in self._targets.values()):
             self._addresses = addresses_of(self._plan, self._targets)
 
@@ -98,8 +107,8 @@ class Pipeline:
                     _log.warning("%r was not closed within %g seconds", name, GRACE)
                 except Exception as error:
                     _log.warning("closing %r raised %s: %s", name, type(error).__name__, error)
-        if self._workspaces is not None:
-            await self._workspaces.close()
+        if self._sites is not None:
+            await self._sites.close()
 
     async def run(self, call: Call, cell: Cell) -> None:
         """Run a cell to its verdict. One that is stopped before another try, or abandoned, is left as it is.
@@ -167,7 +176,13 @@ class Pipeline:
                 if self._state.stopping:
                     return None
                 continue
-            tries = len(call.retried) + 1
+            lost = sum(one.type == WORKER_LOST for one in call.retried)
+            if error.type in (NO_WORKER, WORKER_LOST):
+                if not self._goes_on(cell, error, lost):
+                    return None if error.type == NO_WORKER or self._state.stopping else answer
+                call.retried.append(error)
+                continue
+            tries = len(call.retried) - lost + 1
             # The exponent is bounded, because a float times 2 ** 1024 raises OverflowError.
             pause = pause_before_next(rule, error, tries)
             late = error.status in BUSY and time.monotonic() - begun + pause > _LONGEST_CALL
@@ -178,9 +193,19 @@ class Pipeline:
             if not await self._pause(lambda until=until: until - time.monotonic()):  # type: ignore[misc]
                 return None
 
+    def _goes_on(self, cell: Cell, error: TraceError, lost: int) -> bool:
+        """Whether a cell that has no worker any more gets another one; `lost` is how many it had lost before.
+
+        That says nothing of the system, so what the suite allows of attempts is not touched; unless one cell ends
+        worker after worker.
+        """
+        if error.type == NO_WORKER and not self._state.stopping:
+            self.standstill.reasons.setdefault(cell.variant.name, error.message)
+        return error.type == WORKER_LOST and lost + 1 < MOST_LOST and not self._state.stopping
+
     def _ask(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
-        target, workspaces = self._targets[cell.variant.name], self._workspaces
-        return call.ask(target, cell) if workspaces is None else workspaces.ask(call, target, cell)
+        target, sites = self._targets[cell.variant.name], self._sites
+        return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
 
     async def _room_made(self) -> bool:
         """Wait until another cell has ended, whose files are free then; False if no other one is at work."""
@@ -219,7 +244,7 @@ class Pipeline:
         if self._money is not None:
             self._money.spend(trace.metrics.cost_usd)
         # The artifact goes first: a stored trace is never judged without the files that belong to it.
-        artifact = None if self._workspaces is None else await self._workspaces.collect(cell)
+        artifact = None if self._sites is None else await self._sites.collect(cell)
         if self._mirrors is not None:
             self._mirrors.prepare(trace)
         try:
@@ -252,26 +277,8 @@ class Pipeline:
     async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult]) -> None:
         """`judge` for a trace of an earlier session, which ended before it had its verdict."""
         assert trace.case_index is not None
-        artifact = None if self._workspaces is None else self._workspaces.stored.of(trace)
+        artifact = None if self._sites is None else self._sites.stored(trace)
         await self.judge(self._writer.case(trace.case_index), trace, artifact, known)
-
-
-async def _opened(variant: Variant, opening: Callable[[], Awaitable[object]]) -> None:
-    """Await the set-up of a variant's target for as long as one of its calls may take."""
-    limit = variant.timeout_seconds
-    try:
-        async with asyncio.timeout(limit):
-            await opening()
-    except TimeoutError:
-        raise InputError(f"{variant.name!r} was not set up within {limit:g} seconds") from None
-    except (asyncio.CancelledError, Interrupted):
-        raise
-    except InputError as error:
-        raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
-    except BaseException as error:
-        # Set-up is the user's code, which may also raise SystemExit; reported as a mistake of the suite, not ours.
-        failure = target_failure(error)
-        raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error
 
 
 def _unstorable(error: BaseException) -> TraceError:

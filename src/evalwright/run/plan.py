@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import Masker
 from evalwright.files.paths import import_folders
-from evalwright.model.plan import Plan, Variant
+from evalwright.model.plan import Executor, Plan, Variant
 from evalwright.model.snapshot import evaluator_digests
 from evalwright.model.suite import Suite
 from evalwright.registry import load
@@ -30,13 +31,15 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
     started = now or datetime.now(UTC)
     if max(options.trials or 0, suite.run.trials, *(v.trials or 0 for v in suite.variants)) > MOST_TRIALS:
         raise InputError(f"trials: expected at most {MOST_TRIALS:,} repeats of a case")
-    settings = {
+    settings: dict[str, Any] = {
         name: value
         for name, value in (("trials", options.trials), ("max_concurrency", options.concurrency))
         if value is not None
     }
     if options.keep_going:
         settings["stop_after_errors"] = 0
+    if options.executor is not None:
+        settings["executor"] = _executor(suite, options.executor)
     shard = "" if options.shard is None else f"-shard-{options.shard.index}"
     return Plan(
         run_id=f"{started:%Y-%m-%dT%H-%M-%S}_{suite.name}{shard}",
@@ -64,6 +67,13 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         shard=options.shard,
         warnings=lines_of_warnings(suite.warnings),
     )
+
+
+def _executor(suite: Suite, name: str) -> Executor | msgspec.UnsetType:
+    """The executor that the command line names, with the suite's settings of it."""
+    if name == "local":
+        return msgspec.UNSET
+    return suite.run.executor if suite.run.executor is not msgspec.UNSET else Executor(name)
 
 
 def _variants(suite: Suite, target: str | None) -> list[Variant]:

@@ -81,7 +81,7 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("run.retry.backof_seconds", 1, "run.retry.backof_seconds", ['"backoff_seconds"']),
     ("run.retry.backoff_seconds", float("inf"), "run.retry.backoff_seconds", ["inf"]),
     ("run.baseline_variant", "ghost", "run.baseline_variant", ["'ghost'", "there are: s"]),
-    ("run.executor.type", "ray", "run.executor.type", ["'ray'", "local"]),
+    ("run.executor.type", "rays", "run.executor.type", ["'rays'", "local, ray"]),
     ("trace.captures", [], "trace.captures", ['"capture"']),
     ("output", REMOVED, "output", ["missing"]),
     ("output", [], "output", ["at least one"]),

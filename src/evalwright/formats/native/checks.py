@@ -10,6 +10,8 @@ from evalwright.files.key_paths import Place
 
 __all__ = ["idle", "ill_named", "out_of_reach"]
 
+EXECUTORS = ("local", "ray")
+
 Mistakes = Iterator[tuple[Place, str]]
 
 
@@ -28,8 +30,9 @@ def ill_named(raw: dict[str, Any]) -> Mistakes:
         yield ("run", "baseline_variant"), f"unknown system {baseline!r}{_known(baseline, systems)}"
     yield from _pools(raw)
     executor = _found(raw, "run", "executor", "type")
-    if isinstance(executor, str) and executor != "local":
-        yield ("run", "executor", "type"), f"run.executor.type: unknown executor {executor!r} (registered: local)"
+    if isinstance(executor, str) and executor not in EXECUTORS:
+        near = did_you_mean(executor, EXECUTORS)
+        yield ("run", "executor", "type"), f"unknown executor {executor!r}{near} (there are: {', '.join(EXECUTORS)})"
 
 
 def idle(raw: dict[str, Any]) -> Mistakes:

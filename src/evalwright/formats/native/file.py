@@ -102,6 +102,14 @@ class EnricherSection(_Open):
     type: Text
 
 
+class RaySection(_Strict):
+    num_cpus: Amount | None = None
+    num_gpus: Amount | None = None
+    memory: Amount | None = None
+    resources: dict[StrictStr, Amount] = {}
+    actors: Count | None = None
+
+
 class SystemSection(_Item, _Open):
     section = "systems"
 
@@ -114,6 +122,7 @@ class SystemSection(_Item, _Open):
     pool: StrictStr | None = None
     isolation: Literal["none", "process"] = "none"
     trials: Count | None = None
+    ray: RaySection | None = None
 
 
 class WorkspaceSection(_Open):
@@ -148,15 +157,39 @@ class CriteriaSection(_Strict):
     rule: Literal["evaluators", "bands"] = "evaluators"
 
 
+ErrorType = Literal[
+    "timeout",
+    "http_5xx",
+    "adapter_error",
+    "worker_lost",
+    "workspace_error",
+    "connection",
+    "rate_limited",
+    "bad_reply",
+    "refused",
+    "provider_error",
+    "script_error",
+    "unhealthy",
+    "*",
+]
+"""Errors of systems that another try may mend."""
+
+
 class RetrySection(_Strict):
     max_attempts: Count = 1
-    on: list[Literal["timeout", "http_5xx", "adapter_error", "*"]] = []
+    on: list[ErrorType] = []
     backoff_seconds: Amount = 0.0
 
 
 class ExecutorSection(_Open):
     type: Text = "local"
     pools: dict[StrictStr, Count] = {}
+    address: Text | None = None
+    working_dir: Text | None = None
+    runtime_env: dict[StrictStr, Any] = {}
+    actors: Count | None = None
+    per_actor: Count = 64
+    wait_seconds: Seconds = 600.0
 
 
 class RunSection(_Strict):
@@ -222,6 +255,7 @@ _STRICT: dict[str, type[BaseModel]] = {
     "pass_criteria": CriteriaSection,
     "run": RunSection,
     "run.retry": RetrySection,
+    "systems.ray": RaySection,
     "trace": TraceSection,
 }
 

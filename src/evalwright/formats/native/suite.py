@@ -20,15 +20,25 @@ from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import import_folders
 from evalwright.formats.native.checks import idle, ill_named, out_of_reach
 from evalwright.formats.native.dataset_section import DatasetReading
-from evalwright.formats.native.file import EvalFile, EvaluatorSection, SystemSection, sound_parts
+from evalwright.formats.native.file import EvalFile, EvaluatorSection, ExecutorSection, SystemSection, sound_parts
 from evalwright.formats.native.suite_file import SuiteFile
 from evalwright.formats.shared.isolation import isolating_function
-from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RetryRule, RunSettings, Variant
+from evalwright.model.plan import (
+    EvaluatorSpec,
+    Executor,
+    PassCriteria,
+    Placement,
+    Plugin,
+    Price,
+    RetryRule,
+    RunSettings,
+    Variant,
+)
 from evalwright.model.suite import Suite
 
 __all__ = ["adopt_run", "load"]
 
-_NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials"}
+_NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials", "ray"}
 _OF_FUNCTIONS = ("target", "init_kwargs")
 _OF_EVALH = {"errored_cases": "count", "errored_evaluators": "fail"}
 _LENIENT: dict[str, dict[str, Any]] = {
@@ -220,6 +230,7 @@ class _Reading:
             pool=system.pool,
             enrich_trace_from=[Plugin(e.type, _config(e)) for e in system.enrich_trace_from],
             evalh_rules=self._file.original,
+            ray=UNSET if system.ray is None else Placement(**system.ray.model_dump()),
         )
         if self._file.expansion.expands:  # a run of the original is only read: nothing is asked for any more
             for key, message in unread_of(system.adapter, variant.config):
@@ -349,4 +360,14 @@ def _settings(file: EvalFile) -> RunSettings:
         stop_after_errors=run.stop_after_errors,
         pools=run.executor.pools,
         keep_judge_calls=file.judges.keep_calls,
+        executor=_executor(run.executor),
     )
+
+
+def _executor(section: ExecutorSection) -> Executor | msgspec.UnsetType:
+    if section.type == "local":
+        return UNSET
+    given = section.model_dump(exclude={"pools", *(section.model_extra or ())})
+    if "working_dir" not in section.model_fields_set:
+        given["working_dir"] = UNSET
+    return Executor(**_plain({key: value for key, value in given.items() if value is not UNSET}))

@@ -72,8 +72,10 @@ def _evaluator(spec: EvaluatorSpec, places: Places) -> dict[str, Any]:
 def _run(suite: Suite) -> dict[str, Any]:
     run: dict[str, Any] = brief(suite.run)
     run.pop("keep_judge_calls", None)  # said in a section of its own
-    pools = run.pop("pools", None)
-    return run | ({"executor": {"pools": pools}} if pools else {})
+    executor = brief(run.pop("executor", {}))
+    if pools := run.pop("pools", None):
+        executor["pools"] = pools
+    return run | ({"executor": executor} if executor else {})
 
 
 def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_case: bool) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from evalwright.stores.artifacts import artifact_path, folder_of, read_artifact
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.trees import copy_tree
 
-__all__ = ["StoredArtifacts", "Workspaces"]
+__all__ = ["StoredArtifacts", "Workspaces", "artifact_of"]
 
 
 class StoredArtifacts:
@@ -42,13 +42,31 @@ class StoredArtifacts:
         return artifact_path(case_key, name, cell.trial, self._trials[name])
 
 
+def artifact_of(cell: Cell, kind: str, changes: Changes, path: str) -> FilesystemArtifact:
+    """The record of what a cell did to its files, which are at `path` of the run."""
+    return FilesystemArtifact(
+        cell.case.id,
+        cell.variant.name,
+        kind,
+        changes.before_manifest,
+        changes.after_manifest,
+        changes.diff,
+        path,
+        changes.left_out,
+        cell.trial,
+        cell.attempt,
+        occurrence=cell.case.occurrence,
+    )
+
+
 class Workspaces:
     """The workspaces of one session on a run."""
 
     def __init__(self, plan: Plan, chosen: Plugin, writer: RunWriter, threads: Threads) -> None:
         """The `chosen` kind of workspace. Raises InputError for a configuration that cannot be used."""
         self._writer, self._threads = writer, threads
-        self.stored: StoredArtifacts = StoredArtifacts(plan, writer)
+        self._artifacts = StoredArtifacts(plan, writer)
+        self.stored = self._artifacts.of
         self._prepared: dict[int, Prepared] = {}
         self._workspace: Workspace = load("workspaces", chosen.type)(chosen.config, Path(plan.config_path).parent)
 
@@ -73,25 +91,13 @@ class Workspaces:
     async def collect(self, cell: Cell) -> Artifact | None:
         """Store what the last try at a cell did to its files, and remove its workspace. Raises StorageError."""
         prepared = self._prepared.pop(cell.number, None)
-        path = self.stored.path(cell, self._writer.mask(cell.case.key))
+        path = self._artifacts.path(cell, self._writer.mask(cell.case.key))
         folder = folder_of(self._writer.artifacts, path)
         if prepared is None:  # what an earlier attempt left is nothing that this one did
             await self._threads.call(remove_tree, folder)
             return None
         changes = await self._threads.call(self._collected, prepared, folder)
-        record = FilesystemArtifact(
-            cell.case.id,
-            cell.variant.name,
-            self._workspace.kind,
-            changes.before_manifest,
-            changes.after_manifest,
-            changes.diff,
-            path,
-            changes.left_out,
-            cell.trial,
-            cell.attempt,
-            occurrence=cell.case.occurrence,
-        )
+        record = artifact_of(cell, self._workspace.kind, changes, path)
         self._writer.save_artifact(record)
         return Artifact(record, folder)
 

@@ -1,0 +1,186 @@
+"""The Ray cluster of a run: all that is asked of Ray itself, which is imported here and only when it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError
+from evalwright.files.masker import Masker
+from evalwright.model.plan import Executor, Placement
+from evalwright.run.executors.host import Host
+from evalwright.session import hidden
+
+__all__ = ["Handle", "RayCluster", "cluster_address", "reason_of", "secret_variables"]
+
+_PATIENCE = 30.0
+"""Seconds in which a cluster has to answer."""
+_FAREWELL = 5.0
+"""Seconds that leaving the cluster may take; what is left ends with this process."""
+_NOT_SENT = (".env", ".env.*", ".git/", ".venv/", "__pycache__/")
+"""What stays here of the folder that is sent: the variables of `.env` go to the workers by themselves."""
+_CAUSE = re.compile(r"Worker exit detail: (.*)|because (.*)|(?:^|\n)\S*(?:Error|Exception): (.*)")
+_LONGEST = 400
+
+Handle = Any
+"""One worker; its methods are those of `Host`, each with `.remote`."""
+
+
+def cluster_address(executor: Executor) -> str | None:
+    """The address of the cluster; None if one is started for the run."""
+    return executor.address or os.environ.get("RAY_ADDRESS") or None
+
+
+class RayCluster:
+    """A connection to a cluster, from `open` to `close`."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor, self._address = executor, cluster_address(executor)
+        self._ray: Any = None
+        self._leaving, self._left = threading.Event(), threading.Event()
+
+    async def open(self, folder: Path | None, left_out: list[str]) -> None:
+        """Connect, or start a cluster; workers find a copy of `folder` where they are started. Raises InputError."""
+        where = self._address or "a Ray of this machine"
+        await _answers(self._address)
+        options = self._options(folder, left_out)
+        joining: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # A daemon, because Ray may wait for minutes. In a thread, because in the main one Ray takes SIGTERM for itself;
+        # in one that stays, because what Ray starts ends with the thread that has started it.
+        threading.Thread(target=self._join, args=(options, joining), name="evalwright-ray", daemon=True).start()
+        try:
+            await asyncio.wait_for(joining, _PATIENCE if self._address else None)
+        except TimeoutError:
+            raise InputError(f"{where} does not answer within {_PATIENCE:g} seconds") from None
+        except (Exception, SystemExit) as error:
+            raise InputError(f"{where} cannot be used: {type(error).__name__}: {_first(str(error))}") from error
+
+    def _options(self, folder: Path | None, left_out: list[str]) -> dict[str, Any]:
+        environment = dict(self._executor.runtime_env)
+        if "env_vars" in environment:
+            environment["env_vars"] = _shared_out(environment["env_vars"])[0]
+        if folder is not None:
+            excludes = [*_NOT_SENT, *left_out, *environment.get("excludes", [])]
+            environment |= {"working_dir": str(folder), "excludes": excludes}
+        options = {"log_to_driver": False, "logging_level": "ERROR", "address": self._address or "local"}
+        if self._address is None:
+            options["include_dashboard"] = False
+        return options | ({"runtime_env": environment} if environment else {})
+
+    def _join(self, options: dict[str, Any], joining: asyncio.Future[None]) -> None:
+        failure: BaseException | None = None
+        ours = False
+        try:
+            self._ray = import_module("ray")
+            if not self._ray.is_initialized():
+                self._ray.init(**options)
+                ours = True
+        except BaseException as error:
+            failure = error
+        with suppress(RuntimeError):  # the run has ended meanwhile
+            joining.get_loop().call_soon_threadsafe(_settle, joining, failure)
+        if ours:
+            self._leaving.wait()
+            with suppress(Exception):
+                self._ray.shutdown()
+        self._left.set()
+
+    @property
+    def machines(self) -> int:
+        """How many there are now."""
+        return sum(bool(node["Alive"]) for node in self._ray.nodes())
+
+    def start(self, placement: Placement) -> Handle:
+        """Start a worker; it is there when its first call answers."""
+        wanted = {key: value for key, value in msgspec.structs.asdict(placement).items() if value and key != "actors"}
+        if placement.num_cpus is not None:
+            wanted["num_cpus"] = placement.num_cpus
+        if "memory" in wanted:
+            wanted["memory"] = int(wanted["memory"])
+        # Spread: one machine with room for all would otherwise do all the work. Ray never restarts one by itself,
+        # because a fresh process knows nothing of the system yet.
+        kind = self._ray.remote(Host)
+        return kind.options(
+            name=None,
+            scheduling_strategy="SPREAD",
+            max_restarts=0,
+            max_task_retries=0,
+            max_concurrency=10_000,
+            **wanted,
+        ).remote()
+
+    def room(self) -> str:
+        """What the cluster has in all, in words."""
+        found: Mapping[str, float] = self._ray.cluster_resources()
+        shown = {key: value for key, value in found.items() if ":" not in key and key != "object_store_memory"}
+        return ", ".join(f"{value:g} {key}" for key, value in sorted(shown.items())) or "nothing"
+
+    def end(self, handle: Handle) -> None:
+        """End a worker at once."""
+        with suppress(Exception):
+            self._ray.kill(handle, no_restart=True)
+
+    async def close(self) -> None:
+        """Leave the cluster; one of the run's own ends."""
+        self._leaving.set()
+        until = time.monotonic() + _FAREWELL
+        while self._ray is not None and not self._left.is_set() and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+
+
+def secret_variables(executor: Executor) -> dict[str, str]:
+    """Those of the executor's variables with secrets: the workers get them from the run, so that Ray keeps none."""
+    return _shared_out(executor.runtime_env.get("env_vars") or {})[1]
+
+
+def _shared_out(variables: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    mask = Masker(hidden()).mask_text
+    given = {str(name): str(value) for name, value in variables.items()}
+    secret = {name: value for name, value in given.items() if mask(value) != value}
+    return {name: value for name, value in given.items() if name not in secret}, secret
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a worker was lost, in one line of Ray's own words."""
+    text = str(error)
+    found = _CAUSE.search(text)
+    return _first(next((part for part in found.groups() if part), text) if found else text)
+
+
+def _first(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST] or "no reason given"
+
+
+def _settle(joining: asyncio.Future[None], failure: BaseException | None) -> None:
+    if joining.done():
+        return
+    if failure is None:
+        joining.set_result(None)
+    else:
+        joining.set_exception(failure if isinstance(failure, Exception) else RuntimeError(str(failure)))
+
+
+async def _answers(address: str | None) -> None:
+    """Raise InputError unless something listens at the address: Ray itself would wait for it for minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        return
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), _PATIENCE)
+        writer.close()
+    except TimeoutError:
+        raise InputError(f"no Ray answers at {address} within {_PATIENCE:g} seconds") from None
+    except (OSError, OverflowError) as error:
+        raise InputError(
+            f"no Ray answers at {address}: {error.strerror if isinstance(error, OSError) else error}"
+        ) from None

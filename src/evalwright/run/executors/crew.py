@@ -1,0 +1,380 @@
+"""The workers of one system: which of them a call goes to, and what becomes of calls whose worker is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from typing import IO, TYPE_CHECKING
+
+import msgspec
+
+from evalwright.errors import InputError, TargetError, counted
+from evalwright.model.plan import Placement
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer
+from evalwright.run.call import GRACE, WORKER_LOST
+from evalwright.run.executors.frames import (
+    Ask,
+    Collected,
+    Drop,
+    Dropped,
+    Failed,
+    ModelAsked,
+    ModelSaid,
+    Printed,
+    Ready,
+    SystemSaid,
+    Up,
+    encode,
+    framed,
+)
+from evalwright.session import session
+from evalwright.targets.failures import target_error, target_failure
+
+if TYPE_CHECKING:
+    from evalwright.run.executors.cluster import Handle, RayCluster
+
+__all__ = ["Crew", "CrewMember", "Errand"]
+
+_log = logging.getLogger(__name__)
+
+_SAID_AFTER = 60.0
+"""Seconds without a worker after which that is said."""
+_LOOK = 0.25
+"""Seconds between looks at whether the run stops, while a cell waits for a worker."""
+_LONGEST_PAUSE = 30.0
+"""Seconds between starts of a worker that is lost again and again."""
+_MOST_STARTS = 3
+"""Workers that may be lost before the first one is ready: what ends them is no accident then."""
+_POLITE = 2.0
+"""Seconds that a worker has to close its system."""
+
+_up = msgspec.json.Decoder(list[Up])
+
+
+class CrewMember:
+    """One worker: started, opened, then called until it is lost or the run is over."""
+
+    def __init__(self, crew: Crew, name: str) -> None:
+        self._crew, self._name = crew, name
+        self._handle: Handle = None
+        self._outbox: deque[bytes] = deque()
+        self._answers: dict[int, asyncio.Future[SystemSaid | Failed]] = {}
+        self._dropped: dict[int, float] = {}
+        self._numbers = count(1)
+        self._asking: set[asyncio.Task[None]] = set()
+        self.places: int = 0
+        """Calls at once; 0 while it is not there."""
+        self.busy: int = 0
+        """Errands that it has, those included that were given up and have not come to their end yet."""
+
+    async def work(self) -> str:
+        """Start, open and hear what it says; why it is there no more. Raises InputError if its set-up fails."""
+        cluster = self._crew.cluster
+        try:
+            self._handle = cluster.start(self._crew.placement)
+            opened = msgspec.json.decode(await self._handle.open.remote(self._crew.hello), type=Ready)
+        except Exception as error:
+            return self._lost(error)
+        if opened.refused is not None:
+            cluster.end(self._handle)
+            raise InputError(opened.refused)
+        self.places, self.busy = max(1, opened.places), 0
+        self._crew.arrived()
+        try:
+            while True:
+                self._hear(_up.decode(await self._handle.receive.remote()))
+        except Exception as error:
+            return self._lost(error)
+
+    async def close(self) -> None:
+        """End it, politely at first."""
+        if self._handle is not None:
+            if self.places:
+                with suppress(Exception):
+                    await asyncio.wait_for(_awaited(self._handle.close.remote()), _POLITE)
+            self._crew.cluster.end(self._handle)
+        for task in self._asking:
+            task.cancel()
+
+    def errand(self) -> Errand:
+        """A call to be made here."""
+        self.busy += 1
+        return Errand(self, next(self._numbers), self._handle, self._crew.may_be_silent)
+
+    async def ask(self, number: int, case: Case, trial: int, handle: Handle) -> SystemSaid | Failed:
+        """What the system says, or how it fails. Raises TargetError when the worker is lost."""
+        if handle is not self._handle or not self.places:
+            raise TargetError("the worker was lost before the call", WORKER_LOST)
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self._send(encode(Ask(number, case, trial)))
+        try:
+            reply: SystemSaid | Failed = await answer
+            return reply
+        except asyncio.CancelledError:
+            if self._answers.pop(number, None) is not None and handle is self._handle and self.places:
+                self._dropped[number] = time.monotonic()
+                self.busy += 1  # its place is taken until it has come to its end
+                self._send(encode(Drop(number)))
+            raise
+        finally:
+            self._answers.pop(number, None)
+
+    def left(self, handle: Handle) -> None:
+        """An errand is over; its worker may be another by now."""
+        if handle is self._handle and self.places:
+            self.busy -= 1
+            self._crew.freed()
+
+    def look(self, now: float) -> None:
+        """Give the worker up if a call that was cancelled does not come to its end."""
+        if any(now - since > GRACE for since in self._dropped.values()):
+            self._crew.cluster.end(self._handle)
+            self._dropped.clear()
+
+    def _lost(self, error: Exception) -> str:
+        from evalwright.run.executors.cluster import reason_of
+
+        self.places, why = 0, reason_of(error)
+        self._crew.lost()
+        if self._handle is not None:
+            self._crew.cluster.end(self._handle)  # one that cannot be reached may live, and would call on
+        self._handle = None
+        lost, self._answers = self._answers, {}
+        self._dropped.clear()
+        self._outbox.clear()
+        for answer in lost.values():
+            if not answer.done():
+                answer.set_exception(TargetError(f"the worker was lost: {why}", WORKER_LOST))
+        if lost:
+            _log.warning("a worker of %r was lost with %s: %s", self._crew.name, counted(len(lost), "call"), why)
+        return why
+
+    def _send(self, record: bytes) -> None:
+        if not self._outbox:
+            # Once the tasks that are ready now have run: their calls go in the same message.
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outbox.append(record)
+
+    def _flush(self) -> None:
+        while self._outbox and self.places:
+            frame = framed(self._outbox)
+            with suppress(Exception):  # `receive` fails as well, and says why
+                self._handle.send.remote(frame)
+
+    def _hear(self, records: list[Up]) -> None:
+        for one in records:
+            if isinstance(one, (SystemSaid, Failed)):
+                answer = self._answers.get(one.id)
+                if answer is not None and not answer.done():
+                    answer.set_result(one)
+                else:
+                    self._over(one.id)  # an answer that comes too late is nothing of this run's any more
+            elif isinstance(one, Dropped):
+                self._over(one.id)
+            elif isinstance(one, Printed):
+                sys.stderr.write("".join(f"[{self._name}] {line}\n" for line in one.text.split("\n")))
+            else:
+                task = asyncio.create_task(self._call_model(one))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
+
+    def _over(self, number: int) -> None:
+        if self._dropped.pop(number, None) is not None:
+            self.busy -= 1
+            self._crew.freed()
+
+    async def _call_model(self, asked: ModelAsked) -> None:
+        try:
+            said = ModelSaid(asked.id, await session().models.chat(asked.request, asked.purpose))
+        except Exception as error:
+            said = ModelSaid(asked.id, error=target_failure(error))
+        self._send(encode(said))
+
+
+class Errand:
+    """One call at one worker, as a target that is asked once."""
+
+    __slots__ = ("_handle", "_number", "_worker", "latency", "may_be_silent")
+
+    def __init__(self, worker: CrewMember, number: int, handle: Handle, may_be_silent: bool) -> None:
+        self._worker, self._number, self._handle, self.may_be_silent = worker, number, handle, may_be_silent
+        self.latency: float | None = None
+        """Seconds that the system took, without the way there and back; None if it did not answer."""
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        reply = await self._worker.ask(self._number, case, trial, self._handle)
+        self.latency = reply.latency_ms / 1000
+        if isinstance(reply, Failed):
+            raise target_error(reply.error)
+        return reply.answer
+
+    async def files(self, archive: IO[bytes]) -> Collected:
+        """What the call did to its files, which are written to `archive` piece by piece.
+
+        Raises TargetError if the worker is lost.
+        """
+        from evalwright.run.executors.cluster import reason_of
+
+        try:
+            found = msgspec.json.decode(await self._handle.collect.remote(self._number), type=Collected)
+            have = 0
+            while have < found.bytes:
+                piece = await self._handle.piece.remote(self._number, have)
+                archive.write(piece)
+                have += len(piece)
+            if found.bytes:
+                self._handle.discard.remote(self._number)
+        except OSError:
+            raise
+        except Exception as error:
+            raise TargetError(f"the worker was lost: {reason_of(error)}", WORKER_LOST) from error
+        return found
+
+    def over(self) -> None:
+        """The worker has room for another."""
+        self._worker.left(self._handle)
+
+
+class Crew:
+    """All workers of one system. As a target it only says what the system itself would."""
+
+    def __init__(
+        self, name: str, target: object, cluster: RayCluster, placement: Placement, hello: bytes, wait_seconds: float
+    ) -> None:
+        self.name, self.cluster, self.placement, self.hello = name, cluster, placement, hello
+        self.may_be_silent: bool = bool(getattr(target, "may_be_silent", False))
+        self.address: str | None = getattr(target, "address", None)
+        self.account: str = getattr(target, "account", "")
+        self._wait = wait_seconds
+        self._workers: list[CrewMember] = []
+        self._keeping: list[asyncio.Task[None]] = []
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._there: asyncio.Future[None]
+        self._alone_since = time.monotonic()
+        self._has_any = False
+        self._said = False
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        raise TargetError("a system on other machines is called by one of its workers")
+
+    async def begin(self, number: int) -> None:
+        """Start so many workers; returns when the first one is ready. Raises InputError if its set-up fails."""
+        self._there = asyncio.get_running_loop().create_future()
+        self._alone_since = time.monotonic()
+        self._workers = [
+            CrewMember(self, f"{self.name} {n}" if number > 1 else self.name) for n in range(1, number + 1)
+        ]
+        self._keeping = [asyncio.create_task(self._keep(worker)) for worker in self._workers]
+        self._keeping.append(asyncio.create_task(self._look()))
+        while not self._there.done():
+            await asyncio.wait([self._there], timeout=_LOOK)
+            if self._has_waited():
+                raise InputError(f"no worker of {self.name!r} could be started within {self._wait:g} seconds")
+        self._there.result()
+
+    async def worker(self, stops: Callable[[], bool]) -> CrewMember | None:
+        """The worker with the fewest calls that has room for one, once there is one.
+
+        None when the run stops, or when there was none for too long.
+        """
+        while not stops():
+            if (found := min(self._with_room(), key=lambda one: one.busy, default=None)) is not None:
+                return found
+            if self._has_waited():
+                return None
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await asyncio.wait([waiting], timeout=_LOOK)
+            waiting.cancel()
+        return None
+
+    def arrived(self) -> None:
+        """A worker is ready."""
+        self._has_any = True
+        if self._said:
+            _log.warning("there is a worker of %r again", self.name)
+            self._said = False
+        if not self._there.done():
+            self._there.set_result(None)
+        while self._waiting:
+            self.freed()
+
+    def lost(self) -> None:
+        """A worker is there no more."""
+        if self._has_any and not any(worker.places for worker in self._workers):
+            self._alone_since, self._has_any = time.monotonic(), False
+
+    def freed(self) -> None:
+        """A worker has room."""
+        while self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                return
+
+    async def end(self) -> None:
+        """End all workers."""
+        for task in self._keeping:
+            task.cancel()
+        await asyncio.gather(*(worker.close() for worker in self._workers))
+
+    def gone(self) -> str:
+        """Why no cell of the system is called any more."""
+        return (
+            f"stopped {self.name!r}: none of its workers was there for {self._wait:g} seconds. "
+            "`evalwright resume RUN` runs the rest once there are machines again"
+        )
+
+    def _with_room(self) -> list[CrewMember]:
+        return [worker for worker in self._workers if worker.busy < worker.places]
+
+    def _has_waited(self) -> bool:
+        """Whether no worker has been there for too long."""
+        if self._has_any:
+            return False
+        alone = time.monotonic() - self._alone_since
+        if alone > min(_SAID_AFTER, self._wait / 2) and not self._said:
+            self._said = True
+            _log.warning(
+                "no worker of %r is there; the cluster has %s. Waiting for one, at most %g seconds",
+                self.name,
+                self.cluster.room(),
+                self._wait,
+            )
+        return alone > self._wait
+
+    async def _keep(self, worker: CrewMember) -> None:
+        """Replace a worker whenever it is lost."""
+        pause, failed = 1.0, 0
+        while True:
+            begun = time.monotonic()
+            try:
+                why = await worker.work()
+                failed += 1
+            except InputError as error:
+                why, failed = str(error), _MOST_STARTS
+            if failed >= _MOST_STARTS and not self._there.done():
+                self._there.set_exception(InputError(f"{self.name!r} cannot be set up on a worker: {why}"))
+                return
+            if time.monotonic() - begun > _LONGEST_PAUSE:
+                pause = 1.0
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK)
+            now = time.monotonic()
+            for worker in self._workers:
+                worker.look(now)
+
+
+async def _awaited(reference: object) -> object:
+    return await reference  # type: ignore[misc]

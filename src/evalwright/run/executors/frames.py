@@ -1,0 +1,173 @@
+"""What a run and the workers of its systems send each other: lists of small records, as JSON.
+
+Many records go in one frame: a message costs a cluster about as much as the whole work of a cell.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import msgspec
+
+from evalwright.model.artifact import Changes
+from evalwright.model.chat import ChatReply, ChatRequest, Purpose
+from evalwright.model.plan import Plugin, Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, TraceError
+
+__all__ = [
+    "HERE",
+    "LARGEST_FRAME",
+    "Ask",
+    "Collected",
+    "Down",
+    "Drop",
+    "Dropped",
+    "Failed",
+    "Hello",
+    "ModelAsked",
+    "ModelSaid",
+    "Printed",
+    "Ready",
+    "SystemSaid",
+    "Up",
+    "encode",
+    "framed",
+    "installed_version",
+    "replaced",
+]
+
+LARGEST_FRAME = 8 * 2**20
+"""Bytes of a frame, unless a single record is larger."""
+HERE = "evalwright-working-dir:"
+"""Stands in texts for the folder that was sent along, which lies elsewhere on each machine."""
+
+
+def installed_version() -> str:
+    """That of evalwright on this machine; empty where it was not installed but sent along."""
+    try:
+        return version("evalwright")
+    except PackageNotFoundError:
+        return ""
+
+
+encode = msgspec.json.Encoder().encode
+
+
+class Hello(msgspec.Struct):
+    """What a worker needs to know before its first call. It is never part of a worker's name, environment or log."""
+
+    version: str
+    variant: Variant
+    import_paths: list[str]
+    suite_folder: str
+    folder: str | None
+    """Where to work; None: where the worker was started."""
+    offline: bool
+    variables: dict[str, str]
+    environment: dict[str, str]
+    """Variables for the process that Ray is not to see, as there are secrets in them."""
+    secrets: dict[str, str]
+    workspace: Plugin | None
+    places: int
+
+
+class Ready(msgspec.Struct):
+    """A worker is ready, with room for so many calls at once; or it is not, and why."""
+
+    places: int = 0
+    refused: str | None = None
+
+
+class Ask(msgspec.Struct, tag="ask"):
+    """Call the system."""
+
+    id: int
+    case: Case
+    trial: int
+
+
+class Drop(msgspec.Struct, tag="drop"):
+    """Cancel a call: its answer is awaited no more."""
+
+    id: int
+
+
+class ModelSaid(msgspec.Struct, tag="model_said"):
+    """A model's reply, or why there is none."""
+
+    id: int
+    reply: ChatReply | None = None
+    error: TraceError | None = None
+
+
+Down = Ask | Drop | ModelSaid
+
+
+class SystemSaid(msgspec.Struct, tag="answer"):
+    """A call and the milliseconds that it took."""
+
+    id: int
+    answer: Answer
+    latency_ms: float
+
+
+class Failed(msgspec.Struct, tag="failed"):
+    """A call without an answer."""
+
+    id: int
+    error: TraceError
+    latency_ms: float
+
+
+class Dropped(msgspec.Struct, tag="dropped"):
+    """A call that was cancelled has come to its end."""
+
+    id: int
+
+
+class Printed(msgspec.Struct, tag="printed"):
+    """What the user's code has printed, in whole lines."""
+
+    text: str
+
+
+class ModelAsked(msgspec.Struct, tag="model_asked"):
+    """A call of a model, which the run makes: it has the keys, the budget and the limits."""
+
+    id: int
+    request: ChatRequest
+    purpose: Purpose
+
+
+Up = SystemSaid | Failed | Dropped | Printed | ModelAsked
+
+
+class Collected(msgspec.Struct):
+    """What a call did to the files of its workspace, and the size of their archive; or why that is not known."""
+
+    changes: Changes | None = None
+    bytes: int = 0
+    error: TraceError | None = None
+
+
+def framed(waiting: deque[bytes]) -> bytes:
+    """The next frame of the records that wait."""
+    taken: list[bytes] = []
+    size = 0
+    while waiting and (not taken or size + len(waiting[0]) <= LARGEST_FRAME):
+        record = waiting.popleft()
+        taken.append(record)
+        size += len(record)
+    return b"[" + b",".join(taken) + b"]"
+
+
+def replaced(value: Any, old: str, new: str) -> Any:
+    """Plain data with another text in place of `old`, in all of its strings."""
+    if isinstance(value, str):
+        return value.replace(old, new)
+    if isinstance(value, dict):
+        return {key: replaced(item, old, new) for key, item in value.items()}
+    return [replaced(item, old, new) for item in value] if isinstance(value, list) else value

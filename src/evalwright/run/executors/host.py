@@ -1,0 +1,357 @@
+"""A worker of one system, in a process of its own on some machine: calls the system as a run would in its own process.
+
+It knows nothing of the cluster that carries its messages. What prints go to, the working directory and the variables
+are the process's; it is there for nothing else, and lives as long as its worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from evalwright.errors import EvalwrightError, InputError, TargetError
+from evalwright.files.masker import Masker
+from evalwright.files.temporary import temporary_folder
+from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose
+from evalwright.model.plan import Price, Variant
+from evalwright.model.protocols import Prepared, Target, Workspace
+from evalwright.model.trace import Answer, TraceError
+from evalwright.registry import load
+from evalwright.run.call import out_of_files, set_up, target_of
+from evalwright.run.executors.frames import (
+    HERE,
+    LARGEST_FRAME,
+    Ask,
+    Collected,
+    Down,
+    Drop,
+    Dropped,
+    Failed,
+    Hello,
+    ModelAsked,
+    ModelSaid,
+    Printed,
+    Ready,
+    SystemSaid,
+    encode,
+    framed,
+    installed_version,
+    replaced,
+)
+from evalwright.session import Session, hide
+from evalwright.session.network import listen
+from evalwright.session.open_files import room_for
+from evalwright.session.workspace import working_in
+from evalwright.targets.failures import target_error, target_failure
+from evalwright.targets.threads import Threads
+
+__all__ = ["Host"]
+
+_MOST_PRINTED = 10 * 2**20
+"""Characters of one worker that are shown."""
+_LONGEST_LINE = 64 * 2**10
+_TOGETHER = 0.004
+"""Seconds for which an answer waits for others to go with it: shorter, quick systems would pay for a message a call."""
+_LARGEST_ANSWER = 256 * 2**20
+_FILES = 8
+"""Files that a call may have open, as in a run's own process."""
+
+
+class Host:
+    """Made by a cluster, opened once, then sent calls; `receive` gives what has become of them."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[bytes] = deque()
+        self._news = asyncio.Event()
+        self._calls: dict[int, asyncio.Task[None]] = {}
+        self._files: dict[int, Prepared] = {}
+        self._archives: dict[int, IO[bytes]] = {}
+        self._threads = Threads()
+        self._context = contextvars.copy_context()
+        self._decoder = msgspec.json.Decoder(list[Down])
+        self._loop: asyncio.AbstractEventLoop
+        self._target: Target
+        self._workspace: Workspace | None = None
+        self._masker = Masker({})
+
+    async def open(self, hello: bytes) -> bytes:
+        """Make the system and its workspace ready: an `Ready`."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            said = msgspec.json.decode(hello, type=Hello)
+            if said.version != (have := installed_version()):
+                raise InputError(f"the worker has evalwright {have or '(unknown)'}, this run {said.version}")
+            places = await self._open(said)
+        except BaseException as error:
+            failure = str(error) if isinstance(error, EvalwrightError) else target_failure(error).message
+            return encode(Ready(refused=failure))
+        return encode(Ready(places))
+
+    async def _open(self, hello: Hello) -> int:
+        here = str(Path.cwd())
+        if hello.folder is not None:
+            os.chdir(replaced(hello.folder, HERE, here))
+        os.environ.update(hello.environment)
+        prints = _Prints(self._print)
+        sys.stdout, sys.stderr = prints, prints
+        models = _Models(self)
+        Session(owns_process=True, stdout="keep", environment=hello.variables, models=lambda: models).__enter__()
+        hide(hello.secrets)
+        self._masker = Masker.of(hello.secrets, os.environ)
+        if hello.offline:
+            listen(lambda: True)
+        variant = msgspec.convert(replaced(msgspec.to_builtins(hello.variant), HERE, here), Variant)
+        self._context = contextvars.copy_context()
+        if hello.workspace is not None:
+            plugin, folder = replaced(msgspec.to_builtins(hello.workspace), HERE, here), hello.suite_folder
+            self._workspace = load("workspaces", plugin["type"])(plugin["config"], Path(replaced(folder, HERE, here)))
+            await self._threads.call(self._workspace.open)
+        self._target = target_of(variant, [replaced(path, HERE, here) for path in hello.import_paths])
+        if opening := getattr(self._target, "open", None):
+            await set_up(variant, opening)
+        return room_for(hello.places, _FILES)
+
+    async def send(self, frame: bytes) -> None:
+        """Calls to be made, or to be given up, and what models have said."""
+        for one in self._decoder.decode(frame):
+            if isinstance(one, Ask):
+                # A context of its own for each call, in which the session is that of this worker.
+                call = self._loop.create_task(self._answer(one), context=self._context.copy())
+                self._calls[one.id] = call
+                call.add_done_callback(partial(self._ended, one.id))
+            elif isinstance(one, Drop):
+                if one.id in self._calls:
+                    self._calls[one.id].cancel()
+            else:
+                models = self._context.run(_models_here)
+                models.hear(one)
+
+    async def receive(self) -> bytes:
+        """The next frame of what has happened; waits until there is something."""
+        await self._news.wait()
+        if self._calls:
+            await asyncio.sleep(_TOGETHER)
+        frame = framed(self._waiting)
+        if not self._waiting:
+            self._news.clear()
+        return frame
+
+    async def _answer(self, ask: Ask) -> None:
+        begun = time.monotonic()
+        try:
+            outcome: Answer | TraceError = await self._asked(ask)
+        except BaseException as error:  # users' code: SystemExit, too, is an error of this call alone
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            outcome = out_of_files(error) or target_failure(error)
+        took = (time.monotonic() - begun) * 1000
+        if isinstance(outcome, TraceError):
+            self._tell(Failed(ask.id, outcome, took))
+            return
+        try:
+            record = encode(SystemSaid(ask.id, outcome, took))
+            why = (
+                f"it has {len(record):,} bytes, more than {_LARGEST_ANSWER:,}" if len(record) > _LARGEST_ANSWER else ""
+            )
+        except (TypeError, ValueError, RecursionError) as error:
+            record, why = b"", f"{type(error).__name__}: {error}"
+        if why:
+            self._tell(Failed(ask.id, TraceError("adapter_error", f"the answer cannot be stored: {why}"), took))
+        else:
+            self._put(record)
+
+    def _ended(self, number: int, call: asyncio.Task[None]) -> None:
+        self._calls.pop(number, None)
+        if call.cancelled():  # also before its first step
+            self._tell(Dropped(number))
+
+    async def _asked(self, ask: Ask) -> Answer | TraceError:
+        if self._workspace is None:
+            return _checked(await self._target.run(ask.case, ask.trial))
+        try:
+            prepared = await self._threads.call(self._workspace.prepare, ask.case, ask.trial)
+        except (OSError, EvalwrightError) as error:
+            return out_of_files(error) or TraceError("workspace_error", f"no workspace could be made: {error}")
+        self._files[ask.id] = prepared
+        with working_in(prepared.path):
+            return _checked(await self._target.run(ask.case, ask.trial))
+
+    async def collect(self, number: int) -> bytes:
+        """What a call did to its files: a `Collected`. The archive of the files is kept until `discard`."""
+        prepared = self._files.pop(number, None)
+        if prepared is None:
+            return encode(Collected())
+        try:
+            return encode(await self._threads.call(self._packed, number, prepared))
+        except OSError as error:
+            return encode(Collected(error=TraceError("workspace_error", f"its files cannot be collected: {error}")))
+
+    def _packed(self, number: int, prepared: Prepared) -> Collected:
+        try:
+            with temporary_folder() as folder:
+                (into := folder / "files").mkdir()
+                changes = prepared.collect(into, self._masker.mask_text if self._masker else None)
+                archive = self._archives[number] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `discard`
+                with tarfile.open(fileobj=archive, mode="w") as tar:
+                    tar.add(into, ".")
+                return Collected(changes, archive.tell())
+        finally:
+            prepared.remove()
+
+    async def piece(self, number: int, start: int) -> bytes:
+        """The bytes of an archive from `start`, as many as one frame holds."""
+        archive = self._archives[number]
+        archive.seek(start)
+        return archive.read(LARGEST_FRAME)
+
+    async def discard(self, number: int) -> None:
+        """Forget the files of a call."""
+        if (archive := self._archives.pop(number, None)) is not None:
+            archive.close()
+        if (prepared := self._files.pop(number, None)) is not None:
+            await self._threads.call(prepared.remove)
+
+    async def close(self) -> None:
+        """End the calls, the system and the workspaces."""
+        for call in list(self._calls.values()):
+            call.cancel()
+        if closing := getattr(getattr(self, "_target", None), "close", None):
+            with suppress(Exception):
+                await closing()
+        if self._workspace is not None:
+            await self._threads.call(self._workspace.close)
+
+    def ask_model(self, asked: ModelAsked) -> None:
+        """Have the run call a model."""
+        self._tell(asked)
+
+    def _tell(self, record: SystemSaid | Failed | Dropped | Printed | ModelAsked) -> None:
+        self._put(encode(record))
+
+    def _put(self, record: bytes) -> None:
+        self._waiting.append(record)
+        self._news.set()
+
+    def _print(self, text: str) -> None:
+        # Users' code prints in any thread.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._tell, Printed(text))
+
+
+def _checked(answer: object) -> Answer:
+    if not isinstance(answer, Answer):
+        raise TargetError(f"the target must give an Answer, found {type(answer).__name__}")
+    return answer
+
+
+def _models_here() -> _Models:
+    from evalwright.session import session
+
+    models = session().models
+    assert isinstance(models, _Models)
+    return models
+
+
+class _Models:
+    """The models of the run, which makes the calls: no key and no budget leaves it."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._asked: dict[int, asyncio.Future[ModelSaid]] = {}
+        self._number = 0
+
+    async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
+        self._number += 1
+        number, said = self._number, asyncio.get_running_loop().create_future()
+        self._asked[number] = said
+        self._host.ask_model(ModelAsked(number, request, purpose))
+        try:
+            heard: ModelSaid = await said
+        finally:
+            self._asked.pop(number, None)
+        if heard.reply is None:
+            raise target_error(heard.error or TraceError("bad_reply", "the run had no reply of the model"))
+        return heard.reply
+
+    def hear(self, said: ModelSaid) -> None:
+        waiting = self._asked.get(said.id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(said)
+
+    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
+        raise TargetError("systems on other machines cannot ask for embeddings")
+
+    async def moderate(self, model: str, text: str) -> Moderation:
+        raise TargetError("systems on other machines cannot ask for moderation")
+
+    def price(self, model: str) -> Price | None:
+        return None
+
+
+class _Prints:
+    """A `sys.stdout` whose lines go to the run."""
+
+    encoding, errors = "utf-8", "backslashreplace"
+
+    def __init__(self, show: Any) -> None:
+        self._show, self._lock = show, threading.Lock()
+        self._line, self._left = "", _MOST_PRINTED
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            whole, newline, rest = (self._line + text).rpartition("\n")
+            if len(rest) > _LONGEST_LINE:
+                whole, newline, rest = whole + newline + rest, "\n", ""
+            self._line = rest
+            if newline and self._left > 0:
+                self._left -= len(whole) + 1
+                self._show(
+                    whole if self._left > 0 else whole[: self._left] + "\n(what is printed from here on is left out)"
+                )
+        return len(text)
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        # Programs that inherit it write where the process itself does.
+        return 2
+
+    @property
+    def buffer(self) -> Any:
+        return _Bytes(self)
+
+
+class _Bytes:
+    """The bytes beneath, for those who write there."""
+
+    def __init__(self, prints: _Prints) -> None:
+        self._prints = prints
+
+    def write(self, data: bytes) -> int:
+        self._prints.write(bytes(data).decode("utf-8", "backslashreplace"))
+        return len(data)
+
+    def flush(self) -> None: ...

@@ -1,0 +1,234 @@
+"""The executor `ray`: systems are called by workers on the machines of a cluster; all else happens in this process.
+
+Only this process writes, judges, counts money and keeps limits. What is lost with a worker is the calls that it was at,
+and those are made once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import tarfile
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, TargetError
+from evalwright.files.durable import PRIVATE_FOLDER, storage_error
+from evalwright.files.temporary import remove_tree
+from evalwright.model.artifact import Artifact, Changes
+from evalwright.model.plan import Executor, Placement, Plan, Plugin, Variant
+from evalwright.model.protocols import RunWriter, Target
+from evalwright.model.trace import Answer, TraceError
+from evalwright.registry import load
+from evalwright.run.call import NO_WORKER, Call
+from evalwright.run.cells import Cell, RunState, groups_of
+from evalwright.run.executors.cluster import RayCluster, cluster_address, secret_variables
+from evalwright.run.executors.crew import Crew, Errand
+from evalwright.run.executors.frames import HERE, Collected, Hello, encode, installed_version
+from evalwright.run.steps.workspace import StoredArtifacts, artifact_of
+from evalwright.session import environment, hidden, is_offline, process_environment
+from evalwright.stores.artifacts import folder_of
+from evalwright.targets.failures import target_failure
+from evalwright.targets.portable import CALL_NOTHING, folder_to_send, named_outside, relative_to
+from evalwright.targets.threads import Threads
+
+__all__ = ["RaySites", "folder_sent"]
+
+
+class RaySites:
+    """The workers of one session on a run, and what their calls did to their workspaces."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        executor: Executor,
+        writer: RunWriter,
+        threads: Threads,
+        targets: Mapping[str, Target],
+        state: RunState,
+    ) -> None:
+        """Raises InputError for what cannot be sent to other machines."""
+        self._plan, self._executor, self._writer, self._threads, self._state = plan, executor, writer, threads, state
+        self._cluster, self._folder = RayCluster(executor), folder_sent(plan, executor)
+        self._is_elsewhere = self._folder is None and cluster_address(executor) is not None
+        self._suite_folder = Path(plan.config_path).parent
+        self._kind = "" if plan.workspace is None else _kind_of(plan.workspace, self._suite_folder)
+        self._stored = StoredArtifacts(plan, writer)
+        self._changes: dict[int, Changes] = {}
+        self._crews = {
+            variant.name: self._crew(variant, targets[variant.name])
+            for variant in plan.variants
+            if variant.adapter not in CALL_NOTHING
+        }
+        self.targets: dict[str, Target] = {**targets, **self._crews}
+        self.stored = self._stored.of
+
+    async def open(self) -> None:
+        """Join the cluster, and wait until each system has a worker. Raises InputError."""
+        await self._cluster.open(self._folder, _left_out(Path(self._writer.location).absolute(), self._folder))
+        wanted = _calls_at_once(self._plan)
+        machines = self._cluster.machines
+        await asyncio.gather(
+            *(crew.begin(self._number(crew, wanted[name], machines)) for name, crew in self._crews.items())
+        )
+
+    async def ask(self, call: Call, target: Target, cell: Cell) -> Answer | TraceError:
+        """`call.ask` at a worker; its time begins when there is one."""
+        crew = self._crews.get(cell.variant.name)
+        if crew is None:
+            return await call.ask(target, cell)
+        worker = await crew.worker(self._stops)
+        if worker is None:
+            return TraceError(NO_WORKER, crew.gone())
+        errand = worker.errand()
+        try:
+            outcome = await call.ask(errand, cell)
+            if errand.latency is not None:
+                # The system's own time: what the way there and back took says nothing of it.
+                call.started = max(call.started, time.monotonic() - errand.latency)
+            return outcome if self._plan.workspace is None else await self._with_files(errand, cell, outcome)
+        finally:
+            errand.over()
+
+    async def collect(self, cell: Cell) -> Artifact | None:
+        """Store what the last try at a cell did to its files. Raises StorageError."""
+        if self._plan.workspace is None:
+            return None
+        path = self._stored.path(cell, self._writer.mask(cell.case.key))
+        folder = folder_of(self._writer.artifacts, path)
+        changes = self._changes.pop(cell.number, None)
+        if changes is None:
+            await self._threads.call(remove_tree, folder)
+            return None
+        record = artifact_of(cell, self._kind, changes, path)
+        self._writer.save_artifact(record)
+        return Artifact(record, folder)
+
+    async def close(self) -> None:
+        """End the workers, and leave the cluster."""
+        await asyncio.gather(*(crew.end() for crew in self._crews.values()))
+        await self._cluster.close()
+
+    def _stops(self) -> bool:
+        return self._state.stopping
+
+    async def _with_files(self, errand: Errand, cell: Cell, outcome: Answer | TraceError) -> Answer | TraceError:
+        """Fetch the files of a call into the cell's folder of artifacts, before its worker may be lost."""
+        folder = folder_of(self._writer.artifacts, self._stored.path(cell, self._writer.mask(cell.case.key)))
+        try:
+            with tempfile.TemporaryFile() as archive:
+                found = await errand.files(archive)
+                if found.changes is not None:
+                    await self._threads.call(self._unpacked, archive, folder)
+        except TargetError as error:
+            # A call that was late had its worker ended, with its files: what it is recorded as stays.
+            return outcome if isinstance(outcome, TraceError) else target_failure(error)
+        return self._kept(cell, found, outcome)
+
+    def _kept(self, cell: Cell, found: Collected, outcome: Answer | TraceError) -> Answer | TraceError:
+        if found.error is not None:
+            return found.error
+        if found.changes is not None:
+            self._changes[cell.number] = found.changes
+        return outcome
+
+    def _unpacked(self, archive: IO[bytes], folder: Path) -> None:
+        try:
+            remove_tree(folder)
+            self._writer.artifacts.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            folder.mkdir(parents=True)
+            archive.seek(0)
+            with tarfile.open(fileobj=archive, mode="r") as tar:
+                tar.extractall(folder, filter="data")
+        except OSError as error:
+            raise storage_error("write", folder, error) from error
+
+    def _crew(self, variant: Variant, target: Target) -> Crew:
+        placement = variant.ray if isinstance(variant.ray, Placement) else Placement()
+        return Crew(variant.name, target, self._cluster, placement, self._hello(variant), self._executor.wait_seconds)
+
+    def _number(self, crew: Crew, wanted: int, machines: int) -> int:
+        """The workers of a system: as many as the suite says, else one for each machine, and enough for its calls."""
+        return (
+            crew.placement.actors
+            or self._executor.actors
+            or max(math.ceil(wanted / self._executor.per_actor), min(wanted, machines))
+        )
+
+    def _hello(self, variant: Variant) -> bytes:
+        plan, folder = self._plan, self._folder
+
+        def sent(value: Any) -> Any:
+            plain = msgspec.to_builtins(value)
+            return plain if folder is None else relative_to(folder, HERE, plain)
+
+        paths = [path for path in plan.import_paths if folder is None or Path(path).is_relative_to(folder)]
+        here = Path.cwd()
+        stays = folder is not None and not here.is_relative_to(folder)
+        of_process = process_environment()
+        return encode(
+            Hello(
+                version=installed_version(),
+                variant=msgspec.convert(sent(variant), Variant),
+                import_paths=sent(paths),
+                suite_folder=sent(str(self._suite_folder)),
+                folder=None if stays or self._is_elsewhere else sent(str(here)),
+                offline=is_offline(),
+                variables={key: value for key, value in environment().items() if of_process.get(key) != value},
+                environment=secret_variables(self._executor),
+                secrets=dict(hidden()),
+                workspace=msgspec.convert(sent(plan.workspace), Plugin | None),
+                places=self._executor.per_actor,
+            )
+        )
+
+
+def folder_sent(plan: Plan, executor: Executor) -> Path | None:
+    """The folder that goes to the workers; None if nothing does. Raises InputError for what names files outside."""
+    if executor.working_dir is None or cluster_address(executor) is None:
+        return None
+    suite = Path(plan.config_path)
+    if isinstance(executor.working_dir, str):
+        folder = (suite.parent / Path(executor.working_dir).expanduser()).resolve()
+    else:
+        folder = folder_to_send(suite, plan.variants)
+    if not folder.is_dir():
+        raise InputError(Problem(str(suite), f"there is no folder {str(folder)!r}", key="run.executor.working_dir"))
+    named = [*((variant.name, variant.config) for variant in plan.variants if variant.adapter not in CALL_NOTHING)]
+    if plan.workspace is not None:
+        named.append(("workspace", plan.workspace.config))
+    problems = [
+        Problem(
+            str(suite),
+            f"{message}: move it there, or name that folder as run.executor.working_dir",
+            key=f"{name}.{key}",
+        )
+        for name, config in named
+        for key, message in named_outside(config, folder)
+    ]
+    if problems:
+        raise InputError(problems)
+    return folder
+
+
+def _left_out(location: Path, folder: Path | None) -> list[str]:
+    """What of the folder is not sent: the runs that are kept there."""
+    if folder is None or not location.is_relative_to(folder):
+        return []
+    runs = location if location.parent == folder else location.parent
+    return [f"/{runs.relative_to(folder)}*"]
+
+
+def _kind_of(workspace: Plugin, suite_folder: Path) -> str:
+    kind: str = load("workspaces", workspace.type)(workspace.config, suite_folder).kind
+    return kind
+
+
+def _calls_at_once(plan: Plan) -> dict[str, int]:
+    """By variant, the calls that there may be at once."""
+    return {variant.name: width for variants, width in groups_of(plan) for variant in variants}

@@ -1,0 +1,233 @@
+"""Systems on the machines of a real Ray cluster, and what becomes of a run when some of it dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from run.executors.machines import Machines
+
+pytestmark = pytest.mark.slow("starts the machines of a cluster")
+
+AGENT = """
+import asyncio, os, time
+
+def _note(case):
+    with open(os.environ["LEDGER"], "ab", 0) as ledger:
+        ledger.write(f"{case['id']} {os.getpid()}\\n".encode())
+
+def answer(case, variant):
+    _note(case)
+    time.sleep(float(os.environ.get("NAP", "0")))
+    return {"final_answer": "done " + case["id"]}
+
+async def waiting(case, variant):
+    await asyncio.sleep(0.01)
+    print("heard", case["id"])
+    assert os.environ["API_KEY"] in ("none", "sesame-canary-77")
+    return {"final_answer": "done at " + os.getcwd()}
+
+def leaving(case, variant):
+    if case["id"] == "c0":
+        os._exit(3)
+    return {"final_answer": "done"}
+
+def changing(case, variant):
+    path = variant["_workspace_path"]
+    with open(os.path.join(path, "new.txt"), "w") as file:
+        file.write("from " + case["id"])
+    return {"final_answer": "done"}
+
+async def blocking(case, variant):
+    if case["id"] == "c1":
+        time.sleep(600)
+    return {"final_answer": "done"}
+"""
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    cluster = Machines()
+    try:
+        cluster.add()
+        yield cluster
+    finally:
+        cluster.end()
+
+
+class Project:
+    """A suite in a folder of its own, run by the command line."""
+
+    def __init__(self, folder: Path, machines: Machines) -> None:
+        self.folder, self.ledger = folder, folder / "ledger"
+        self.environment = {**machines.environment, "COLUMNS": "120"}
+        (folder / "agent.py").write_text(AGENT)
+
+    def suite(self, cases: int, systems: list[dict[str, object]], **more: object) -> None:
+        lines = [json.dumps({"id": f"c{n}", "input": {"user_message": "hello"}}) for n in range(cases)]
+        (self.folder / "cases.jsonl").write_text("\n".join(lines) + "\n")
+        env = {"env_vars": {"LEDGER": str(self.ledger), "NAP": "0.05", "API_KEY": "${API_KEY:-none}"}}
+        run = {"max_concurrency": 8, "executor": {"type": "ray", "runtime_env": env}, **more.pop("run", {})}  # type: ignore[dict-item]
+        suite = {
+            "eval": {"name": "far"},
+            "dataset": {"type": "jsonl", "path": "cases.jsonl"},
+            "systems": systems,
+            "evaluators": [{"name": "says", "type": "contains_text", "config": {"all_of": ["done"]}}],
+            "run": run,
+            "output": [{"type": "local_files", "path": "runs"}],
+        }
+        (self.folder / "eval.yaml").write_text(yaml.safe_dump({**suite, **more}))
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "evalwright", *words],
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *words: str) -> tuple[int, str]:
+        with self.start(*words) as process:
+            out, err = process.communicate(timeout=300)
+        return process.returncode, out + err
+
+    def calls(self) -> list[tuple[str, int]]:
+        lines = self.ledger.read_text().splitlines() if self.ledger.exists() else []
+        return [(line.split()[0], int(line.split()[1])) for line in lines]
+
+    def after_calls(self, number: int, process: subprocess.Popen[str]) -> list[tuple[str, int]]:
+        """The calls, once there are so many."""
+        until = time.monotonic() + 240
+        while len(calls := self.calls()) < number:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        return calls
+
+    @property
+    def run_folder(self) -> Path:
+        [folder] = [path for path in (self.folder / "runs").iterdir() if path.is_dir()]
+        return folder
+
+    def records(self, name: str) -> list[dict[str, object]]:
+        return [json.loads(line) for line in (self.run_folder / name).read_text().splitlines()]
+
+    def verdicts(self) -> dict[str, str]:
+        return {f"{one['case_id']} {one['variant_name']}": str(one["status"]) for one in self.records("verdicts.jsonl")}
+
+
+@pytest.fixture
+def project(tmp_path: Path, machines: Machines) -> Project:
+    return Project(tmp_path, machines)
+
+
+def function(name: str, **more: object) -> dict[str, object]:
+    return {"name": name, "adapter": "python_function", "target": f"agent:{name}", **more}
+
+
+def all_pass(cases: int, *systems: str) -> dict[str, str]:
+    return {f"c{n} {system}": "pass" for n in range(cases) for system in systems}
+
+
+def test_systems_of_all_kinds_are_called_on_all_machines(project: Project) -> None:
+    project.environment["API_KEY"] = "sesame-canary-77"
+    shell = {"command": ["/bin/sh", "-c", 'test "$KEY" = sesame-canary-77 && echo done'], "env": {"KEY": "${API_KEY}"}}
+    project.suite(
+        6,
+        [
+            function("answer", ray={"num_cpus": 0.1}),
+            function("waiting"),
+            function("leaving", isolation="process"),
+            {"name": "shell", "adapter": "cli", **shell},
+        ],
+    )
+    code, said = project.run("run", "eval.yaml", "--keep-going")
+    assert code == 3, said
+    errors = {name for name, status in project.verdicts().items() if status != "pass"}
+    assert errors == {"c0 leaving"}
+    assert len({pid for _, pid in project.calls()}) == 2  # one worker on each machine
+    assert "] heard c3" in said  # what is printed there is shown here
+    [answer] = {
+        str(one["output"]["final_answer"])
+        for one in project.records("traces.jsonl")
+        if one["variant_name"] == "waiting"
+    }  # type: ignore[index]
+    assert str(project.folder) not in answer  # a copy of the suite's folder
+    kept = b"".join(path.read_bytes() for path in project.run_folder.rglob("*") if path.is_file())
+    assert b"sesame-canary-77" not in kept
+    assert project.environment["RAY_AUTH_TOKEN"].encode() not in kept
+
+
+def test_files_of_workspaces_come_back(project: Project) -> None:
+    (project.folder / "start").mkdir()
+    (project.folder / "start" / "old.txt").write_text("old")
+    project.suite(4, [function("changing")], workspace={"type": "tempdir_snapshot", "copy_from": "start"})
+    code, said = project.run("run", "eval.yaml")
+    assert code == 0, said
+    found = sorted(project.run_folder.rglob("artifact.json"))
+    assert [json.loads(path.read_text())["diff"]["added"] for path in found] == [["new.txt"]] * 4
+    assert {path.read_text() for path in project.run_folder.rglob("after/new.txt")} == {f"from c{n}" for n in range(4)}
+    assert len([*project.run_folder.rglob("after/old.txt")]) == 4
+
+
+def test_a_lost_worker_costs_no_cell(project: Project) -> None:
+    project.suite(80, [function("answer")])
+    driver = project.start("run", "eval.yaml")
+    os.kill(project.after_calls(30, driver)[-1][1], signal.SIGKILL)
+    out, err = driver.communicate(timeout=240)
+    assert driver.returncode == 0, out + err
+    assert project.verdicts() == all_pass(80, "answer")
+    assert "was lost" in err
+    lost = [one for one in project.records("traces.jsonl") if "retried" in one["extra"]]  # type: ignore[operator]
+    assert lost
+    assert {error["type"] for one in lost for error in one["extra"]["retried"]} == {"worker_lost"}  # type: ignore[index]
+    assert 80 < len(project.calls()) <= 80 + 8
+
+
+def test_a_lost_machine_costs_no_cell(project: Project, machines: Machines) -> None:
+    third = machines.add()
+    project.suite(80, [function("answer")])
+    driver = project.start("run", "eval.yaml")
+    project.after_calls(30, driver)
+    machines.lose(third)
+    out, err = driver.communicate(timeout=240)
+    assert driver.returncode == 0, out + err
+    assert project.verdicts() == all_pass(80, "answer")
+    assert len(project.calls()) <= 80 + 8
+
+
+def test_a_driver_that_was_killed_leaves_no_worker_and_is_resumed(project: Project) -> None:
+    project.suite(80, [function("answer")])
+    driver = project.start("run", "eval.yaml")
+    workers = {pid for _, pid in project.after_calls(30, driver)}
+    driver.kill()
+    driver.communicate()
+    until = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in workers):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    code, said = project.run("resume", str(project.run_folder))
+    assert code == 0, said
+    assert project.verdicts() == all_pass(80, "answer")
+    assert len(project.calls()) <= 80 + 8
+
+
+def test_a_run_with_a_cluster_of_its_own_ends_with_it(project: Project) -> None:
+    del project.environment["RAY_ADDRESS"], project.environment["RAY_AUTH_MODE"], project.environment["RAY_AUTH_TOKEN"]
+    project.suite(4, [function("answer")], run={"executor": {"type": "local"}})
+    project.environment |= {"LEDGER": str(project.ledger)}
+    code, said = project.run("run", "eval.yaml", "--executor", "ray")
+    assert code == 0, said
+    [worker] = {pid for _, pid in project.calls()}
+    assert not Path(f"/proc/{worker}").exists()
