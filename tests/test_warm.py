@@ -31,6 +31,7 @@ WORDS = {
     "inspect": "inspect run",
     "report": "report run --format json",
     "validate": "validate eval.yaml",
+    "dataset": "dataset lint eval.yaml",
     "list": "list evaluators",
     "import": "import talks.jsonl --format openai-messages --out talks",
     "convert": "convert eval.yaml --to agentv",

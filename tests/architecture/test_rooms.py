@@ -30,6 +30,7 @@ LOWER = {
     "session": "model files",
     "evaluators": "model files registry processes sandbox llm session",
     "targets": "model files registry processes sandbox llm importers workspaces capture session",
+    "datasets": "model",
     "decisions": "model scoring statistics",
     "testing": "model registry stores",
     "reports": "model scoring decisions",

@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("evalwright.cli.inspect:command", "Show traces and evaluator results of a run."),
     "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
     "validate": ("evalwright.cli.validate:command", "Check suites and their datasets; run nothing."),
+    "dataset": ("evalwright.cli.dataset:command", "Look at the cases of suites as data: what is doubtful about them."),
     "list": ("evalwright.cli.list:command", "List registered evaluators, targets, formats, …, or stored runs."),
     "import": ("evalwright.cli.import_:command", "Import recorded conversations as a suite."),
     "convert": ("evalwright.cli.convert:command", "Convert a suite to another format."),

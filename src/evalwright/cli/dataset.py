@@ -1,0 +1,94 @@
+"""`evalwright dataset`: the cases of a suite, looked at as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from evalwright.cli.options import SuiteCommand, as_json, dialect, suites_argument
+
+if TYPE_CHECKING:
+    from evalwright.datasets.lint import Finding
+    from evalwright.model.case import EvalCase
+    from evalwright.model.snapshot import Case
+
+__all__ = ["command"]
+
+_TABLES = ("csv", "parquet", "tsv")
+
+
+@click.group("dataset")
+def command() -> None:
+    """Look at the cases of suites as data."""
+
+
+@command.command("lint", cls=SuiteCommand)
+@suites_argument()
+@dialect
+@as_json
+def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options: Any) -> int:
+    """List what is doubtful about the cases at PATH.
+
+    Duplicates and near duplicates, expected answers that stand in the input, cases that expect nothing, and one answer
+    that is expected nearly always. No system is called and no code of a suite executed.
+
+    A PATH is a suite, a folder that is searched for suites, a glob, or a table: CSV, TSV or Parquet. Exit code 1 says
+    that something was found.
+    """
+    from evalwright.cli.screen import say
+    from evalwright.datasets.lint import findings_in
+
+    found: list[Finding] = []
+    for file, cases in _cases_of(paths, dialect, options):
+        found += findings_in(cases, file)
+    if as_json:
+        say([_encoded(found)])
+    else:
+        say(_lines(found))
+    return 1 if found else 0
+
+
+def _cases_of(
+    paths: tuple[Path, ...], dialect: str | None, options: dict[str, Any]
+) -> Iterable[tuple[Path, Iterable[EvalCase | Case]]]:
+    from evalwright import registry
+    from evalwright.cli.screen import tell
+    from evalwright.cli.validate import loaded_to_check
+    from evalwright.formats.discovery import suite_files
+    from evalwright.formats.native.datasets import file_type
+    from evalwright.session.imports import nothing_imported
+
+    tables = [path for path in paths if path.is_file() and file_type(str(path)) in _TABLES]
+    for path in tables:
+        yield path, registry.load("datasets", file_type(str(path)) or "")(path, "", {})
+    suites = tuple(path for path in paths if path not in tables)
+    if not suites:
+        return
+    files = suite_files(suites, dialect)
+    tell(f"skipped {path}: format not recognised" for path in files.skipped)
+    with nothing_imported():
+        for file in files.files:
+            yield file, loaded_to_check(file, dialect, options)[0].cases
+
+
+def _lines(found: list[Finding]) -> Iterable[str]:
+    from evalwright.errors import counted
+    from evalwright.reports.text import harmless
+
+    if not found:
+        yield "nothing found"
+        return
+    for kind, problem in found:
+        place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
+        yield harmless(f"{place}  {kind}: {problem.message}")
+    yield counted(len(found), "finding")
+
+
+def _encoded(found: list[Finding]) -> str:
+    import msgspec
+
+    rows = [{"kind": kind, "file": p.file, "line": p.line, "message": p.message} for kind, p in found]
+    return msgspec.json.encode({"findings": rows}).decode()

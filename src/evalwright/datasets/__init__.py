@@ -1,0 +1,1 @@
+"""The cases of suites and tables, looked at as data."""

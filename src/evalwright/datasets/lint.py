@@ -1,0 +1,164 @@
+"""What is doubtful about the cases of a suite, though every one of them can be run.
+
+Cases that ask the same count twice in every rate, and intervals take them for independent; an answer that stands in the
+question measures copying; where one answer is expected nearly always, a system that always gives it looks good.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalwright.datasets.likeness import Likeness, words_of
+from evalwright.errors import Problem, counted
+from evalwright.model.case import EvalCase
+from evalwright.model.snapshot import Case, snapshot
+
+__all__ = ["Finding", "findings_in"]
+
+MOST_COMPARED = 50_000
+"""Cases among which near duplicates are looked for: each takes about a kilobyte until the end."""
+MOSTLY = 0.8
+"""Share of one expected answer from which it is said what always giving it would come to."""
+_FEWEST = 10
+"""Cases with one expected answer from which their balance is looked at."""
+_SHORTEST_LEAK = 4
+"""Characters of an answer that is looked for in the input: shorter ones stand in it by chance."""
+_OF_FORMATS = ("reference_answer", "ground_truth", "expected_output")
+"""Where formats keep the answer that is expected."""
+
+
+class Finding(NamedTuple):
+    """One doubt."""
+
+    kind: str
+    problem: Problem
+
+
+class _Place(NamedTuple):
+    file: str
+    line: int | None
+    id: str
+
+    def __str__(self) -> str:
+        return repr(self.id) if self.line is None else f"{self.id!r} (line {self.line})"
+
+
+def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Finding]:
+    """The doubts about cases, those of each case together, then those about all; `source` is the file that has them.
+
+    Raises InputError for cases that cannot be read.
+    """
+    seen: dict[bytes, _Place] = {}
+    answers: Counter[str] = Counter()
+    likeness, places = Likeness(), list[_Place]()
+    total = 0
+    for case, place in _placed(cases, source):
+        total += 1
+        asked = _text(case.input)
+        key = blake2b(_asked(case), digest_size=12).digest()
+        first = seen.setdefault(key, place)
+        if first is not place:
+            yield _finding("duplicate", place, f"asks the same as {first}")
+        elif len(places) < MOST_COMPARED:
+            near = likeness.nearest(asked)
+            if near is not None:
+                yield _finding(
+                    "near duplicate", place, f"asks nearly the same as {places[near[0]]}: {near[1]:.0%} alike"
+                )
+            places.append(place)
+        expected = list(_answers(case))
+        for answer in expected:
+            if _stands_in(answer, asked):
+                yield _finding("leak", place, f"the expected answer {_short(answer)} stands in the input")
+        if not expected and _expects_nothing(case):
+            yield _finding("no expectation", place, "nothing is expected, and the case has no evaluators of its own")
+        if len(expected) == 1:
+            answers[expected[0]] += 1
+    yield from _balance(source, answers)
+    if total > MOST_COMPARED:
+        told = f"near duplicates were looked for among the first {MOST_COMPARED:,} of {total:,} cases"
+        yield Finding("not looked at", Problem(str(source), told))
+
+
+def _placed(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[tuple[Case, _Place]]:
+    """Each case and where it stands; the line only where its format tells it."""
+    found = getattr(cases, "found", None)
+    if found is None:
+        for one in cases:
+            yield snapshot(one), _Place(str(source), None, one.id)
+        return
+    fitting = {case.id for case in cases}
+    for one, _, tell in found():
+        if one is not None and one.id in fitting:
+            problem = tell((), "")
+            yield snapshot(one), _Place(problem.file, problem.line, one.id)
+
+
+def _finding(kind: str, place: _Place, message: str) -> Finding:
+    return Finding(kind, Problem(place.file, f"{place.id!r} {message}", place.line))
+
+
+def _asked(case: Case) -> bytes:
+    return msgspec.json.encode([case.input, case.extra.get("input_messages")], order="deterministic")
+
+
+def _text(value: Any) -> str:
+    """All text in a value, in order."""
+    return "\n".join(_texts(value))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+    elif value is not None:
+        yield str(value)
+
+
+def _answers(case: Case) -> Iterator[str]:
+    """The answers that are expected of a case, as text."""
+    yield from case.expected.answer_should_include
+    yield from _texts(case.expected.facts)
+    for key in _OF_FORMATS:
+        if isinstance(found := case.extra.get(key), str) and found:
+            yield found
+
+
+def _expects_nothing(case: Case) -> bool:
+    expected = case.expected
+    asked = (expected.must_call_tools, expected.answer_should_not_include, expected.must_modify_files)
+    return not (any(asked) or expected.must_not_modify_files or expected.conversation or case.evaluators or case.extra)
+
+
+def _stands_in(answer: str, asked: str) -> bool:
+    """Whether the words of an answer follow one another in the input."""
+    if len(answer.strip()) < _SHORTEST_LEAK:
+        return False
+    wanted, words = words_of(answer), words_of(asked)
+    return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(words)} "
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:37]}...")
+
+
+def _balance(source: Path, answers: Counter[str]) -> Iterator[Finding]:
+    """How often the same answer is expected, where answers are of a few kinds."""
+    total = sum(answers.values())
+    if total < _FEWEST or len(answers) > total / 2:
+        return
+    (most, number), *_ = answers.most_common(1)
+    if number >= MOSTLY * total:
+        told = f"always answering {_short(most)} is right in {number} of {counted(total, 'case')} with one answer"
+        yield Finding("unbalanced", Problem(str(source), told))
