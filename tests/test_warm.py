@@ -30,6 +30,7 @@ WORDS = {
     "cache": "cache show --cache replies",
     "inspect": "inspect run",
     "report": "report run --format json",
+    "view": "view run --cell nothing --port 0 --no-token --token x",
     "validate": "validate eval.yaml",
     "dataset": "dataset lint eval.yaml",
     "list": "list evaluators",

@@ -63,6 +63,7 @@ ROOMS = {
     "pixie": f"{BELOW_RUN} run",
     "": "api model",
     "api": f"{BELOW_RUN} run convert",
+    "viewer": "api reports stores scoring decisions importers model files",
     "plugins": "model session scoring formats.shared formats.shims",
     "pytest_runs": f"{BELOW_RUN} run",
     "pytest_plugin": f"{BELOW_RUN} run pytest_runs",

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cache": ("evalwright.cli.cache:command", "Show or clear cached judge replies."),
     "inspect": ("evalwright.cli.inspect:command", "Show traces and evaluator results of a run."),
     "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
+    "view": ("evalwright.cli.view:command", "Look at runs in a browser."),
     "validate": ("evalwright.cli.validate:command", "Check suites and their datasets; run nothing."),
     "dataset": ("evalwright.cli.dataset:command", "Look at the cases of suites as data: what is doubtful about them."),
     "list": ("evalwright.cli.list:command", "List registered evaluators, targets, formats, …, or stored runs."),

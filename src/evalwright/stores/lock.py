@@ -10,7 +10,7 @@ from pathlib import Path
 from evalwright.errors import RunLockedError
 from evalwright.files.durable import PRIVATE, storage_error
 
-__all__ = ["LOCK_NAME", "RunLock"]
+__all__ = ["LOCK_NAME", "RunLock", "is_held"]
 
 LOCK_NAME = ".lock"
 
@@ -61,6 +61,28 @@ class RunLock:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             with suppress(OSError):  # user code may have closed it, and given the lock up with it
                 os.close(self._descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process is writing the run, by what the lock file says of its owner: who looks takes no lock.
+
+    An owner on another host is believed to live.
+    """
+    try:
+        owner = path.read_text("utf-8", "replace").split()
+    except OSError:
+        return False
+    if len(owner) != 2:
+        return False
+    if owner[1] != os.uname().nodename:
+        return True
+    try:
+        os.kill(int(owner[0]), 0)
+    except PermissionError:
+        return True
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _open(path: Path) -> int:

@@ -1,0 +1,42 @@
+"""`evalwright view`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+__all__ = ["command"]
+
+
+@click.command("view")
+@click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN | DIR | DB-URL]...")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=7766, show_default=True, metavar="N", help="Port; 0: any."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen on.")
+@click.option("--no-open", is_flag=True, help="Do not open a browser.")
+@click.option("--read-only", is_flag=True, help="Offer no labelling.")
+@click.option("--token", metavar="T", help="The token of the address, instead of a new one.")
+@click.option("--no-token", is_flag=True, help="Let every program of this machine read; no labelling.")
+@click.option("--cell", metavar="CASE", help="Open the page of this case.")
+def command(
+    places: tuple[Path, ...],
+    port: int,
+    host: str,
+    no_open: bool,
+    read_only: bool,
+    token: str | None,
+    no_token: bool,
+    cell: str | None,
+) -> int:
+    """Look at runs in a browser: pages on this machine, until Ctrl-C.
+
+    Without an argument the runs in the folder `runs` are listed.
+    """
+    from evalwright.cli.viewing import needs_view, serve_viewer
+
+    needs_view()
+    return serve_viewer(
+        places, port, host, open_browser=not no_open, read_only=read_only, token=token, no_token=no_token, cell=cell
+    )

@@ -1,0 +1,115 @@
+"""The stored runs at the places that the command line names, for the viewer."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from evalwright.cli.locate import folded_summary
+from evalwright.errors import InputError
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.summary import RunSummary
+from evalwright.run.locations import NOTE, find_run, run_places
+from evalwright.run.start import open_run
+from evalwright.stores.local_files import is_run
+from evalwright.stores.lock import LOCK_NAME, is_held
+
+__all__ = ["StoredRun", "runs_at"]
+
+_RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json")
+_DEEPEST = 2
+
+
+class StoredRun:
+    """A run that is opened when it is looked at."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.id: str = path.name
+        self.path: str = str(path)
+
+    def open(self) -> tuple[RunReader, Plan]:
+        return open_run(self._path)
+
+    def summary(self) -> RunSummary:
+        reader, plan = self.open()
+        with closing(reader):
+            stored = reader.summary() if reader.plan is not None else None
+            if stored is not None and not stored.cells_missing:
+                return stored
+            return folded_summary(reader, plan)
+
+    def stamp(self) -> str:
+        """Sizes and times of the files; of a run in a database, whether it is finished and else the time."""
+        if self._path.is_dir() and not (self._path / NOTE).exists():
+            found = []
+            for name in _RECORDS:
+                try:
+                    known = os.stat(self._path / name)  # noqa: PTH116 - one call, no object
+                except OSError:
+                    continue
+                found.append(f"{name} {known.st_size} {known.st_mtime_ns}")
+            return "\n".join(found)
+        reader, _ = self.open()
+        with closing(reader):
+            summary = reader.summary()
+        if summary is not None and not summary.cells_missing:
+            return f"finished {summary.finished_at.isoformat()}"
+        return f"at {int(time.time() / 5)}"
+
+    def size(self) -> int:
+        try:
+            return (self._path / "traces.jsonl").stat().st_size
+        except OSError:
+            return 0
+
+    def is_written(self) -> bool:
+        return is_held(self._path / LOCK_NAME)
+
+
+def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
+    """The runs at each place: a run itself, those in a folder or two levels below it, those of a database.
+
+    Raises InputError for a place that is not there.
+    """
+    for place in places:
+        text = str(place)
+        if text.startswith("postgres:") and "/" not in text:
+            store = find_run(place).store
+            yield from (StoredRun(Path(f"{text}/{run_id}")) for run_id in store.run_ids())
+        elif text.startswith("postgres:") or not place.is_dir():
+            yield from _in_file(place)
+        elif _is_run(place):
+            yield StoredRun(place.absolute())
+        else:
+            yield from _below(place.absolute(), _DEEPEST)
+
+
+def _in_file(place: Path) -> Iterator[StoredRun]:
+    if place.is_file():
+        yield from map(StoredRun, run_places(place))
+        return
+    found = find_run(place)  # `FILE.sqlite/RUN_ID`, or the id of a run below `runs`
+    if not found.address.is_dir() and found.run_id not in found.store.run_ids():
+        raise InputError(f"{place}: there is no run, and no folder with runs")
+    yield StoredRun(found.address)
+
+
+def _is_run(folder: Path) -> bool:
+    return is_run(folder) or (folder / NOTE).is_file()
+
+
+def _below(folder: Path, deepest: int) -> Iterator[StoredRun]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda one: one.name):
+            if not entry.is_dir(follow_symlinks=False) or entry.name.startswith("."):
+                continue
+            path = Path(entry.path)
+            if _is_run(path):
+                yield StoredRun(path)
+            elif deepest > 1:
+                yield from _below(path, deepest - 1)

@@ -1,0 +1,147 @@
+"""A server for the viewer: where it listens, what it prints, how it ends."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import socket
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlencode
+
+from evalwright.errors import InputError
+
+__all__ = ["needs_view", "serve_viewer"]
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_TRIES = 50
+_WAITING = 128
+"""Connections that may wait for their turn; a browser has at most six."""
+
+
+def needs_view() -> None:
+    """Raises InputError where the packages of the viewer are not installed."""
+    try:
+        import starlette
+        import uvicorn
+    except ImportError as error:
+        raise InputError(f"the viewer needs the package {error.name}: pip install 'evalwright[view]'") from error
+    del starlette, uvicorn
+
+
+def serve_viewer(
+    places: Sequence[Path],
+    port: int,
+    host: str,
+    *,
+    open_browser: bool,
+    read_only: bool,
+    token: str | None,
+    no_token: bool,
+    cell: str | None,
+) -> int:
+    """Serve until Ctrl-C. Raises InputError for places without runs, and where the address cannot be used."""
+    from evalwright.cli.viewed_runs import runs_at
+    from evalwright.viewer.access import Access
+    from evalwright.viewer.app import viewer
+
+    if no_token and (token is not None or host not in _LOOPBACK):
+        why = "with --token" if token is not None else f"on {host}: other machines could read everything"
+        raise InputError(f"--no-token cannot be used {why}")
+    chosen = list(places) or [Path("runs")]
+    if not places and not chosen[0].is_dir():
+        raise InputError("there is no folder 'runs' here: name a run, or a folder with runs")
+    found = list(runs_at(chosen))
+    listening = _listening(host, port)
+    with listening:
+        bound = listening.getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        access = Access(
+            token=None if no_token else token or secrets.token_hex(16),
+            hosts=tuple(f"{name}:{bound}" for name in dict.fromkeys(("127.0.0.1", "localhost", "[::1]", shown))),
+            port=bound,
+        )
+        if host not in _LOOPBACK:
+            print("warning: the pages are not encrypted on their way to other machines", file=sys.stderr)
+        app = viewer(lambda: runs_at(chosen), access, labels=not (read_only or no_token))
+        address = f"http://{shown}:{bound}{_page(found, len(places), cell)}"
+        if access.token is not None:
+            address += f"{'&' if '?' in address else '?'}{urlencode({'token': access.token})}"
+        print(address, flush=True)
+        if open_browser and sys.stdout.isatty():
+            import webbrowser
+
+            webbrowser.open(address)
+        _run(app, listening)
+    return 0
+
+
+def _page(found: Sequence[object], places: int, cell: str | None) -> str:
+    """The page to begin with: of one run, its own."""
+    if places != 1 or len(found) != 1:
+        if cell is not None:
+            raise InputError("--cell needs one RUN")
+        return "/"
+    from urllib.parse import quote
+
+    run = quote(str(getattr(found[0], "id", "")), safe="")
+    return f"/runs/{run}" if cell is None else f"/runs/{run}/cells?{urlencode({'case': cell})}"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket on the port, or on the next one that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in range(port, port + (_TRIES if port else 1)):
+        one = socket.socket(family, socket.SOCK_STREAM)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind((host, number))
+            one.listen(_WAITING)
+        except OSError as error:
+            one.close()
+            if error.errno == errno.EADDRINUSE and number < 65535:
+                continue
+            raise InputError(f"cannot listen on {host}:{number}: {error.strerror or error}") from error
+        except OverflowError:
+            one.close()
+            break
+        return one
+    raise InputError(f"no free port from {port} on")
+
+
+def _run(app: object, listening: socket.socket) -> None:
+    import asyncio
+    import signal
+
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        limit_concurrency=1000,
+        timeout_keep_alive=5,
+        timeout_graceful_shutdown=0,
+        h11_max_incomplete_event_size=32 * 1024,
+    )
+    server = uvicorn.Server(config)
+
+    async def serve() -> None:
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            server.should_exit = server.force_exit = True
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        await server._serve([listening])
+
+    # uvicorn's own `serve` raises the signal again once it has ended, and Ctrl-C is how this command ends well
+    asyncio.run(serve())

@@ -1,0 +1,172 @@
+"""The viewer as a web application: addresses to pages. What a page holds is made in `pages/`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from evalwright.errors import EvalwrightError
+from evalwright.viewer.access import Access, Gatekeeper
+from evalwright.viewer.filters import BadQuery, Filter
+from evalwright.viewer.links import ServerLinks
+from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages.cell import cell_page, stored_records, whole_text
+from evalwright.viewer.pages.run import run_page
+from evalwright.viewer.pages.runs import runs_page
+from evalwright.viewer.rendering import assets, page_text
+from evalwright.viewer.shelf import RunSource, Shelf
+
+__all__ = ["viewer"]
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_YEAR = "public, max-age=31536000, immutable"
+
+
+def viewer(sources: Callable[[], Iterable[RunSource]], access: Access, *, labels: bool = True) -> Gatekeeper:
+    """The application. `sources` lists the runs, again and again; with `labels` answers can be labelled."""
+    site = _Site(Shelf(sources), access, labels)
+    routes = [
+        Route("/", site.runs),
+        Route("/runs/{run}", site.run),
+        Route("/runs/{run}/cells", site.find),
+        Route("/runs/{run}/cells.csv", site.table),
+        Route("/runs/{run}/cells/{key}.json", site.records),
+        Route("/runs/{run}/cells/{key}/whole", site.whole),
+        Route("/runs/{run}/cells/{key}", site.cell),
+        Route("/assets/{name}", site.asset),
+    ]
+    handlers: dict[Any, Any] = {404: site.missing, 500: site.broken, BadQuery: site.misread, NotThere: site.missing}
+    handlers[EvalwrightError] = site.unreadable
+    app = Starlette(routes=routes, exception_handlers=handlers)
+    app.router.redirect_slashes = False
+    return Gatekeeper(app, access)
+
+
+class _Site:
+    """Each method answers one address. They are plain functions, so that each runs in a thread."""
+
+    def __init__(self, shelf: Shelf, access: Access, labels: bool) -> None:
+        self._shelf, self._access, self._labels = shelf, access, labels
+        self._links = ServerLinks()
+
+    def _answer(self, page: Page, status: int = 200) -> HTMLResponse:
+        context = {"links": self._links, "labels": self._labels, "title": page.title, **page.context}
+        return HTMLResponse(page_text(page.template, context), status)
+
+    def runs(self, request: Request) -> Response:
+        return self._answer(runs_page(self._shelf, request.query_params.multi_items()))
+
+    def run(self, request: Request) -> Response:
+        run = self._shelf.open(_run_of(request, self._shelf))
+        return self._answer(run_page(run, request.query_params.multi_items(), self._links))
+
+    def cell(self, request: Request) -> Response:
+        run = self._shelf.open(_run_of(request, self._shelf))
+        chosen = Filter.of(request.query_params.multi_items())
+        return self._answer(cell_page(run, request.path_params["key"], chosen, self._links))
+
+    def find(self, request: Request) -> Response:
+        """`?case=ID&variant=V&trial=N`, as people and tools write it, to the address of the cell."""
+        run_id = _run_of(request, self._shelf)
+        given = dict(request.query_params)
+        if unknown := given.keys() - {"case", "variant", "trial"}:
+            raise BadQuery(f"unknown key {min(unknown)!r} (there are: case, trial, variant)")
+        chosen = Filter.of([(k, v) for k, v in given.items() if k == "trial"])
+        table = self._shelf.open(run_id).table
+        rows = [] if table is None else table.of_case(given.get("case", ""), given.get("variant"))
+        rows = [row for row in rows if not chosen.trial or row.trial in chosen.trial]
+        if not rows:
+            raise NotThere(f"The run {run_id} has no such cell.", self._links.run(run_id))
+        return RedirectResponse(self._links.cell(run_id, rows[0].key), 303)
+
+    def records(self, request: Request) -> Response:
+        run = self._shelf.open(_run_of(request, self._shelf))
+        body = msgspec.json.format(msgspec.json.encode(stored_records(run, request.path_params["key"])), indent=2)
+        name = f"{request.path_params['key']}.json"
+        return Response(
+            body, headers={"Content-Disposition": f'attachment; filename="{name}"'}, media_type="application/json"
+        )
+
+    def whole(self, request: Request) -> Response:
+        run = self._shelf.open(_run_of(request, self._shelf))
+        text = whole_text(run, request.path_params["key"], request.query_params.get("part", ""))
+        return Response(text.encode("utf-8", "backslashreplace"), media_type="text/plain")
+
+    def table(self, request: Request) -> Response:
+        run = self._shelf.open(_run_of(request, self._shelf))
+        chosen, table = Filter.of(request.query_params.multi_items()), run.table
+        if table is None:
+            raise NotThere("The cells are still being read: try again soon.", self._links.run(run.id))
+        lines = _csv(table.every(chosen))
+        headers = {"Content-Disposition": 'attachment; filename="cells.csv"'}
+        return StreamingResponse(lines, headers=headers, media_type="text/csv")
+
+    def asset(self, request: Request) -> Response:
+        for one in assets().values():
+            if one.name == request.path_params["name"]:
+                return Response(one.content, headers={"Cache-Control": _YEAR}, media_type=one.kind)
+        raise NotThere("There is no such file.", "/")
+
+    # What goes wrong.
+
+    def _problem(self, status: int, title: str, text: str, back: str = "/") -> Response:
+        found = {"heading": title, "text": text, "back": back, "runs": list(self._shelf.sources())[:20]}
+        return self._answer(Page("problem.html", f"{title} · evalwright", found), status)
+
+    def missing(self, request: Request, error: Exception) -> Response:
+        text = str(error) if isinstance(error, NotThere) else "There is no such page."
+        return self._problem(404, "Not found", text, getattr(error, "back", "/"))
+
+    def misread(self, request: Request, error: Exception) -> Response:
+        return self._problem(400, "Not understood", str(error), request.url.path)
+
+    def unreadable(self, request: Request, error: Exception) -> Response:
+        return self._problem(404, "Cannot be read", str(error))
+
+    def broken(self, request: Request, error: Exception) -> Response:
+        return self._problem(500, "Internal error", f"{type(error).__name__}: {error}")
+
+
+def _run_of(request: Request, shelf: Shelf) -> str:
+    """The run of an address, looked up among those that are listed."""
+    run: str = request.path_params["run"]
+    if run not in shelf.sources():
+        raise NotThere(f"There is no run {run[:200]!r}.", "/")
+    return run
+
+
+def _csv(rows: Iterable[Any]) -> Iterator[str]:
+    names = [
+        "case",
+        "variant",
+        "trial",
+        "status",
+        "score",
+        "failed",
+        "error",
+        "latency_ms",
+        "cost_usd",
+        "tokens",
+        "answer",
+    ]
+    yield _line(names)
+    for row in rows:
+        failed = " ".join(row.failed_evaluators)
+        judged = (row.case_key, row.variant, row.trial, row.status, row.score, failed, row.error)
+        yield _line([*judged, row.latency, row.cost, row.tokens, row.answer])
+
+
+def _line(values: list[Any]) -> str:
+    """A line of CSV in which no text is a formula of a spreadsheet."""
+    out = io.StringIO()
+    inert = [f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in values]
+    csv.writer(out).writerow(inert)
+    return out.getvalue()

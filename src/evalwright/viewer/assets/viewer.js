@@ -1,0 +1,163 @@
+// Keys, theme, instant filters, copying. Every page works without this; nothing here makes markup of data.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const one = (what, where = document) => where.querySelector(what);
+  const all = (what, where = document) => [...where.querySelectorAll(what)];
+  const stored = (name, value) => {
+    try {
+      if (value === undefined) return localStorage.getItem("evalwright." + name);
+      localStorage.setItem("evalwright." + name, value);
+    } catch { return null; } // a browser may refuse storage
+    return value;
+  };
+
+  // Before the first paint, or the page would flash in the other colours.
+  const theme = stored("theme");
+  if (theme === "light" || theme === "dark") root.dataset.theme = theme;
+
+  const THEMES = ["system", "light", "dark"];
+  const isDark = (name) => name === "dark" || (name === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+  function nextTheme() {
+    const now = root.dataset.theme || "system";
+    // the first press always changes what is seen
+    const order = now === "system" ? (isDark(now) ? "light" : "dark") : THEMES[(THEMES.indexOf(now) + 1) % 3];
+    if (order === "system") delete root.dataset.theme; else root.dataset.theme = order;
+    stored("theme", order);
+    const button = one("[data-theme-button]");
+    if (button) button.title = "Theme: " + order;
+  }
+
+  function times(where) {
+    for (const time of all("time[datetime]", where)) {
+      const date = new Date(time.dateTime);
+      if (isNaN(date)) continue;
+      const two = (n) => String(n).padStart(2, "0");
+      time.title = time.dateTime;
+      time.textContent = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`;
+    }
+  }
+
+  // Filters: the same page is fetched, and its results take the place of those that are shown.
+  let asked = 0, waiting = 0;
+  async function show(address, push) {
+    const mine = ++asked;
+    let answer;
+    try { answer = await fetch(address, { headers: { Accept: "text/html" } }); } catch { return; }
+    if (mine !== asked) return;
+    if (!answer.ok) { location.assign(address); return; }
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = one("#results", page), old = one("#results");
+    if (mine !== asked || !fresh || !old) return;
+    old.replaceWith(document.adoptNode(fresh));
+    if (push) history.replaceState(null, "", address);
+    times(one("#results"));
+    again();
+  }
+  function filtered(form) {
+    const query = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) if (value) query.append(name, value);
+    const path = form.getAttribute("action").split("?")[0];
+    return path + (query.size ? "?" + query : "");
+  }
+  function again() { // what is still being read or searched
+    const later = one("[data-refresh]");
+    clearTimeout(again.timer);
+    if (later) again.timer = setTimeout(() => one("#results") ? show(location.href, false) : location.reload(), +later.dataset.refresh || 1000);
+  }
+
+  async function copy(text, button) {
+    try { await navigator.clipboard.writeText(text); } catch { return; }
+    const before = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = before; }, 1500);
+  }
+
+  function compareButton() {
+    const button = one("#compare-selected");
+    if (button) button.disabled = all("input[name=run]:checked").length !== 2;
+  }
+
+  // Keys.
+  let held = "";
+  const visible = (element) => element && element.getClientRects().length;
+  const rows = () => all("main table.list tbody th a").filter(visible);
+  function move(by) {
+    const links = rows(), at = links.indexOf(document.activeElement);
+    const next = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1)];
+    if (next) { next.focus(); next.scrollIntoView({ block: "nearest" }); }
+    return Boolean(next);
+  }
+  function press(key) {
+    const link = one(`[data-key="${CSS.escape(key)}"]`);
+    if (!visible(link) || link.disabled) return false;
+    link.click();
+    return true;
+  }
+  function acts(event) {
+    const key = event.key;
+    if (held === "g" && key === "r") { location.assign(one(".brand").href); return true; }
+    held = key === "g" ? "g" : "";
+    if (key === "?") { one("#keyboard").showModal(); return true; }
+    if (key === "/") { const box = one("main input[type=search]"); if (box) { box.focus(); box.select(); } return Boolean(box); }
+    if (key === "x") {
+      const row = document.activeElement.closest("tr");
+      const box = row && one("input[type=checkbox]", row);
+      if (box) { box.click(); return true; }
+      return false;
+    }
+    if (press(key)) return true;
+    if (key === "j") return move(1);
+    if (key === "k") return move(-1);
+    return false;
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+    const field = event.target.closest("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]");
+    if (field) { if (event.key === "Escape") field.blur(); return; }
+    if (stored("keys") === "off" || document.querySelector("dialog[open]")) return;
+    if (acts(event)) event.preventDefault();
+  });
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (!button) return;
+    if (button.dataset.open) one("#" + button.dataset.open).showModal();
+    if ("themeButton" in button.dataset) nextTheme();
+    if ("copyLink" in button.dataset) copy(location.href, button);
+    if ("copy" in button.dataset) copy(one("pre", button.parentElement).textContent, button);
+  });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-filters]");
+    if (form && event.target.type !== "search") { clearTimeout(waiting); show(filtered(form), true); }
+    if (event.target.name === "run") compareButton();
+    if (event.target.id === "shortcuts") stored("keys", event.target.checked ? "on" : "off");
+    const sends = event.target.closest("[data-sends]");
+    if (sends) sends.form.requestSubmit();
+  });
+  document.addEventListener("input", (event) => {
+    const form = event.target.closest("form[data-filters]");
+    if (!form || event.target.type !== "search") return;
+    clearTimeout(waiting);
+    waiting = setTimeout(() => show(filtered(form), true), 250);
+  });
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("form[data-filters]");
+    clearTimeout(waiting);
+    asked++;
+    if (form) { event.preventDefault(); location.assign(filtered(form)); }
+  });
+
+  function begin() {
+    for (const part of all("[data-script]")) part.hidden = false;
+    const shortcuts = one("#shortcuts");
+    if (shortcuts) shortcuts.checked = stored("keys") !== "off";
+    const button = one("[data-theme-button]");
+    if (button) button.title = "Theme: " + (root.dataset.theme || "system");
+    times(document);
+    compareButton();
+    again();
+  }
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
+  addEventListener("pageshow", (event) => { if (event.persisted) begin(); });
+})();

@@ -1,0 +1,71 @@
+"""Addresses of pages: of a server, and relative ones of a bundle."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from urllib.parse import quote, urlencode
+
+from evalwright.viewer.filters import Filter
+from evalwright.viewer.rendering import assets
+
+__all__ = ["Links", "ServerLinks"]
+
+
+class Links(Protocol):
+    """Where pages are. `static`: there is no server, so no filters, no labelling, no comparison of any two runs."""
+
+    static: bool
+
+    def asset(self, name: str) -> str: ...
+
+    def runs(self) -> str: ...
+
+    def run(self, run: str, chosen: Filter | None = None, **changes: Any) -> str: ...
+
+    def cell(self, run: str, key: str, chosen: Filter | None = None) -> str: ...
+
+
+class ServerLinks:
+    static = False
+
+    def asset(self, name: str) -> str:
+        return f"/assets/{assets()[name].name}"
+
+    def runs(self) -> str:
+        return "/"
+
+    def run(self, run: str, chosen: Filter | None = None, **changes: Any) -> str:
+        return f"/runs/{_part(run)}{(chosen or Filter()).query(**changes)}"
+
+    def cell(self, run: str, key: str, chosen: Filter | None = None) -> str:
+        return f"/runs/{_part(run)}/cells/{key}{'' if chosen is None else chosen.query(after=chosen.after)}"
+
+    def records(self, run: str, key: str) -> str:
+        return f"/runs/{_part(run)}/cells/{key}.json"
+
+    def whole(self, run: str, key: str, part: str) -> str:
+        """A text of a cell in full."""
+        return f"/runs/{_part(run)}/cells/{key}/whole?{urlencode({'part': part})}"
+
+    def table(self, run: str, chosen: Filter) -> str:
+        """The chosen cells as CSV."""
+        return f"/runs/{_part(run)}/cells.csv{chosen.query()}"
+
+    def label(self, run: str, **pairs: str) -> str:
+        query = urlencode({name: value for name, value in pairs.items() if value})
+        return f"/runs/{_part(run)}/label{'?' if query else ''}{query}"
+
+    def trials(self, run: str, case: str, variant: str) -> str:
+        return f"/runs/{_part(run)}/trials?{urlencode({'case': case, 'variant': variant})}"
+
+    def compare(self, **pairs: str) -> str:
+        query = urlencode({name: value for name, value in pairs.items() if value})
+        return f"/compare?{query}"
+
+    def compared_cell(self, key: str, **pairs: str) -> str:
+        query = urlencode({name: value for name, value in pairs.items() if value})
+        return f"/compare/cells/{key}?{query}"
+
+
+def _part(text: str) -> str:
+    return quote(text, safe="")

@@ -1,0 +1,88 @@
+"""Texts of a cell on its page: each in full or cut at a line with the address of the whole, all together bounded."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from evalwright.viewer.texts import pretty, visible
+
+__all__ = ["Blocks", "Shown"]
+
+_ALL = 60_000
+"""Characters of all texts of a page together."""
+_ONE = 20_000
+_LEAST = 300
+"""Characters of each text that are shown even where others have filled the page."""
+_IMAGE = re.compile(r"data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/=\s]+)\Z")
+_DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[^,]{0,40},")
+_LARGEST_IMAGE = 2 << 20
+_MAGIC = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b"GIF8", "image/webp": b"RIFF"}
+
+
+class Shown(NamedTuple):
+    """A text on a page. `whole` is the address of all of it, and `size` its characters, where it is cut."""
+
+    text: str
+    is_json: bool = False
+    size: int = 0
+    whole: str = ""
+    image: str = ""
+    """An image as a `data:` address, of a kind that cannot hold a script."""
+
+
+class Blocks:
+    """Hands out what is left of a page's room."""
+
+    def __init__(self, address: Callable[[str], str]) -> None:
+        self._address, self._left = address, _ALL
+
+    @staticmethod
+    def at(part: str, name: object) -> str:
+        """The place of a key below a place."""
+        return f"{part}/{str(name).replace('~', '~0').replace('/', '~1')}"
+
+    def of(self, value: Any, part: str) -> Shown:
+        """What is shown of the value at a place of the records."""
+        if (picture := _picture(value)) is not None:
+            return picture
+        if isinstance(value, dict) and value.get("type") == "text" and isinstance(value.get("text"), str):
+            value, part = value["text"], f"{part}/text"
+        text, is_json = pretty(value), not isinstance(value, str)
+        room = max(_LEAST, min(_ONE, self._left))
+        if len(text) <= room:
+            self._left -= len(text)
+            return Shown(visible(text), is_json)
+        cut = text[:room]
+        cut = cut[: cut.rfind("\n") + 1 or room]
+        self._left -= len(cut)
+        return Shown(visible(cut), is_json, len(text), self._address(part))
+
+
+def _picture(value: Any) -> Shown | None:
+    """A placeholder for an image or sound in a message, with the image itself where it is harmless and small."""
+    if not isinstance(value, dict):
+        return None
+    inner = value.get("image_url") or value.get("input_audio") or value.get("source")
+    address = inner.get("url") or inner.get("data") if isinstance(inner, dict) else inner
+    if not isinstance(address, str) or not value.get("type"):
+        return None
+    kind = inner.get("media_type") or inner.get("format") or "" if isinstance(inner, dict) else ""
+    if found := _DATA.match(address):
+        kind = found[1]
+    if not address.startswith("data:"):
+        return Shown(visible(f"[{value['type']} {kind or address[:200]}]"))
+    image = ""
+    if (found := _IMAGE.match(address)) and len(address) * 3 // 4 <= _LARGEST_IMAGE and _is(found[1], found[2]):
+        image = f"data:{found[1]};base64,{''.join(found[2].split())}"
+    return Shown(visible(f"[{value['type']}, {kind}, {len(address) * 3 // 4:,} bytes]"), image=image)
+
+
+def _is(kind: str, encoded: str) -> bool:
+    try:
+        return base64.b64decode(encoded[:16]).startswith(_MAGIC[kind])
+    except (ValueError, binascii.Error):
+        return False

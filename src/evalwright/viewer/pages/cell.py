@@ -1,0 +1,400 @@
+"""One cell with its whole story: the result, what went in and came out, every judge's question, messages, spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalwright.model.plan import Plan
+from evalwright.model.trace import Trace
+from evalwright.reports.failures import error_text
+from evalwright.reports.inspection import recorded_metrics
+from evalwright.reports.numbers import duration
+from evalwright.stores.artifacts import read_artifact
+from evalwright.viewer.filters import Filter
+from evalwright.viewer.links import Links
+from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages.blocks import Blocks, Shown
+from evalwright.viewer.pages.spans import span_rows
+from evalwright.viewer.shelf import OpenRun, StoredCell
+from evalwright.viewer.table import CellRow
+
+__all__ = [
+    "EvaluatorResult",
+    "cell_context",
+    "cell_page",
+    "evaluator_results",
+    "found_row",
+    "stored_records",
+    "whole_text",
+]
+
+_ORDER = {"error": 0, "fail": 1, "borderline": 2, "pass": 3, "skip": 4}
+_LATER = "The cells are still being read: try again soon."
+
+
+class Call(NamedTuple):
+    """One question of a judge."""
+
+    model: str
+    facts: str
+    messages: list[tuple[str, Shown]]
+    reply: Shown | None
+    further: list[tuple[str, Shown]]
+
+
+class EvaluatorResult(NamedTuple):
+    """One evaluator's result as a row."""
+
+    name: str
+    kind: str
+    status: str
+    score: float | None
+    threshold: str
+    reason: Shown
+    cost: float | None
+    calls: list[Call]
+    votes: Shown | None
+    detail: Shown | None
+    stack: Shown | None
+
+
+class Message(NamedTuple):
+    """One message of the conversation."""
+
+    number: int
+    role: str
+    name: str
+    content: list[Shown]
+    thinking: Shown | None
+    call: str
+    arguments: Shown | None
+
+
+class Trial(NamedTuple):
+    """Trials of the same case and variant that gave the same answer."""
+
+    rows: list[CellRow]
+    here: bool
+
+
+def found_row(run: OpenRun, key: str) -> CellRow:
+    """Raises NotThere."""
+    table = run.table
+    if table is None:
+        raise NotThere(run.problem or _LATER, f"/runs/{run.id}")
+    row = table.by_key(key)
+    if row is None:
+        raise NotThere(f"The run {run.id} has no cell {key[:40]!r}; it has {table.total:,} cells.", f"/runs/{run.id}")
+    return row
+
+
+def stored_records(run: OpenRun, key: str) -> dict[str, Any]:
+    """The records of a cell, exactly as stored."""
+    row = found_row(run, key)
+    records = run.records(row)
+    artifact = _artifact(run, row)
+    return {
+        "case": records.case,
+        "trace": records.trace,
+        "results": records.results,
+        "verdict": records.verdict,
+        "earlier_attempts": records.earlier,
+        "artifact": msgspec.to_builtins(artifact.record) if artifact is not None else None,
+    }
+
+
+def whole_text(run: OpenRun, key: str, part: str) -> str:
+    """One text of a cell in full, by its place in the records: `trace/messages/3/content`. Raises NotThere."""
+    value: Any = stored_records(run, key)
+    try:
+        for step in part.split("/"):
+            step = step.replace("~1", "/").replace("~0", "~")
+            value = value[int(step)] if isinstance(value, list) else value[step]
+    except (LookupError, ValueError, TypeError):
+        raise NotThere(f"The cell has nothing at {part[:200]!r}.", "/") from None
+    return value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def cell_page(run: OpenRun, key: str, chosen: Filter, links: Links) -> Page:
+    """Raises NotThere."""
+    row = found_row(run, key)
+    title = f"{row.case_key} · {run.plan.name} · evalwright"
+    return Page("cell.html", title, cell_context(run, row, chosen, links))
+
+
+def cell_context(run: OpenRun, row: CellRow, chosen: Filter, links: Links) -> dict[str, Any]:
+    records = run.records(row)
+    if not records.trace:
+        raise NotThere("The records of this cell cannot be read.", f"/runs/{run.id}")
+    trace = msgspec.convert(records.trace, Trace)
+    blocks = Blocks(lambda part: links.whole(run.id, row.key, part))  # type: ignore[attr-defined]
+    table = run.table
+    place = None if table is None else table.place(chosen, row)
+    results = evaluator_results(records.results, run.plan, blocks)
+    error = trace.error
+    return {
+        "run": run,
+        "row": row,
+        "chosen": chosen,
+        "place": place,
+        "error": None if error is None else blocks.of(error_text(error), "trace/error/message"),
+        "stack": None if error is None or not error.stack else blocks.of(error.stack, "trace/error/stack"),
+        "failed": [one for one in results if one.status not in ("pass", "skip")],
+        "verdict_reasons": (records.verdict or {}).get("reasons") or [],
+        "input": _parts(trace.input, "trace/input", blocks),
+        "answer": answer_of(trace, records, blocks),
+        "thinking": blocks.of(trace.output.thinking, "trace/output/thinking") if trace.output.thinking else None,
+        "structured": blocks.of(trace.output.structured, "trace/output/structured")
+        if trace.output.structured
+        else None,
+        "expected": _expected(records, blocks),
+        "results": results,
+        "messages": list(_messages(trace, blocks)),
+        "tool_calls": [] if trace.messages else _tool_calls(trace, blocks),
+        "spans": span_rows(trace, blocks),
+        "trials": _trials(run, row),
+        "earlier": [_attempt(one) for one in records.earlier],
+        "files": _files(run, row, blocks),
+        "more": _more(trace, records, blocks),
+        "tags": (records.case or {}).get("tags") or [],
+        "commands": _commands(run, row),
+    }
+
+
+def _parts(value: Any, part: str, blocks: Blocks) -> list[tuple[str, Shown]]:
+    """An input: its one text, or each of its parts by name."""
+    if isinstance(value, dict) and 1 < len(value) <= 12:
+        return [(str(name), blocks.of(one, blocks.at(part, name))) for name, one in value.items()]
+    return [("", blocks.of("" if value is None else value, part))]
+
+
+class Piece(NamedTuple):
+    """A part of an answer: `style` is empty, `good` for what was looked for, `bad` for what should not be there."""
+
+    text: str
+    style: str
+
+
+class AnswerText(NamedTuple):
+    pieces: list[Piece]
+    shown: Shown
+    missing: list[str]
+
+
+def answer_of(trace: Trace, records: StoredCell, blocks: Blocks) -> AnswerText | None:
+    """The answer with what evaluators found in it marked; None if there is none."""
+    text = trace.output.final_answer
+    if text is None:
+        return None
+    shown = blocks.of(text, "trace/output/final_answer")
+    expected = (records.case or {}).get("expected") or {}
+    good = {hit for result in records.results for hit in result.get("hits") or ()}
+    misses = [miss for result in records.results for miss in result.get("misses") or ()]
+    bad = {*(expected.get("answer_should_not_include") or ()), *misses}
+    pieces = _marked(shown.text, {**dict.fromkeys(map(str, good), "good"), **dict.fromkeys(map(str, bad), "bad")})
+    missing = [str(miss) for miss in dict.fromkeys(misses) if str(miss).lower() not in text.lower()]
+    return AnswerText(pieces, shown, missing[:20])
+
+
+def _marked(text: str, phrases: dict[str, str]) -> list[Piece]:
+    import re
+
+    known = {phrase.lower(): style for phrase, style in phrases.items() if 2 <= len(phrase) <= 200}
+    if not known or len(known) > 100:
+        return [Piece(text, "")]
+    pattern = re.compile("|".join(map(re.escape, sorted(known, key=len, reverse=True))), re.IGNORECASE)
+    pieces, end = [], 0
+    for found in pattern.finditer(text):
+        pieces += [Piece(text[end : found.start()], ""), Piece(found[0], known.get(found[0].lower(), "good"))]
+        end = found.end()
+    return [piece for piece in [*pieces, Piece(text[end:], "")] if piece.text]
+
+
+def _expected(records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
+    expected = (records.case or {}).get("expected") or {}
+    return [
+        (str(name).replace("_", " "), blocks.of(value, blocks.at("case/expected", name)))
+        for name, value in expected.items()
+        if value not in (None, [], {}, "")
+    ]
+
+
+def evaluator_results(results: Sequence[dict[str, Any]], plan: Plan, blocks: Blocks) -> list[EvaluatorResult]:
+    """Those that did not pass first, then in the order of the suite."""
+    order = {spec.name: place for place, spec in enumerate(plan.evaluators)}
+    thresholds = {spec.name: spec.threshold for spec in plan.evaluators}
+    rows = []
+    for number, result in enumerate(results):
+        rows.append(_result(result, number, thresholds, blocks))
+    return sorted(rows, key=lambda one: (_ORDER[one.status], order.get(one.name, len(order))))
+
+
+def _result(result: dict[str, Any], number: int, thresholds: dict[str, Any], blocks: Blocks) -> EvaluatorResult:
+    error, at = result.get("error"), f"results/{number}"
+    detail = dict(result.get("detail") or {})
+    calls = detail.pop("judge_calls", None)
+    votes = detail.pop("votes", None)
+    threshold = thresholds.get(result["evaluator"])
+    if threshold is None:
+        threshold = detail.get("threshold")
+    reason = error_text(_error(error)) if error else result.get("reason") or ""
+    return EvaluatorResult(
+        result["evaluator"],
+        result.get("evaluator_type", ""),
+        _status(result, detail),
+        result.get("score"),
+        f"{threshold:g}" if isinstance(threshold, int | float) else "",
+        blocks.of(reason, f"{at}/error/message" if error else f"{at}/reason"),
+        result.get("cost_usd"),
+        [
+            _call(call, f"{at}/detail/judge_calls/{i}", blocks)
+            for i, call in enumerate(calls or [])
+            if isinstance(call, dict)
+        ],
+        blocks.of(votes, f"{at}/detail/votes") if votes else None,
+        blocks.of(detail, f"{at}/detail") if detail else None,
+        blocks.of(error["stack"], f"{at}/error/stack") if error and error.get("stack") else None,
+    )
+
+
+def _error(error: dict[str, Any]) -> Any:
+    from evalwright.model.trace import TraceError
+
+    return msgspec.convert(error, TraceError)
+
+
+def _status(result: dict[str, Any], detail: dict[str, Any]) -> str:
+    if result.get("error"):
+        return "error"
+    if result.get("skipped"):
+        return "skip"
+    if result.get("passed"):
+        return "pass"
+    return "borderline" if detail.get("verdict") == "borderline" else "fail"
+
+
+def _call(call: dict[str, Any], at: str, blocks: Blocks) -> Call:
+    usage, facts = call.get("usage") or {}, []
+    if call.get("cached"):
+        facts.append("cached")
+    if usage:
+        facts.append(f"{usage.get('token_input', '?')} → {usage.get('token_output', '?')} tokens")
+    if call.get("cost_usd") is not None:
+        facts.append(f"${call['cost_usd']:.6g}")
+    if call.get("latency_ms") is not None:
+        facts.append(duration(call["latency_ms"]))
+    messages = []
+    for number, message in enumerate(call.get("messages") or []):
+        rest = {key: value for key, value in message.items() if key not in ("role", "content")}
+        content = message.get("content") if not rest else {"content": message.get("content"), **rest}
+        place = f"{at}/messages/{number}" + ("" if rest else "/content")
+        messages.append((str(message.get("role", "")), blocks.of("" if content is None else content, place)))
+    reply = call.get("reply")
+    further = [
+        (name, blocks.of(call[name], f"{at}/{name}")) for name in ("thinking", "tool_calls", "error") if call.get(name)
+    ]
+    shown = None if reply is None else blocks.of(reply, f"{at}/reply")
+    return Call(str(call.get("model", "")), " · ".join(facts), messages, shown, further)
+
+
+def _messages(trace: Trace, blocks: Blocks) -> Iterator[Message]:
+    for place, message in enumerate(trace.messages):
+        at = f"trace/messages/{place}"
+        call, content = message.tool_call, message.content
+        if isinstance(content, list):
+            parts = [blocks.of(part, f"{at}/content/{i}") for i, part in enumerate(content)]
+        else:
+            parts = [] if content is None else [blocks.of(content, f"{at}/content")]
+        yield Message(
+            place + 1,
+            message.role,
+            message.name or "",
+            parts,
+            blocks.of(message.thinking, f"{at}/thinking") if message.thinking else None,
+            "" if call is None else call.name,
+            None if call is None else blocks.of(call.arguments, f"{at}/tool_call/arguments"),
+        )
+
+
+def _tool_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, Shown | None]]:
+    """Calls of tools with their results, where no messages have them."""
+    from evalwright.reports.inspection import calls_with_results
+
+    found = []
+    for place, (call, result) in enumerate(calls_with_results(trace)):
+        name = call.name if call is not None else result.name if result is not None else ""
+        given = None if call is None else blocks.of(call.arguments, f"trace/tool_calls/{place}/arguments")
+        came = (
+            None
+            if result is None
+            else blocks.of(result.content, f"trace/tool_results/{trace.tool_results.index(result)}/content")
+        )
+        found.append((name, given, came))
+    return found
+
+
+def _trials(run: OpenRun, row: CellRow) -> list[Trial]:
+    """The trials of the case and variant, those with the same status and answer together; empty if there is one."""
+    table = run.table
+    rows = [] if table is None else table.of_case(row.case_key, row.variant)
+    if len(rows) < 2:
+        return []
+    together: dict[tuple[str | None, str], list[CellRow]] = {}
+    for one in rows:
+        together.setdefault((one.status, one.answer), []).append(one)
+    return [Trial(same, any(one.number == row.number for one in same)) for same in together.values()]
+
+
+def _attempt(trace: dict[str, Any]) -> tuple[int, str]:
+    error = trace.get("error") or {}
+    return trace.get("attempt", 1), f"{error.get('type', '')}: {error.get('message', '')}" if error else "answered"
+
+
+def _artifact(run: OpenRun, row: CellRow) -> Any:
+    reader, plan = run.source.open()
+    with closing(reader):
+        if not reader.artifacts.is_dir():
+            return None
+        variant = next((v for v in plan.variants if v.name == row.variant), None)
+        trials = (variant.trials if variant else None) or plan.run.trials
+        return read_artifact(reader.artifacts, row.case_key, row.variant, row.trial, row.attempt, trials)
+
+
+def _files(run: OpenRun, row: CellRow, blocks: Blocks) -> list[tuple[str, str, Shown | None]]:
+    artifact = _artifact(run, row)
+    if artifact is None:
+        return []
+    diff = artifact.record.diff
+    signs = [("+", diff.added), ("~", diff.modified), ("−", diff.removed)]
+    found: list[tuple[str, str, Shown | None]] = []
+    for path, sign in sorted((path, sign) for sign, paths in signs for path in paths):
+        text = diff.text_diffs.get(path)
+        at = blocks.at("artifact/diff/text_diffs", path)
+        found.append((sign, path, None if text is None else blocks.of(text, at)))
+    return [*found, *(("?", f"{path}: {why}", None) for path, why in artifact.record.left_out.items())]
+
+
+def _more(trace: Trace, records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
+    """What else was recorded."""
+    found: list[tuple[str, Any, str]] = [
+        ("metrics", recorded_metrics(trace), "trace/metrics"),
+        ("extra", trace.extra or None, "trace/extra"),
+        ("metadata", (records.case or {}).get("metadata") or None, "case/metadata"),
+        ("description", (records.case or {}).get("description"), "case/description"),
+        ("note", (records.case or {}).get("note"), "case/note"),
+    ]
+    return [(name, blocks.of(value, at)) for name, value, at in found if value]
+
+
+def _commands(run: OpenRun, row: CellRow) -> list[str]:
+    import shlex
+
+    name = shlex.quote(row.case_key)
+    return [
+        f"evalwright run {shlex.quote(run.plan.config_path)} --case {name}",
+        f"evalwright inspect {shlex.quote(run.path)} --case {name} --no-truncate",
+    ]

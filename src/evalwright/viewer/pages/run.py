@@ -1,0 +1,137 @@
+"""One run: its numbers, why cells did not pass, and its cells a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from evalwright.reports.columns import (
+    TRIAL_COLUMNS,
+    Column,
+    Unit,
+    evaluator_columns,
+    evaluator_rows,
+    trial_rows,
+    used,
+    variant_columns,
+)
+from evalwright.viewer.filters import GROUPS, SORTS, BadQuery, Filter
+from evalwright.viewer.links import Links
+from evalwright.viewer.pages import Page
+from evalwright.viewer.pages.runs import state_of
+from evalwright.viewer.schema import STATUSES
+from evalwright.viewer.shelf import OpenRun
+from evalwright.viewer.table import CellTable
+
+__all__ = ["PAGE", "Cell", "Numbers", "run_context", "run_page", "table_of"]
+
+PAGE = 100
+_REASONS = 20
+_NUMBERS = (Unit.NAME, Unit.TEXT)
+
+
+class Cell(NamedTuple):
+    """A value of a table of numbers."""
+
+    text: str
+    style: str
+    share: float | None
+    """Of a rate: what a bar shows."""
+    is_name: bool
+    title: str
+
+
+class Numbers(NamedTuple):
+    """A table of the summary."""
+
+    titles: list[Cell]
+    rows: list[list[Cell]]
+
+
+def table_of(columns: Iterable[Column[Any]], rows: list[Any]) -> Numbers:
+    """A table of the reports' columns."""
+    shown = used(tuple(columns), rows)
+    titles = [Cell(one.title, "", None, one.unit in _NUMBERS, one.title) for one in shown]
+    return Numbers(titles, [[_cell(column, row) for column in shown] for row in rows])
+
+
+def _cell(column: Column[Any], row: Any) -> Cell:
+    value = column.value(row)
+    text = column.show(row)
+    share = None
+    if column.unit is Unit.RATE:
+        share = value if isinstance(value, float | int) else None
+        text = "no verdicts" if value is None and column.key == "pass_rate" else text
+    return Cell(text, column.style(row), share, column.unit in _NUMBERS, column.title)
+
+
+def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links) -> Page:
+    """Raises BadQuery."""
+    chosen = Filter.of(pairs)
+    return Page("run.html", f"{run.plan.name} · {run.id} · evalwright", run_context(run, chosen, links))
+
+
+def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
+    summary, table = run.summary, run.table
+    variants = table_of(variant_columns(summary), list(summary.variants))
+    evaluators = table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
+    context: dict[str, Any] = {
+        "run": run,
+        "state": state_of(run.source, summary),
+        "summary": summary,
+        "variants": variants,
+        "evaluators": evaluators,
+        "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
+        "chosen": chosen,
+        "indexing": None if table is not None else run.problem or f"indexing {100 * run.progress:.0f} %",
+        "warnings": summary.warnings,
+    }
+    return context | (_nothing() if table is None else _cells(run, table, chosen))
+
+
+def _nothing() -> dict[str, Any]:
+    return {"reasons": [], "more_reasons": 0, "rows": [], "groups": [], "count": 0, "choices": {}, "search": None} | {
+        "next": None,
+        "previous": None,
+        "several": False,
+        "chosen_reasons": [],
+    }
+
+
+def _cells(run: OpenRun, table: CellTable, chosen: Filter) -> dict[str, Any]:
+    choices = {
+        "status": STATUSES,
+        "sort": SORTS,
+        "group": GROUPS,
+        **{name: table.values(name) for name in ("evaluator", "tag", "variant", "error", "metadata")},
+    }
+    _check(chosen, choices)
+    order = {spec.name: place for place, spec in enumerate(run.plan.evaluators)}
+    choices["evaluator"] = sorted(choices["evaluator"], key=lambda name: order.get(name, len(order)))
+    search = run.search(chosen) if chosen.in_messages and chosen.words else None
+    reasons, number = table.reasons(limit=_REASONS)
+    count = table.count(chosen)
+    grouped = chosen.group != "none"
+    return {
+        "choices": choices,
+        "search": search,
+        "reasons": reasons,
+        "more_reasons": max(0, number - len(reasons)),
+        "chosen_reasons": [(key, table.reason(key)) for key in chosen.reason],
+        "count": count,
+        "rows": [] if grouped else table.rows(chosen, PAGE),
+        "groups": table.groups(chosen) if grouped else [],
+        "next": replace(chosen, after=chosen.after + PAGE) if not grouped and chosen.after + PAGE < count else None,
+        "previous": replace(chosen, after=max(0, chosen.after - PAGE)) if chosen.after else None,
+        "several": len(choices["variant"]) > 1,
+    }
+
+
+def _check(chosen: Filter, choices: dict[str, Any]) -> None:
+    """Raises BadQuery for a value that this run does not have."""
+    for name, values in (("evaluator", [chosen.evaluator] if chosen.evaluator else []), ("variant", chosen.variant)):
+        for value in values:
+            if value not in choices[name]:
+                known = ", ".join(choices[name][:20])
+                raise BadQuery(f"{name!r} is {value[:200]!r}, expected one of: {known}")

@@ -1,0 +1,93 @@
+"""The spans of a trace as rows of a table, each with its bar on one scale of time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from evalwright.model.trace import Span, Trace
+from evalwright.reports.steps import outlined, recorded_in
+from evalwright.viewer.pages.blocks import Blocks, Shown
+
+__all__ = ["SpanRow", "SpanTable", "span_rows"]
+
+_MOST = 500
+_DEEPEST = 12
+_TOKENS = (
+    ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"),
+    ("llm.token_count.prompt", "llm.token_count.completion"),
+    ("input_tokens", "output_tokens"),
+)
+
+
+class SpanRow(NamedTuple):
+    """One step; `left` and `width` are the ends of its bar, from 0 to 100."""
+
+    depth: int
+    name: str
+    kind: str
+    start: float | None
+    duration: float | None
+    tokens: str
+    cost: float | None
+    status: str
+    error: Shown | None
+    left: float
+    width: float
+    parts: list[tuple[str, Shown]]
+
+
+class SpanTable(NamedTuple):
+    rows: list[SpanRow]
+    left_out: int
+
+
+def span_rows(trace: Trace, blocks: Blocks) -> SpanTable:
+    """At most 500: the first in time, and errors whenever they were."""
+    spans = trace.spans
+    places = {id(span): place for place, span in enumerate(spans)}
+    rows = list(outlined(spans))
+    if len(rows) > _MOST:
+        first = sorted(spans, key=lambda s: (s.started_at is None, s.started_at.timestamp() if s.started_at else 0.0))
+        kept = {id(span) for span in first[:_MOST]} | {id(span) for span in spans if span.status == "error"}
+        rows = [(depth, span) for depth, span in rows if id(span) in kept]
+    starts = [span.started_at.timestamp() for span in spans if span.started_at]
+    ends = [span.finished_at.timestamp() for span in spans if span.finished_at]
+    begin = min(starts, default=0.0)
+    length = max(max(ends, default=begin) - begin, 1e-9)
+    made = [_row(depth, span, begin, length, blocks, f"trace/spans/{places[id(span)]}") for depth, span in rows]
+    return SpanTable(made, len(spans) - len(made))
+
+
+def _row(depth: int, span: Span, begin: float, length: float, blocks: Blocks, at: str) -> SpanRow:
+    start = span.started_at.timestamp() - begin if span.started_at else None
+    took = None
+    if span.started_at and span.finished_at:
+        took = max(0.0, span.finished_at.timestamp() - span.started_at.timestamp())
+    parts = [(label, blocks.of(value, f"{at}/{label}")) for label, value in recorded_in(span)]
+    return SpanRow(
+        min(depth, _DEEPEST),
+        span.name,
+        span.kind,
+        None if start is None else start * 1000,
+        None if took is None else took * 1000,
+        _tokens(span),
+        _cost(span),
+        span.status,
+        blocks.of(span.error, f"{at}/error") if span.error else None,
+        0.0 if start is None else 100 * start / length,
+        0.0 if took is None else max(0.6, 100 * took / length),
+        parts,
+    )
+
+
+def _tokens(span: Span) -> str:
+    for names in _TOKENS:
+        found = [span.attributes.get(name) for name in names]
+        if any(isinstance(one, int | float) for one in found):
+            return " → ".join("?" if one is None else f"{one:,}" for one in found)
+    return ""
+
+
+def _cost(span: Span) -> float | None:
+    found = span.attributes.get("cost_usd", span.attributes.get("llm.cost.total"))
+    return float(found) if isinstance(found, int | float) else None

@@ -1,0 +1,88 @@
+"""Templates, escaped everywhere, and the small things that they all use."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from evalwright.reports import numbers
+from evalwright.viewer.texts import visible
+
+__all__ = ["ASSETS", "Asset", "assets", "page_text"]
+
+ASSETS = {
+    "style.css": "text/css; charset=utf-8",
+    "viewer.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+MARKS = {"pass": "✓", "fail": "✗", "error": "!", "skip": "–", "borderline": "~", None: "…"}
+
+
+class Asset(NamedTuple):
+    """A file of ours, under a name that changes with it."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
+@cache
+def assets() -> dict[str, Asset]:
+    """By plain name."""
+    found = {}
+    for name, kind in ASSETS.items():
+        content = (files("evalwright.viewer") / "assets" / name).read_bytes()
+        stem, _, ending = name.rpartition(".")
+        hashed = f"{stem}.{hashlib.sha256(content).hexdigest()[:12]}.{ending}"
+        found[name] = Asset(hashed, kind, content)
+    return found
+
+
+def page_text(template: str, context: Mapping[str, Any]) -> str:
+    """A page. `context` is plain data; every value is escaped."""
+    return _environment().get_template(template).render(context)
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("evalwright.viewer", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters |= {
+        "duration": lambda ms: "" if ms is None else numbers.duration(ms),
+        "money": lambda dollars: "" if dollars is None else numbers.money(dollars),
+        "percent": numbers.percent,
+        "interval": numbers.interval,
+        "count": lambda number: f"{number:,}",
+        "visible": lambda text: visible(str(text)),
+        "moment": _moment,
+        "status_word": lambda status: "No verdict" if status is None else status.capitalize(),
+        "mark": lambda status: MARKS.get(status, "…"),
+        "size": _size,
+        "score": lambda score: "" if score is None else f"{score:.3g}",
+    }
+    return made
+
+
+def _moment(value: datetime | str | None) -> str:
+    """A date with its time in UTC, as `time` elements have it; the script shows the reader's zone."""
+    if value is None:
+        return ""
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _size(characters: int) -> str:
+    return f"{characters / 1000:,.0f} kB" if characters >= 1000 else f"{characters} characters"

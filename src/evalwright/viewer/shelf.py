@@ -1,0 +1,271 @@
+"""The runs that can be looked at: listed again at each request, each opened when it is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+from platformdirs import user_cache_path
+
+from evalwright.errors import EvalwrightError
+from evalwright.model.cell import OfCase
+from evalwright.model.cell_index import CellIndex, StaleIndex, index_of
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.viewer.filters import Filter
+from evalwright.viewer.schema import TABLES_VERSION
+from evalwright.viewer.search import MessageSearch
+from evalwright.viewer.table import CellRow, CellTable
+from evalwright.viewer.table_build import fill_table
+
+__all__ = ["OpenRun", "RunSource", "Shelf", "StoredCell"]
+
+_IN_MEMORY = 40 << 20
+"""Bytes of traces up to which a table is made at once and in memory."""
+_PATIENCE = 0.4
+"""Seconds for which a page waits for a table that is being made."""
+_MOST_OPEN = 8
+_MOST_SEARCHES = 20
+
+
+class RunSource(Protocol):
+    """A stored run, as whoever lists runs hands it to the viewer."""
+
+    @property
+    def id(self) -> str:
+        """Its name in addresses."""
+
+    @property
+    def path(self) -> str:
+        """What commands take for it."""
+
+    def open(self) -> tuple[RunReader, Plan]:
+        """Raises EvalwrightError if it cannot be read."""
+
+    def summary(self) -> RunSummary:
+        """The stored summary, or one made of the records. Raises EvalwrightError."""
+
+    def stamp(self) -> str:
+        """A text that changes when records are added."""
+
+    def size(self) -> int:
+        """Bytes of its traces, as far as known."""
+
+    def is_written(self) -> bool:
+        """Whether a process is writing it now."""
+
+
+class _Ids(OfCase, msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+
+
+class StoredCell(NamedTuple):
+    """What is stored of a cell, as plain data: the newest trace, its results, its verdict, earlier attempts."""
+
+    case: dict[str, Any] | None
+    trace: dict[str, Any]
+    results: list[dict[str, Any]]
+    verdict: dict[str, Any] | None
+    earlier: list[dict[str, Any]]
+
+
+class OpenRun:
+    """One run at one moment: plan, summary and the table of its cells."""
+
+    def __init__(self, source: RunSource, stamp: str) -> None:
+        self.id, self.path, self.stamp = source.id, source.path, stamp
+        self.source = source
+        self._reader, self.plan = source.open()
+        self.summary = source.summary()
+        self.read = 0
+        self.problem: str | None = None
+        self._table: CellTable | None = None
+        self._ready = threading.Event()
+        self._searching, self._reading = threading.Lock(), threading.Lock()
+        self._index: CellIndex | None = None
+        self._searches: dict[tuple[str, ...], MessageSearch] = {}
+        threading.Thread(target=self._make, daemon=True, name=f"table of {self.id}").start()
+
+    @property
+    def table(self) -> CellTable | None:
+        """None while it is being made."""
+        self._ready.wait(_PATIENCE if self.source.size() > _IN_MEMORY else None)
+        return self._table
+
+    @property
+    def progress(self) -> float:
+        """The share of the traces that the table has by now."""
+        return min(0.99, self.read / max(1, self.summary.cells_total))
+
+    def search(self, chosen: Filter) -> MessageSearch | None:
+        """The search for the words of a filter in all that is recorded; None while there is no table."""
+        table, words = self.table, tuple(chosen.words)
+        if table is None:
+            return None
+        with self._searching:
+            known = self._searches.get(words)
+            if known is None:
+                while len(self._searches) >= _MOST_SEARCHES:
+                    self._searches.pop(next(iter(self._searches))).stop()
+                known = self._searches[words] = MessageSearch(self.source.open, table, words, table.total)
+        return known.wait()
+
+    def _make(self) -> None:
+        try:
+            self._table = CellTable(self._stored() if self.source.size() > _IN_MEMORY else self._built(":memory:"))
+        except (EvalwrightError, OSError, sqlite3.Error) as error:
+            self.problem = str(error)
+        finally:
+            self._ready.set()
+
+    def _stored(self) -> sqlite3.Connection:
+        """The table in the user's cache: what is there for these records, else a new one."""
+        name = hashlib.sha256(f"{TABLES_VERSION} {Path(self.path).absolute()}".encode("utf-8", "replace")).hexdigest()[
+            :24
+        ]
+        folder = user_cache_path("evalwright") / "view"
+        folder.mkdir(parents=True, exist_ok=True)
+        place, making = folder / f"{name}.sqlite", folder / f"{name}.{threading.get_ident()}.new"
+        with suppress(sqlite3.Error):
+            file = _connected(place)
+            if file.execute("SELECT value FROM facts WHERE name = 'stamp'").fetchone() == (self.stamp,):
+                return file
+            file.close()
+        making.unlink(missing_ok=True)
+        try:
+            self._built(str(making)).close()
+            making.replace(place)
+        finally:
+            making.unlink(missing_ok=True)
+        return _connected(place)
+
+    def _built(self, place: str) -> sqlite3.Connection:
+        file = _connected(place)
+        file.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+        reader, plan = self.source.open()
+        with closing(reader):
+            fill_table(file, reader, plan, self._note)
+        file.execute("INSERT INTO facts VALUES ('stamp', ?)", [self.stamp])
+        file.commit()
+        return file
+
+    def _note(self, count: int) -> None:
+        self.read = count
+
+    def records(self, row: CellRow) -> StoredCell:
+        """The records of a cell. Raises EvalwrightError."""
+        with self._reading:
+            found = self._indexed(row) if row.attempt == 1 else None  # it knows the newest attempt alone
+            if found is None:
+                found = _scanned(self._reader, (row.case_key, row.variant, row.trial))
+            return found._replace(case=self._case(row))
+
+    def _indexed(self, row: CellRow) -> StoredCell | None:
+        """By the run's index, at the cost of one cell; None where the run has none."""
+        if self._index is None:
+            self._index = index_of(self._reader, small=True)
+        if self._index is None:
+            return None
+        try:
+            entry = self._index.cell(row.case_key, row.variant, row.trial)
+            records = None if entry is None else self._index.records(entry)
+        except StaleIndex:
+            self._index.close()
+            self._index = records = None
+        if records is None:
+            return None
+        trace, results, verdict = (msgspec.json.decode(msgspec.json.encode(one)) for one in records)
+        return StoredCell(None, trace, results, verdict, [])
+
+    def _case(self, row: CellRow) -> dict[str, Any] | None:
+        try:
+            case: Case = self._reader.case(row.position)
+        except (IndexError, EvalwrightError):
+            return None
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(case))  # also what is kept as raw JSON
+        return plain
+
+
+def _scanned(reader: RunReader, wanted: tuple[str, str, int]) -> StoredCell:
+    """By a look at every record."""
+    traces = _of_cell(reader.traces, wanted)
+    newest = max(range(len(traces)), key=lambda i: (traces[i].get("attempt", 1), i)) if traces else None
+    trace = {} if newest is None else traces.pop(newest)
+    attempt = trace.get("attempt", 1)
+    results = {r["evaluator"]: r for r in _of_cell(reader.results, wanted) if r.get("attempt", 1) == attempt}
+    verdicts = [v for v in _of_cell(reader.verdicts, wanted) if v.get("attempt", 1) == attempt]
+    return StoredCell(None, trace, list(results.values()), verdicts[-1] if verdicts else None, traces)
+
+
+def _connected(place: str | Path) -> sqlite3.Connection:
+    return sqlite3.connect(place, check_same_thread=False)
+
+
+def _of_cell(records: Callable[[Any], Iterator[Any]], wanted: tuple[str, str, int]) -> list[dict[str, Any]]:
+    """The records of a cell as they are stored. Ids are read of every record, the rest of those few alone."""
+    found = []
+    for raw in records(msgspec.Raw):
+        line = bytes(raw)
+        ids = _ids.decode(line)
+        if (ids.case_key, ids.variant_name, ids.trial) == wanted:
+            found.append(msgspec.json.decode(line))
+    return found
+
+
+_ids = msgspec.json.Decoder(_Ids)
+
+
+class Shelf:
+    """All runs by their names in addresses, newest first."""
+
+    def __init__(self, sources: Callable[[], Iterable[RunSource]]) -> None:
+        self._sources, self._lock = sources, threading.Lock()
+        self._open: dict[str, OpenRun] = {}
+        self._summaries: dict[str, tuple[str, RunSummary | str]] = {}
+        self._listed: tuple[float, dict[str, RunSource]] = (0.0, {})
+
+    def sources(self) -> dict[str, RunSource]:
+        """Looked for again at each request, but not more than once in a tenth of a second."""
+        now = time.monotonic()
+        if now - self._listed[0] > 0.1 or not self._listed[1]:
+            found: dict[str, RunSource] = {}
+            for source in self._sources():
+                found.setdefault(source.id, source)
+            self._listed = (now, dict(sorted(found.items(), key=lambda item: item[0], reverse=True)))
+        return self._listed[1]
+
+    def summary(self, source: RunSource) -> RunSummary | str:
+        """A run in numbers, or why it cannot be read."""
+        try:
+            stamp = source.stamp()
+            known = self._summaries.get(source.id)
+            if known is None or known[0] != stamp:
+                known = self._summaries[source.id] = (stamp, source.summary())
+            return known[1]
+        except (EvalwrightError, OSError) as error:
+            return str(error)
+
+    def open(self, run_id: str) -> OpenRun:
+        """Raises KeyError for a run that is not listed, EvalwrightError for one that cannot be read."""
+        source = self.sources()[run_id]
+        with self._lock:
+            stamp = source.stamp()
+            known = self._open.get(run_id)
+            if known is None or known.stamp != stamp:
+                self._open.pop(run_id, None)
+                known = self._open[run_id] = OpenRun(source, stamp)
+                while len(self._open) > _MOST_OPEN:
+                    del self._open[next(iter(self._open))]
+            return known

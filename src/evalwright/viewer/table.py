@@ -1,0 +1,303 @@
+"""The cells of one run as a table: filtered, sorted, grouped and counted at the cost of what is shown."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from evalwright.viewer.filters import Filter
+
+__all__ = ["CellGroup", "CellRow", "CellTable", "SharedReason"]
+
+_COLUMNS = (
+    "number, key, case_key, position, variant, trial, attempt, status, score, latency, cost, tokens, duration, "
+    "error, failed, answer, flaky"
+)
+_SORTS = {
+    "suite": "number",
+    "status": "instr('error fail borderline skip pass', coalesce(status, 'pass'))",
+    **{name: name for name in ("latency", "cost", "tokens", "score", "duration")},
+}
+_GROUP_ROWS = 20
+_MOST_GROUPS = 50
+
+
+class CellRow(NamedTuple):
+    """One cell as a list shows it. `latency` and `duration` in milliseconds, `cost` in US dollars."""
+
+    number: int
+    key: str
+    case_key: str
+    position: int
+    variant: str
+    trial: int
+    attempt: int
+    status: str | None
+    score: float | None
+    latency: float | None
+    cost: float | None
+    tokens: int | None
+    duration: float | None
+    error: str | None
+    failed: str
+    answer: str
+    flaky: int
+
+    @property
+    def failed_evaluators(self) -> list[str]:
+        return list(dict.fromkeys(name for name in self.failed.split("\n") if name))
+
+
+class SharedReason(NamedTuple):
+    """Cells that did not pass for one reason."""
+
+    key: str
+    text: str
+    cells: int
+
+
+class CellGroup(NamedTuple):
+    """Cells with one thing in common: how many, how many of those with a verdict passed, and the first of them."""
+
+    name: str
+    cells: int
+    passed: int
+    judged: int
+    filter: Filter
+    rows: list[CellRow]
+
+
+class CellTable:
+    """A database of `table_build`. Safe to share between threads: one query at a time."""
+
+    def __init__(self, file: sqlite3.Connection) -> None:
+        self._file, self._lock = file, threading.RLock()
+        file.execute("CREATE TEMP TABLE hits (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
+        self.total: int = self._one("SELECT count(*) FROM cells")
+
+    def close(self) -> None:
+        with self._lock:
+            self._file.close()
+
+    def _all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._lock:
+            return self._file.execute(sql, values).fetchall()
+
+    def _one(self, sql: str, values: Sequence[Any] = ()) -> Any:
+        return self._all(sql, values)[0][0]
+
+    def count(self, chosen: Filter) -> int:
+        where, values = _where(chosen)
+        return self.total if not where else int(self._one(f"SELECT count(*) FROM cells{where}", values))
+
+    def rows(self, chosen: Filter, limit: int | None = 100) -> list[CellRow]:
+        """One page of the chosen cells."""
+        where, values = _where(chosen)
+        sql = f"SELECT {_COLUMNS} FROM cells{where} ORDER BY {_order(chosen)} LIMIT ? OFFSET ?"
+        found = self._all(sql, [*values, -1 if limit is None else limit, chosen.after])
+        return [CellRow(*row) for row in found]
+
+    def every(self, chosen: Filter, batch: int = 1000) -> Iterator[CellRow]:
+        """All chosen cells, some at a time."""
+        after = 0
+        while rows := self.rows(_at(chosen, after), batch):
+            yield from rows
+            after += len(rows)
+
+    def place(self, chosen: Filter, row: CellRow) -> tuple[int, int, CellRow | None, CellRow | None] | None:
+        """Where a cell stands among the chosen: its place from 1, their number, the one before and the one after.
+
+        None if it is not among them.
+        """
+        where, values = _where(chosen)
+        if where and not self._one(f"SELECT count(*) FROM cells{where} AND number = ?", [*values, row.number]):
+            return None
+        if chosen.sort == "suite":
+            before = self._one(
+                f"SELECT count(*) FROM cells{where or ' WHERE 1'} AND number {'>' if chosen.descending else '<'} ?",
+                [*values, row.number],
+            )
+        else:
+            numbers = self._all(f"SELECT number FROM cells{where} ORDER BY {_order(chosen)}", values)
+            before = next((place for place, (number,) in enumerate(numbers) if number == row.number), 0)
+        around = self.rows(_at(chosen, max(0, before - 1)), 3)
+        mine = next((place for place, one in enumerate(around) if one.number == row.number), 0)
+        earlier = around[mine - 1] if mine else None
+        later = around[mine + 1] if mine + 1 < len(around) else None
+        return before + 1, self.count(chosen), earlier, later
+
+    def by_key(self, key: str) -> CellRow | None:
+        found = self._all(f"SELECT {_COLUMNS} FROM cells WHERE key = ?", [key])
+        return CellRow(*found[0]) if found else None
+
+    def of_case(self, case: str, variant: str | None = None, trial: int | None = None) -> list[CellRow]:
+        """The cells of a case by the name that is shown."""
+        where = "case_key = ?"
+        values: list[Any] = [case]
+        if variant is not None:
+            where, values = f"{where} AND variant = ?", [*values, variant]
+        if trial is not None:
+            where, values = f"{where} AND trial = ?", [*values, trial]
+        return [
+            CellRow(*row) for row in self._all(f"SELECT {_COLUMNS} FROM cells WHERE {where} ORDER BY number", values)
+        ]
+
+    def reasons(self, chosen: Filter | None = None, limit: int = 20) -> tuple[list[SharedReason], int]:
+        """Why cells did not pass, most frequent first, ties in the order of the suite; and the number of reasons."""
+        where, values = _where(chosen or Filter())
+        within = f" WHERE number IN (SELECT number FROM cells{where})" if where else ""
+        found = self._all(
+            f"SELECT reason, text, count(*) AS n, min(number) AS first FROM reasons JOIN groups USING (reason)"
+            f"{within} GROUP BY reason ORDER BY n DESC, first LIMIT ?",
+            [*values, limit],
+        )
+        total = self._one("SELECT count(*) FROM groups") if not where else len(found)
+        return [SharedReason(key, text, count) for key, text, count, _ in found], total
+
+    def reason(self, key: str) -> str | None:
+        found = self._all("SELECT text FROM groups WHERE reason = ?", [key])
+        return found[0][0] if found else None
+
+    def reason_keys(self) -> list[tuple[str, int]]:
+        return self._all("SELECT reason, count(*) FROM reasons GROUP BY reason ORDER BY 2 DESC, min(number)")
+
+    def values(self, what: str, limit: int = 200) -> list[str]:
+        """What can be chosen: `tag`, `variant`, `error`, `evaluator` or `metadata` (names of keys)."""
+        sql = {
+            "tag": "SELECT DISTINCT tag FROM tags ORDER BY tag LIMIT ?",
+            "variant": "SELECT variant FROM cells GROUP BY variant ORDER BY min(number) LIMIT ?",
+            "error": "SELECT DISTINCT error FROM cells WHERE error IS NOT NULL ORDER BY error LIMIT ?",
+            "evaluator": "SELECT DISTINCT evaluator FROM outcomes LIMIT ?",
+            "metadata": "SELECT DISTINCT name FROM metadata ORDER BY name LIMIT ?",
+        }[what]
+        return [value for (value,) in self._all(sql, [limit])]
+
+    def statuses(self, chosen: Filter | None = None) -> dict[str | None, int]:
+        where, values = _where(chosen or Filter())
+        return dict(self._all(f"SELECT status, count(*) FROM cells{where} GROUP BY status", values))
+
+    def groups(self, chosen: Filter) -> list[CellGroup]:
+        """The chosen cells by one thing that they have in common, each group with its first rows."""
+        return [self._group(chosen, name, inner) for name, inner in self._group_names(chosen)]
+
+    def _group(self, chosen: Filter, name: str, inner: Filter) -> CellGroup:
+        counts = self.statuses(inner)
+        judged = sum(counts.get(status, 0) for status in ("pass", "fail", "borderline"))
+        return CellGroup(
+            name, sum(counts.values()), counts.get("pass", 0), judged, inner, self.rows(inner, _GROUP_ROWS)
+        )
+
+    def _group_names(self, chosen: Filter) -> Iterator[tuple[str, Filter]]:
+        plain = replace(chosen, group="none", after=0)
+        where, values = _where(plain)
+        within = f"SELECT number FROM cells{where}"
+        if chosen.group == "reason":
+            for one in self.reasons(plain, _MOST_GROUPS)[0]:
+                yield one.text, replace(plain, reason=(one.key,))
+            return
+        sql = {
+            "status": f"SELECT status FROM cells{where} GROUP BY status ORDER BY count(*) DESC",
+            "variant": f"SELECT variant FROM cells{where} GROUP BY variant ORDER BY min(number)",
+            "case": f"SELECT case_key FROM cells{where} GROUP BY position ORDER BY position",
+            "evaluator": (
+                f"SELECT evaluator FROM outcomes WHERE outcome IN ('fail', 'error') AND number IN ({within}) "
+                "GROUP BY evaluator ORDER BY count(*) DESC"
+            ),
+            "tag": (
+                f"SELECT tag FROM tags WHERE position IN (SELECT position FROM cells{where}) "
+                "GROUP BY tag ORDER BY count(*) DESC, tag"
+            ),
+        }[chosen.group]
+        for (name,) in self._all(f"{sql} LIMIT {_MOST_GROUPS}", values):
+            if chosen.group == "case":
+                yield name, replace(plain, case=(name,))
+            elif name is not None:
+                value: Any = name if chosen.group == "evaluator" else (name,)
+                changes: dict[str, Any] = {chosen.group: value}
+                yield name, replace(plain, **changes)
+
+    def searched(self, word: str, numbers: Sequence[int]) -> None:
+        """Note in which cells a word was found that `texts` does not have: in messages, spans and calls of judges."""
+        with self._lock:
+            self._file.executemany("INSERT OR IGNORE INTO hits VALUES (?, ?)", [(word, number) for number in numbers])
+
+    def number_of(self, case_key: str, variant: str, trial: int) -> int | None:
+        rows = self.of_case(case_key, variant, trial)
+        return rows[0].number if rows else None
+
+
+def _at(chosen: Filter, after: int) -> Filter:
+    return replace(chosen, after=after)
+
+
+def _order(chosen: Filter) -> str:
+    column, down = _SORTS[chosen.sort], " DESC" if chosen.descending else ""
+    if chosen.sort == "suite":
+        return f"number{down}"
+    # what was not measured comes last, whichever way the rest is sorted
+    return f"{column}{down}, number" if chosen.descending else f"{column} IS NULL, {column}, number"
+
+
+def _where(chosen: Filter) -> tuple[str, list[Any]]:
+    """The condition with its values; empty where all cells are chosen."""
+    parts: list[str] = []
+    values: list[Any] = []
+
+    def add(sql: str, *given: Any) -> None:
+        parts.append(sql)
+        values.extend(given)
+
+    listed = {
+        "status": chosen.status,
+        "variant": chosen.variant,
+        "error": chosen.error,
+        "trial": chosen.trial,
+        "case_key": chosen.case,
+    }
+    for column, wanted in listed.items():
+        if wanted:
+            add(f"{column} IN ({_marks(wanted)})", *wanted)
+    if chosen.reason:
+        add(f"number IN (SELECT number FROM reasons WHERE reason IN ({_marks(chosen.reason)}))", *chosen.reason)
+    if chosen.tag:
+        add(f"position IN (SELECT position FROM tags WHERE tag IN ({_marks(chosen.tag)}))", *chosen.tag)
+    for name, value in chosen.metadata:
+        add("position IN (SELECT position FROM metadata WHERE name = ? AND value = ?)", name, value)
+    if chosen.flaky:
+        add("flaky")
+    _add_ranges(chosen, add)
+    for word in chosen.words:
+        found = "number IN (SELECT number FROM texts WHERE instr(text, ?))"
+        if chosen.in_messages:
+            add(f"({found} OR number IN (SELECT number FROM temp.hits WHERE word = ?))", word, word)
+        else:
+            add(found, word)
+    return (f" WHERE {' AND '.join(parts)}" if parts else ""), values
+
+
+def _add_ranges(chosen: Filter, add: Any) -> None:
+    of_evaluator: list[str] = []
+    scores: list[float] = []
+    for name, bound in chosen.ranges.items():
+        column, _, end = name.rpartition("_")
+        sign = ">=" if end == "min" else "<="
+        if column == "score" and chosen.evaluator:
+            of_evaluator.append(f"score {sign} ?")
+            scores.append(bound)
+        else:
+            add(f"{column} {sign} ?", bound)
+    if chosen.evaluator:
+        wanted = ("pass",) if chosen.verdict == "pass" else ("fail", "error")
+        if not of_evaluator or chosen.verdict:
+            of_evaluator.append(f"outcome IN ({', '.join(repr(one) for one in wanted)})")
+        add(
+            f"number IN (SELECT number FROM outcomes WHERE evaluator = ? AND {' AND '.join(of_evaluator)})",
+            *(chosen.evaluator, *scores),
+        )
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))

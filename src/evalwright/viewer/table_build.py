@@ -1,0 +1,219 @@
+"""From the records of a run to its table of cells, in one pass over each file."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from evalwright.model.cell import OfCase
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import CaseVerdict
+from evalwright.model.trace import Metrics, Output, TraceError
+from evalwright.reports.context import cell_key
+from evalwright.reports.failures import newest_verdicts
+from evalwright.reports.reasons import reasons_of
+from evalwright.viewer.keys import reason_key
+from evalwright.viewer.schema import INDEXES, TABLES
+
+__all__ = ["fill_table", "metadata_text"]
+
+_BATCH = 2_000
+_UNSOUND = ("fail", "borderline", "error")
+_ANSWER = 100
+"""Characters of an answer that a row shows."""
+
+
+class _TraceRow(OfCase, msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    started_at: datetime
+    finished_at: datetime
+    latency_ms: int | None = None
+    input: Any = None
+    output: Output = msgspec.field(default_factory=Output)
+    metrics: Metrics = msgspec.field(default_factory=Metrics)
+    error: TraceError | None = None
+    trial: int = 0
+    attempt: int = 1
+    case_index: int | None = None
+
+
+class _ResultRow(OfCase, msgspec.Struct, gc=False):
+    case_id: str
+    variant_name: str
+    evaluator: str
+    passed: bool
+    score: float | None = None
+    reason: str = ""
+    error: TraceError | None = None
+    skipped: bool = False
+    trial: int = 0
+    attempt: int = 1
+
+
+def metadata_text(value: Any) -> str:
+    """A value of a case's metadata as filters compare it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def fill_table(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None]) -> None:
+    """Fill an empty database. `progress` gets the number of traces read so far."""
+    file.executescript(TABLES)
+    builder = _Builder(file, plan)
+    builder.cases(reader)
+    for number, trace in enumerate(reader.traces(_TraceRow)):
+        builder.trace(trace)
+        if number % 1000 == 0:
+            progress(number)
+    builder.flush()
+    builder.results(reader.results(_ResultRow))
+    reader.plan = reader.plan or plan  # verdicts of another program's run are derived by it
+    builder.verdicts(newest_verdicts(reader))
+    builder.finish()
+    file.executescript(INDEXES)
+    file.commit()
+
+
+class _Builder:
+    def __init__(self, file: sqlite3.Connection, plan: Plan) -> None:
+        self._file = file
+        self._variants = {variant.name: place for place, variant in enumerate(plan.variants)}
+        self._trials = max([plan.run.trials, *(v.trials or 1 for v in plan.variants)])
+        self._positions: dict[str, int] = {}
+        self._attempts: dict[int, int] = {}
+        self._tags: dict[int, str] = {}
+        self._pending: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+        self._groups: dict[str, str] = {}
+
+    def number(self, record: Any, position: int) -> int:
+        """The place of a cell in the order of the suite: case, variant, trial. Known before all cells are."""
+        variant = self._variants.setdefault(record.variant_name, len(self._variants))
+        # room for variants and trials that the plan does not have, in folders of other programs
+        return (position * 4096 + variant) * 4096 + min(int(record.trial), 4095)
+
+    def position(self, record: Any) -> int:
+        known: int | None = getattr(record, "case_index", None)
+        if known is None:
+            return self._positions.setdefault(record.case_key, len(self._positions))
+        self._positions.setdefault(record.case_key, known)
+        return known
+
+    def cases(self, reader: RunReader) -> None:
+        for position, case in enumerate(reader.cases()):
+            self._positions.setdefault(case.key, position)
+            self._add("tags", *((tag, position) for tag in dict.fromkeys(map(str, case.tags))))
+            self._add("metadata", *((str(k), metadata_text(v), position) for k, v in case.metadata.items()))
+            if case.tags:
+                self._tags[position] = " ".join(map(str, case.tags))
+        self.flush()
+
+    def trace(self, trace: _TraceRow) -> None:
+        position = self.position(trace)
+        number = self.number(trace, position)
+        if trace.attempt < self._attempts.get(number, 1):
+            return
+        if trace.attempt > 1:
+            self._attempts[number] = trace.attempt
+        metrics, answer = trace.metrics, _answer(trace.output)
+        tokens = [n for n in (metrics.token_input, metrics.token_output) if n is not None]
+        duration = (trace.finished_at - trace.started_at).total_seconds() * 1000
+        error = trace.error
+        row = (
+            *(number, cell_key(trace.case_key, trace.variant_name, trace.trial), trace.case_key, position),
+            *(trace.variant_name, trace.trial, trace.attempt, None, None, trace.latency_ms, metrics.cost_usd),
+            *(sum(tokens) if tokens else None, duration, error.type if error else None, ""),
+            *(" ".join(answer[: 4 * _ANSWER].split())[:_ANSWER], 0),
+        )
+        self._add("cells", row)
+        said = [trace.case_key, metadata_text(trace.input), answer, self._tags.get(position, "")]
+        if error is not None:
+            said.append(f"{error.type}: {error.message}")
+        self._add("texts", (number, "\n".join(said).lower()))
+
+    def results(self, records: Iterable[_ResultRow]) -> None:
+        for batch in _batches(records):
+            failed: dict[int, dict[str, None]] = defaultdict(dict)
+            said: dict[int, list[str]] = defaultdict(list)
+            for result in batch:
+                number = self.number(result, self.position(result))
+                if result.attempt != self._attempts.get(number, 1):
+                    continue
+                outcome = _outcome(result)
+                self._add("outcomes", (number, result.evaluator, outcome, result.score))
+                if result.reason:
+                    said[number].append(result.reason)
+                if outcome in ("fail", "error"):
+                    failed[number][result.evaluator] = None
+            self.flush()
+            update = self._file.executemany
+            update(
+                "UPDATE cells SET failed = failed || ? WHERE number = ?",
+                [("".join(f"{name}\n" for name in names), number) for number, names in failed.items()],
+            )
+            update(
+                "UPDATE texts SET text = text || ? WHERE number = ?",
+                [("\n" + "\n".join(texts).lower(), number) for number, texts in said.items()],
+            )
+
+    def verdicts(self, records: Iterable[CaseVerdict]) -> None:
+        for batch in _batches(records):
+            rows = []
+            for verdict in batch:
+                number = self.number(verdict, self.position(verdict))
+                if verdict.attempt != self._attempts.get(number, 1):
+                    continue
+                rows.append((verdict.status, verdict.score, number))
+                for reason in reasons_of(verdict) if verdict.status in _UNSOUND else ():
+                    key = reason_key(reason.shape)
+                    self._groups.setdefault(key, reason.shape)
+                    self._add("reasons", (key, number))
+            self._file.executemany("UPDATE cells SET status = ?, score = ? WHERE number = ?", rows)
+
+    def finish(self) -> None:
+        self.flush()
+        self._file.executemany("INSERT INTO groups VALUES (?, ?)", self._groups.items())
+        self._file.execute(
+            "UPDATE cells SET flaky = 1 WHERE (position, variant) IN (SELECT position, variant FROM cells "
+            "WHERE status IS NOT NULL GROUP BY position, variant HAVING count(DISTINCT status) > 1)"
+        )
+
+    def _add(self, table: str, *rows: tuple[Any, ...]) -> None:
+        pending = self._pending[table]
+        pending += rows
+        if len(pending) >= _BATCH:
+            self._write(table)
+
+    def _write(self, table: str) -> None:
+        rows = self._pending.pop(table, [])
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self._file.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", rows)
+
+    def flush(self) -> None:
+        for table in list(self._pending):
+            self._write(table)
+
+
+def _batches(records: Iterable[Any]) -> Iterator[list[Any]]:
+    stream = iter(records)
+    while batch := list(islice(stream, _BATCH)):
+        yield batch
+
+
+def _answer(output: Output) -> str:
+    if output.final_answer is not None:
+        return output.final_answer
+    return "" if output.structured is None else msgspec.json.encode(output.structured).decode()
+
+
+def _outcome(result: _ResultRow) -> str:
+    if result.error is not None:
+        return "error"
+    return "skip" if result.skipped else "pass" if result.passed else "fail"

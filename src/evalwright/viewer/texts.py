@@ -1,0 +1,32 @@
+"""Texts of records as pages show them: nothing invisible, nothing without an end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["pretty", "visible", "words_of"]
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def visible(text: str) -> str:
+    """The text with a mark and the code in place of characters that nobody sees or that turn the order of others."""
+    return _INVISIBLE.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text.replace("\r\n", "\n"))
+
+
+def pretty(value: Any) -> str:
+    """Text as it is, anything else as JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def words_of(text: str) -> Iterator[str]:
+    """Words and what is between them."""
+    yield from re.findall(r"\s+|\w+|[^\w\s]", text)

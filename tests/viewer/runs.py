@@ -1,0 +1,98 @@
+"""Runs to look at, and a browser without windows that looks at them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from starlette.testclient import TestClient
+
+from evalwright.cli.viewed_runs import runs_at
+from evalwright.formats.loading import load_suite
+from evalwright.llm.choices import ModelChoices
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
+from evalwright.viewer.access import Access
+from evalwright.viewer.app import viewer
+
+AGENT = """
+import json
+from evalwright.pixie import observe
+
+turns = {}
+
+@observe()
+def look_up(number):
+    return {"needle": f"needle-{number}"}
+
+def judge(request):
+    passed = "order 3" not in request.messages[0].content
+    found = {"text": "x", "passed": passed, "reason": "because of the reply"}
+    return json.dumps({"score": 1.0, "assertions": [found]})
+
+def answer(case, variant):
+    number = case["input"]["number"]
+    if number == 4:
+        raise ValueError(f"no order {number}")
+    found = look_up(number)
+    turns[number] = turns.get(number, -1) + 1
+    lost = number == 2 or (number == 5 and turns[number] == 1)
+    text = "<b>The order</b> is " + ("lost." if lost else "ready.")
+    return {
+        "final_answer": text,
+        "messages": [
+            {"role": "user", "content": case["input"]["user_message"]},
+            {"role": "assistant", "tool_call": {"id": "t1", "name": "find", "arguments": {"n": number}}},
+            {"role": "tool", "name": "find", "content": found},
+            {"role": "assistant", "content": text},
+        ],
+        "metrics": {"token_input": 100 + number, "token_output": 20, "cost_usd": 0.001 * (number + 1)},
+    }
+"""
+ATTACK = '"><script>window.__xss=1</script>'
+
+
+def made_run(folder: Path, name: str = "shop", trials: int = 2) -> Path:
+    """Seven cases with two trials: 2 fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page."""
+    cases = [
+        {
+            "id": f"case-{number}",
+            "input": {"number": number, "user_message": f"Where is order {number}?"},
+            "tags": [f"t{number % 2}"],
+            "metadata": {"suburb": f"s{number}"},
+        }
+        for number in range(6)
+    ]
+    attack = {"id": f"attack {ATTACK}", "tags": [ATTACK], "metadata": {ATTACK: ATTACK}}
+    cases.append({**attack, "input": {"number": 6, "user_message": f"{ATTACK} \u202egnp.exe"}})
+    (folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
+    (folder / "viewed_agent.py").write_text(AGENT)
+    judge = {"model": "python:viewed_agent:judge", "nl_assertions": ["is polite"]}
+    suite = {
+        "eval": {"name": name},
+        "dataset": {"type": "jsonl", "path": "cases.jsonl"},
+        "systems": [{"name": "agent", "adapter": "python_function", "target": "viewed_agent:answer"}],
+        "evaluators": [
+            {"name": "says", "type": "contains_text", "config": {"all_of": ["ready"]}},
+            {"name": "polite", "type": "llm_judge", "config": judge},
+        ],
+        "run": {"trials": trials, "max_concurrency": 1},
+        "output": {"type": "local_files", "path": "runs"},
+    }
+    (folder / "eval.yaml").write_text(json.dumps(suite))
+    sys.modules.pop("viewed_agent", None)
+    read = load_suite(folder / "eval.yaml")
+    read.out = folder / "runs"
+    try:
+        return run_suite(read, RunOptions(models=ModelChoices(no_cache=True))).run_dir
+    finally:
+        sys.modules.pop("viewed_agent", None)
+
+
+@contextmanager
+def site(runs: Path, token: str | None = None, **options: bool) -> Iterator[TestClient]:
+    app = viewer(lambda: runs_at([runs]), Access(token, ("127.0.0.1:7766",), 7766), **options)
+    yield TestClient(app, base_url="http://127.0.0.1:7766", follow_redirects=False)

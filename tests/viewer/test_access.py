@@ -1,0 +1,76 @@
+"""Who may read: hosts, tokens, methods, headers."""
+
+from __future__ import annotations
+
+import pytest
+
+from viewer.runs import site
+
+TOKEN = "t" * 32
+CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
+
+
+@pytest.fixture
+def guarded(run):
+    with site(run.parent, TOKEN) as client:
+        yield client
+
+
+def test_nothing_is_shown_without_the_token(run, guarded):
+    answer = guarded.get("/")
+    assert answer.status_code == 403
+    assert run.name not in answer.text
+    entered = guarded.get(f"/runs/{run.name}?token={TOKEN}&status=fail")
+    assert (entered.status_code, entered.headers["location"]) == (303, f"/runs/{run.name}?status=fail")
+    cookie = entered.headers["set-cookie"]
+    assert all(part in cookie for part in ("HttpOnly", "SameSite=Strict", "Path=/", "evalwright_7766="))
+    assert guarded.get("/").status_code == 200  # the client keeps the cookie
+    guarded.cookies.clear()
+    assert guarded.get("/", headers={"Cookie": f"evalwright_7766={TOKEN[:-1]}x"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/", {"Host": "evil.example"}, 421),
+        ("GET", "/", {"Host": "127.0.0.1:1"}, 421),
+        ("PUT", "/", {}, 405),
+        ("DELETE", "/", {}, 405),
+        ("OPTIONS", "/", {}, 405),
+        ("GET", "/?q=" + "x" * 9000, {}, 414),
+        ("POST", "/runs/x/labels", {}, 403),
+        ("POST", "/runs/x/labels", {"Origin": "http://evil.example"}, 403),
+        ("GET", "/assets/..%2f..%2fapp.py", {}, 404),
+        ("GET", "/runs/..%2f..%2f/cells/0", {}, 404),
+        ("GET", "/runs/%2e%2e", {}, 404),
+    ],
+)
+def test_requests_that_no_page_makes_are_refused(guarded, method, path, headers, status):
+    guarded.cookies.set("evalwright_7766", TOKEN)
+    answer = guarded.request(method, path, headers=headers)
+    assert answer.status_code == status
+    assert answer.headers["content-security-policy"].startswith(CSP)
+
+
+def test_every_answer_says_what_a_browser_may_do_with_it(client):
+    answer = client.get("/")
+    assert answer.headers["content-security-policy"].startswith(CSP)
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    wanted = {
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "cache-control": "no-store",
+    }
+    assert {name: answer.headers[name] for name in wanted} == wanted
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_assets_are_small_and_kept_by_the_browser(client):
+    text = client.get("/").text
+    for name in ("style", "viewer"):
+        path = text[text.index(f"/assets/{name}.") :].partition('"')[0]
+        answer = client.get(path)
+        assert "immutable" in answer.headers["cache-control"]
+        assert len(answer.content) <= 30_000

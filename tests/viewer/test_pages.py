@@ -1,0 +1,180 @@
+"""Pages of the viewer without a browser: what they hold, in which order, and at which addresses."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+
+from evalwright.reports.context import cell_key
+from viewer.runs import ATTACK
+
+
+def page(client, path: str, status: int = 200) -> str:
+    answer = client.get(path)
+    assert answer.status_code == status, answer.text[:500]
+    return answer.text
+
+
+def seen(text: str) -> str:
+    """What a page says, without its markup."""
+    return " ".join(unescape(re.sub(r"<[^>]*>", " ", text)).split())
+
+
+def cases(text: str) -> list[str]:
+    return [unescape(name) for name in re.findall(r'<th scope="row"><a href="[^"]*">([^<]*)</a></th>', text)]
+
+
+def found(text: str) -> str:
+    return re.findall(r'<p role="status">([^<]*)</p>', text)[-1]
+
+
+def test_runs_are_listed_with_their_numbers_and_damaged_ones_with_their_reason(run, client):
+    broken = run.parent / "2020-01-01T00-00-00_broken"
+    broken.mkdir()
+    for name in ("traces.jsonl", "results.jsonl", "plan.json"):
+        (broken / name).write_text("{")
+    try:
+        text = page(client, "/")
+    finally:
+        for path in broken.iterdir():
+            path.unlink()
+        broken.rmdir()
+    assert "<h1>Runs</h1>" in text
+    assert f'href="/runs/{run.name}">shop</a>' in text
+    assert re.search(r'class="error">[^<]*plan.json', text)
+    assert "2 of 2 runs" in text
+    assert "no run matches" in page(client, "/?q=nothing").lower()
+
+
+def test_a_run_has_its_summary_reasons_and_cells_in_the_order_of_the_suite(run, client):
+    text = page(client, f"/runs/{run.name}")
+    assert cases(text) == [name for n in range(6) for name in (f"case-{n}",) * 2] + [f"attack {ATTACK}"] * 2
+    assert found(text) == "14 of 14 cells"
+    counts = [int(n) for n in re.findall(r"<b>(\d+) ×</b>", text)]
+    assert counts == sorted(counts, reverse=True)
+    assert sum(counts) >= 7
+    link = unescape(re.search(r'href="([^"]*)"><b>', text)[1])
+    assert found(page(client, link)) == f"{counts[0]} of 14 cells"
+
+
+FILTERS = {
+    "status=error": 2,
+    "status=fail&status=error": 7,
+    "evaluator=says": 3,
+    "evaluator=polite": 2,
+    "evaluator=says&verdict=pass": 9,
+    "tag=t1": 6,
+    "tag=t1&status=fail": 3,
+    "meta.suburb=s3": 2,
+    "flaky=1": 2,
+    "trial=1": 7,
+    "error=adapter_error": 2,
+    "cost_min=0.004&cost_max=0.006": 4,
+    "q=CASE-3": 2,
+    "q=%22order+2%22": 2,
+    "q=order+2+lost": 2,
+    "q=needle-3": 0,
+    "q=needle-3&in=messages": 2,
+    "q=because+of+the+reply&in=messages": 12,
+    "q=%3Cscript%3E": 2,
+}
+
+
+def test_filters_choose_cells_and_each_state_has_an_address(run, client):
+    chosen = {query: found(page(client, f"/runs/{run.name}?{query}")) for query in FILTERS}
+    assert chosen == {query: f"{number} of 14 cells" for query, number in FILTERS.items()}
+    assert cases(page(client, f"/runs/{run.name}?sort=-cost"))[0].startswith("attack")
+    assert cases(page(client, f"/runs/{run.name}?sort=cost"))[0] == "case-0"
+    grouped = page(client, f"/runs/{run.name}?group=status&tag=t1")
+    assert re.search(r"<h3>pass <small>1 cell|<h3>pass <small>\d cells", grouped)
+    text = page(client, f"/runs/{run.name}?status=fail&evaluator=says")
+    assert re.search(r'value="fail" checked', text)
+    assert re.search(r'<option value="says" selected', text)
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("?statos=fail", 400, "unknown key 'statos'; did you mean"),
+        ("?status=purple", 400, "'purple', expected one of: pass"),
+        ("?latency_min=fast", 400, "expected a number"),
+        ("?evaluator=nobody", 400, "expected one of: polite, says"),
+        ("?after=-1", 400, "whole number"),
+        ("/cells/0000000000000000", 404, "14 cells"),
+        ("/cells?case=nope", 404, "no such cell"),
+        ("/plan.json", 404, "no such page"),
+    ],
+)
+def test_bad_addresses_say_what_is_there(run, client, path, status, said):
+    assert said in seen(page(client, f"/runs/{run.name}{path}", status)).replace("’", "'")
+
+
+def test_an_unknown_run_is_a_page_that_lists_the_others(run, client):
+    assert run.name in page(client, "/runs/nope", 404)
+
+
+def test_a_cell_shows_everything_that_was_recorded(run, client):
+    answer = client.get(f"/runs/{run.name}/cells?case=case-3&trial=1")
+    path = f"/runs/{run.name}/cells/{cell_key('case-3', 'agent', 1)}"
+    assert (answer.status_code, answer.headers["location"]) == (303, path)
+    text = page(client, path)
+    regions = re.findall(r'<section aria-labelledby="([\w-]+)"', text)
+    assert regions == [
+        "result",
+        "input",
+        "answer",
+        "evaluators",
+        "messages",
+        "spans",
+        "trials",
+        "recorded",
+        "reproduce",
+    ]
+    assert re.search(r'id="m2-name"><a href="#m2">Message 2</a>, assistant', text)
+    says = seen(text)
+    for part in ("needle-3", "Where is order 3?", "python:viewed_agent:judge", "because of the reply", "is polite"):
+        assert part in says
+    assert says.index("polite llm_judge") < says.index("says contains_text")
+    assert "look_up" in says
+    stored = client.get(f"{path}.json").json()
+    lines = [json.loads(line) for line in (run / "traces.jsonl").read_text().splitlines()]
+    assert stored["trace"] in lines
+    assert stored["results"][1]["detail"]["judge_calls"]
+    assert json.loads(client.get(f"{path}/whole?part=trace/messages/2/content").text) == {"needle": "needle-3"}
+    assert client.get(f"{path}/whole?part=trace/nothing").status_code == 404
+
+
+def test_an_error_shows_the_users_own_frame_first(run, client):
+    text = page(client, f"/runs/{run.name}/cells/{cell_key('case-4', 'agent', 0)}")
+    result = seen(text[text.index('id="result"') : text.index('id="input"')])
+    assert result.index("ValueError: no order 4 in viewed_agent.py:") < result.index("Whole stack")
+
+
+def test_the_next_cell_is_the_next_one_of_the_filter(run, client):
+    rows = page(client, f"/runs/{run.name}?status=fail")
+    first = unescape(re.search(r'<th scope="row"><a href="([^"]*)"', rows)[1])
+    assert first.endswith("?status=fail")
+    text = page(client, first)
+    assert "1 of 5" in seen(text)
+    assert "Previous cell" not in text
+    following = unescape(re.search(r'href="([^"]*)"[^>]*>Next cell', text)[1])
+    assert "2 of 5" in seen(page(client, following))
+
+
+def test_texts_of_records_are_text(run, client):
+    attacked = f"/cells/{cell_key(f'attack {ATTACK}', 'agent', 0)}"
+    for path in ("", attacked, "?q=%3Cscript%3Ewindow.__xss=9%3C/script%3E"):
+        text = page(client, f"/runs/{run.name}{path}")
+        assert re.findall(r"<script[^>]*>", text) == re.findall(r'<script src="/assets/viewer\.\w+\.js">', text)
+        assert not re.search(r"<[^>]+\son\w+=|<[^>]+\sstyle=|<b>The order", text)
+    assert "⟦U+202E⟧" in page(client, f"/runs/{run.name}{attacked}")
+
+
+def test_cells_as_csv_hold_no_formula(run, client):
+    lines = client.get(f"/runs/{run.name}/cells.csv?status=fail").text.splitlines()
+    assert len(lines) == 6
+    assert lines[0].startswith("case,variant,trial,status")
+    assert client.get(f"/runs/{run.name}/cells.csv").headers["content-disposition"].startswith("attachment")
