@@ -32,7 +32,9 @@ def sent(model, script, messages=CONVERSATION, **fields):
 
 
 def test_a_conversation_in_the_form_of_anthropic():
-    body = sent("claude-test", said({"type": "text", "text": "x"}), system="be kind", tools=[TOOL], temperature=0.5)
+    body = sent(
+        "claude-haiku-4-5", said({"type": "text", "text": "x"}), system="be kind", tools=[TOOL], temperature=0.5
+    )
     assert body["system"] == "be kind\n\nbe brief"
     assert body["tools"] == [{"name": "find", "description": "finds", "input_schema": {"type": "object"}}]
     assert (body["temperature"], "tool_choice" in body) == (0.5, False)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
+from evalwright.llm.fitting import ANTHROPIC_TOKENS, Fit
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
@@ -14,14 +16,14 @@ from evalwright.model.trace import ToolCall
 
 __all__ = ["AnthropicClient"]
 
-_MAX_TOKENS = 4096
-"""Sent if the request has no limit of its own, as this API requires one."""
+_REPLY = "reply"
+"""The tool whose input is the reply, for models that keep to a schema in no other way."""
 _NO_KEY = "no-key-needed"
 """The client cannot be made without a key, which a server on this machine may not need."""
 
 
 class AnthropicClient:
-    """One endpoint. The interface has no JSON mode: the system message of the request describes the JSON."""
+    """One endpoint. A reply by schema comes as text (`output_config`) or, from older models, as the input of a tool."""
 
     def __init__(self, route: Route) -> None:
         import anthropic
@@ -35,31 +37,48 @@ class AnthropicClient:
         )
         self._errors: type[Exception] = anthropic.AnthropicError
 
-    async def chat(self, model: str, request: ChatRequest) -> ChatReply:
+    async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
         started = time.monotonic()
         with reading_reply():  # also around the call: the client itself stumbles over replies of a wrong shape
             try:
-                response = await self._client.messages.create(**_request_body(model, request))
+                response = await self._client.messages.create(**_as_body(_request_body(model, request, fit)))
             except self._errors as error:
                 raise failure_of(error) from error
-            return _reply(response, model, int((time.monotonic() - started) * 1000))
+            return _reply(response, model, int((time.monotonic() - started) * 1000), fit)
 
     async def close(self) -> None:
         await self._client.close()
 
 
-def _request_body(model: str, request: ChatRequest) -> dict[str, Any]:
+def _as_body(body: dict[str, Any]) -> dict[str, Any]:
+    """The request as the client takes it: what only newer or older servers know goes past its list of parameters."""
+    given = {key: body.pop(key) for key in ("model", "max_tokens", "messages")}
+    options: dict[str, Any] = {key: body.pop(key) for key in ("extra_headers", "extra_query") if key in body}
+    return {**given, **options, "extra_body": {**body.pop("extra_body", {}), **body}}
+
+
+def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
+    extra = dict(request.extra)
+    output = dict(extra.pop("output_config", {}))
+    if (effort := extra.pop("reasoning_effort", None)) is not None:
+        output.setdefault("effort", effort)
+    if fit.reply_format == "strict":
+        output["format"] = {"type": "json_schema", "schema": request.schema}
     body: dict[str, Any] = {
         "model": model,
-        "max_tokens": request.max_tokens or _MAX_TOKENS,
+        "max_tokens": fit.max_tokens or ANTHROPIC_TOKENS,
         "messages": _merged(request.messages),
-        **request.extra,
+        **extra,
+        **({"output_config": output} if output else {}),
     }
     system = [request.system or "", *(str(m.content) for m in request.messages if m.role == "system")]
     if any(system):
         body["system"] = "\n\n".join(filter(None, system))
-    if request.temperature is not None:
-        body["extra_body"] = {**body.get("extra_body", {}), "temperature": request.temperature}
+    if fit.temperature is not None:
+        body["temperature"] = fit.temperature
+    if fit.reply_format == "tool":
+        body["tools"] = [{"name": _REPLY, "description": "Give the reply.", "input_schema": request.schema}]
+        body["tool_choice"] = {"type": "tool", "name": _REPLY}
     if request.tools:
         body["tools"] = [
             {"name": t["name"], "description": t.get("description", ""), "input_schema": t["parameters"]}
@@ -110,7 +129,7 @@ def _block(part: Any) -> Any:
     return {"type": "image", "source": {"type": "url", "url": url}}
 
 
-def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
+def _reply(response: Any, model: str, latency_ms: int, fit: Fit) -> ChatReply:
     blocks = getattr(response, "content", None)
     if not isinstance(blocks, list):
         raise CallFailed("bad_reply", "the reply has no content", retryable=True)
@@ -121,8 +140,12 @@ def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
         for b in blocks
         if b.type == "tool_use"
     ]
+    if fit.reply_format == "tool" and calls:
+        # what is said beside the tool is kept in front of it: a second verdict there must show
+        texts += [json.dumps(call.arguments, ensure_ascii=False) for call in calls]
+        calls = []
     if not (texts or calls or response.stop_reason == "refusal"):
-        raise silent(response.stop_reason)
+        raise silent(response.stop_reason, fit.max_tokens)
     usage = getattr(response, "usage", None)
     refused = response.stop_reason == "refusal"
     reply = ChatReply(

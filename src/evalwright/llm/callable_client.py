@@ -16,6 +16,7 @@ import msgspec
 
 from evalwright.errors import EvalwrightError
 from evalwright.llm.failures import CallFailed
+from evalwright.llm.fitting import Fit
 from evalwright.llm.replies import checked_reply, reading_reply
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatReply, ChatRequest
@@ -36,7 +37,7 @@ class CallableClient:
         except Exception as error:
             raise CallFailed("bad_request", f"the provider {place!r} cannot be imported: {error}") from error
 
-    async def chat(self, model: str, request: ChatRequest) -> ChatReply:
+    async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
         started = time.monotonic()
         try:
             is_async = inspect.iscoroutinefunction(self._function)
@@ -75,15 +76,15 @@ class LitellmClient:
     def __init__(self, route: Route) -> None:
         self._litellm = import_module("litellm")
 
-    async def chat(self, model: str, request: ChatRequest) -> ChatReply:
+    async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
         from evalwright.llm.failures import failure_of
         from evalwright.llm.openai_client import reply_of, request_body
 
         started = time.monotonic()
         try:
-            response = await self._litellm.acompletion(**request_body(model, request), num_retries=0)
+            response = await self._litellm.acompletion(**request_body(model, request, fit), num_retries=0)
         except Exception as error:
             raise failure_of(error) from error
-        return reply_of(response, model, int((time.monotonic() - started) * 1000))
+        return reply_of(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)
 
     async def close(self) -> None: ...

@@ -15,10 +15,11 @@ from evalwright.llm.budget import Spending, likely_tokens
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
+from evalwright.llm.fitting import Fits
 from evalwright.llm.kept_calls import kept_call, questions_of
 from evalwright.llm.rates import NOTHING, Demand, Rates
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
-from evalwright.llm.replies import writable
+from evalwright.llm.replies import TRUNCATED, truncated, writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, load_library, route_of
 from evalwright.llm.thinking import spoken
@@ -31,7 +32,7 @@ T = TypeVar("T")
 P = TypeVar("P", ChatReply, Embedding)
 
 _WIDTH = 64
-_UNFINISHED = ("length", "max_tokens", "content_filter", "refusal")
+_UNFINISHED = (*TRUNCATED, "content_filter", "refusal")
 """Finish reasons of replies that are not cached: the same call may get a complete reply another time."""
 
 
@@ -62,6 +63,7 @@ class LiveModels:
         self._rules, self._width = rules or Rules(), width
         self._pace = Pace(self._choices.requests_per_minute)
         self._clients: dict[Route, Any] = {}
+        self._fits = Fits()
         self._gates: dict[tuple[str, str | None], Gate] = {}
         self._rates: dict[Route, Rates] = {}
         self._recording = RecordedCalls(self._choices.replay) if self._choices.replay else None
@@ -82,6 +84,8 @@ class LiveModels:
             # what a system or a simulated user says stays as it is
             reply = spoken(reply) if purpose == "judge" else reply
             kept.replied(reply)
+        if purpose == "judge" and reply.finish_reason in TRUNCATED:
+            raise truncated(reply)
         return reply
 
     async def _chat(self, request: ChatRequest, route: Route, purpose: Purpose) -> ChatReply:
@@ -91,12 +95,17 @@ class LiveModels:
         known = None if cache is None else cache.find(key)
         if known is not None:
             return known
-        rules = self._rules.of(request)
+        rules, adapts = self._rules.of(request), purpose != "system"
+        most = self._fits.of(route, request, adapts=adapts).max_tokens
         reply: ChatReply = await self._paid(
             request,
-            request.max_tokens,
+            most,
             lambda: self._retried(
-                route, lambda client: client.chat(route.model, request), rules, Demand(*likely_tokens(request)), _used
+                route,
+                lambda client: self._fits.chat(client, route, request, adapts=adapts),
+                rules,
+                Demand(*likely_tokens(request, most)),
+                _used,
             ),
         )
         if cache is not None and reply.refusal is None and reply.finish_reason not in _UNFINISHED:

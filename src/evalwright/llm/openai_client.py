@@ -9,6 +9,7 @@ from typing import Any
 
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
+from evalwright.llm.fitting import Fit
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
 from evalwright.llm.thinking import content_and_thinking
@@ -36,18 +37,18 @@ class OpenAIClient:
         )
         self._errors: type[Exception] = openai.OpenAIError
 
-    async def chat(self, model: str, request: ChatRequest) -> ChatReply:
+    async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
         if request.api == "responses":
             from evalwright.llm.openai_responses import respond
 
-            return await respond(self._client, self._errors, model, request)
+            return await respond(self._client, self._errors, model, request, fit)
         started = time.monotonic()
         with reading_reply():
             try:
-                response = await self._client.chat.completions.create(**_as_body(request_body(model, request)))
+                response = await self._client.chat.completions.create(**_as_body(request_body(model, request, fit)))
             except self._errors as error:
                 raise failure_of(error) from error
-        return reply_of(response, model, int((time.monotonic() - started) * 1000))
+        return reply_of(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
         with reading_reply():
@@ -80,7 +81,7 @@ class OpenAIClient:
         await self._client.close()
 
 
-def request_body(model: str, request: ChatRequest) -> dict[str, Any]:
+def request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
     """The request in the form of the chat completions API."""
     messages = [{"role": "system", "content": request.system}] if request.system else []
     body: dict[str, Any] = {
@@ -88,12 +89,12 @@ def request_body(model: str, request: ChatRequest) -> dict[str, Any]:
         "messages": [*messages, *map(_message, request.messages)],
         **request.extra,
     }
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    if request.max_tokens is not None:
-        body["max_completion_tokens" if _reasons(model) else "max_tokens"] = request.max_tokens
-    if request.schema is not None:
-        body["response_format"] = _format(request.schema)
+    if fit.temperature is not None:
+        body["temperature"] = fit.temperature
+    if fit.max_tokens is not None:
+        body[fit.limit] = fit.max_tokens
+    if request.schema is not None and fit.reply_format != "prompt":
+        body["response_format"] = _format(request.schema, fit.reply_format)
     if request.tools:
         body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
     if request.tool_choice:
@@ -105,20 +106,17 @@ def request_body(model: str, request: ChatRequest) -> dict[str, Any]:
 
 
 def _as_body(body: dict[str, Any]) -> dict[str, Any]:
-    """The request with its messages in `extra_body`: the client would try all its message types on each of them."""
-    messages = body.pop("messages")
-    return {**body, "messages": [], "extra_body": {**body.get("extra_body", {}), "messages": messages}}
+    """The request in `extra_body`: the client would try all its types on each message, and refuse others."""
+    options: dict[str, Any] = {key: body.pop(key) for key in ("extra_headers", "extra_query") if key in body}
+    whole = {**body.pop("extra_body", {}), **body}
+    return {"model": body["model"], "messages": [], **options, "extra_body": whole}
 
 
-def _reasons(model: str) -> bool:
-    """Whether a model is one of OpenAI's reasoning models, which take the token limit under another name."""
-    return model.startswith(("o1", "o3", "o4", "gpt-5"))
-
-
-def _format(schema: dict[str, Any]) -> dict[str, Any]:
-    if not schema:
+def _format(schema: dict[str, Any], how: str | None) -> dict[str, Any]:
+    if how == "json_object":
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+    strict = {"strict": True} if how == "strict" else {}
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, **strict}}
 
 
 def _message(message: ChatMessage) -> dict[str, Any]:
@@ -141,15 +139,15 @@ def _thinking(message: Any) -> str | None:
     return next((text for text in found if isinstance(text, str) and text), None)
 
 
-def reply_of(response: Any, model: str, latency_ms: int) -> ChatReply:
-    """The reply in a response of the chat completions API. Raises CallFailed."""
+def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = None) -> ChatReply:
+    """The reply in a response of the chat completions API, `limit` tokens at most. Raises CallFailed."""
     if not getattr(response, "choices", None):
         raise CallFailed("bad_reply", "the reply has no choices", retryable=True)
     with reading_reply():
         choice = response.choices[0]
         message = choice.message
         if message.content is None and not (message.tool_calls or getattr(message, "refusal", None)):
-            raise silent(choice.finish_reason)
+            raise silent(choice.finish_reason, limit)
         details = getattr(response.usage, "completion_tokens_details", None)
         asked = getattr(response.usage, "prompt_tokens_details", None)
         usage = Usage(

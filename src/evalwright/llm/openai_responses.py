@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from evalwright.llm.failures import failure_of
+from evalwright.llm.fitting import Fit
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.model.chat import ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
@@ -14,33 +15,53 @@ from evalwright.model.trace import ToolCall
 __all__ = ["respond"]
 
 
-async def respond(client: Any, errors: type[Exception], model: str, request: ChatRequest) -> ChatReply:
+async def respond(client: Any, errors: type[Exception], model: str, request: ChatRequest, fit: Fit) -> ChatReply:
     """The reply to a request. Raises CallFailed."""
     started = time.monotonic()
     with reading_reply():
         try:
-            response = await client.responses.create(**_body(model, request))
+            response = await client.responses.create(**_body(model, request, fit))
         except errors as error:
             raise failure_of(error) from error
-        return _reply(response, model, int((time.monotonic() - started) * 1000))
+        return _reply(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)
 
 
-def _body(model: str, request: ChatRequest) -> dict[str, Any]:
+def _body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
+    extra = dict(request.extra)
+    if (effort := extra.pop("reasoning_effort", None)) is not None:
+        extra["reasoning"] = {"effort": effort, **extra.get("reasoning", {})}
     body: dict[str, Any] = {
         "model": model,
         "input": [{"role": message.role, "content": message.content} for message in request.messages],
-        **request.extra,
+        **extra,
     }
     if request.system:
         body["instructions"] = request.system
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    if request.max_tokens is not None:
-        body["max_output_tokens"] = request.max_tokens
+    if fit.temperature is not None:
+        body["temperature"] = fit.temperature
+    if fit.max_tokens is not None:
+        body["max_output_tokens"] = fit.max_tokens
+    if request.schema and fit.reply_format in ("strict", "json_schema"):
+        form = {
+            "type": "json_schema",
+            "name": "reply",
+            "schema": request.schema,
+            "strict": fit.reply_format == "strict",
+        }
+        body["text"] = {**body.get("text", {}), "format": form}
+    elif fit.reply_format == "json_object":
+        body["text"] = {**body.get("text", {}), "format": {"type": "json_object"}}
     return body
 
 
-def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
+def _ended(response: Any) -> str | None:
+    """Why the reply ended, in the words of chat completions where it was cut off."""
+    details = getattr(response, "incomplete_details", None)
+    cut = response.status == "incomplete" and getattr(details, "reason", None) == "max_output_tokens"
+    return "length" if cut else response.status
+
+
+def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> ChatReply:
     texts, thoughts, calls, refusal = [], [], [], None
     for item in response.output:
         if item.type == "reasoning":
@@ -54,7 +75,7 @@ def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
             else:
                 texts.append(part.text)
     if not (texts or calls or refusal):
-        raise silent(response.status)
+        raise silent(_ended(response), limit)
     reply = ChatReply(
         text="".join(texts),
         model=response.model or model,
@@ -62,7 +83,7 @@ def _reply(response: Any, model: str, latency_ms: int) -> ChatReply:
         tool_calls=calls,
         usage=_usage(response.usage),
         latency_ms=latency_ms,
-        finish_reason=response.status,
+        finish_reason=_ended(response),
         refusal=refusal,
     )
     return checked_reply(reply)

@@ -8,14 +8,19 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from evalwright.errors import EvaluatorError
 from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
 
-__all__ = ["checked_reply", "count_of", "reading_reply", "silent", "writable"]
+__all__ = ["TRUNCATED", "checked_reply", "count_of", "reading_reply", "silent", "truncated", "writable"]
 
 R = TypeVar("R", ChatReply, Embedding, Moderation)
 W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
 
+TRUNCATED = ("length", "max_tokens")
+"""Finish reasons of replies that ended at their limit of tokens."""
+_KEPT = 2000
+"""Characters of a cut reply that its error keeps."""
 _MOST_TOKENS = 10**12
 """A larger count is a server's mistake, and would spend any budget at once."""
 
@@ -30,11 +35,20 @@ def reading_reply() -> Iterator[None]:
         raise CallFailed("bad_reply", message, retryable=True) from error
 
 
-def silent(finish_reason: Any) -> CallFailed:
+def silent(finish_reason: Any, limit: int | None = None) -> CallFailed:
     """The failure of a reply without text, tool calls or refusal: an empty text would be judged like an answer."""
     # At the limit of its tokens, or of a filter, the model would end again.
-    again = finish_reason not in ("length", "max_tokens", "content_filter")
-    return CallFailed("bad_reply", f"the reply has no content (it ended with {finish_reason})", retryable=again)
+    again = finish_reason not in (*TRUNCATED, "content_filter")
+    at = f" at the limit of {limit} tokens, `max_tokens`" if limit and finish_reason in TRUNCATED else ""
+    return CallFailed("bad_reply", f"the reply has no content (it ended with {finish_reason}{at})", retryable=again)
+
+
+def truncated(reply: ChatReply) -> EvaluatorError:
+    """The error of a judge whose reply was cut off: what is there of it may not be its verdict."""
+    at = "of its model" if reply.limit is None else f"of {reply.limit} tokens"
+    message = f"the reply was cut off at the limit {at}; a higher `max_tokens` makes room for it"
+    detail = {"judge_reply": reply.text[:_KEPT], "judge_thinking": (reply.thinking or "")[:_KEPT]}
+    return EvaluatorError(message, "truncated", {key: text for key, text in detail.items() if text}, reply.cost_usd)
 
 
 def checked_reply(reply: R) -> R:

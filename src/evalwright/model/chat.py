@@ -66,6 +66,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     attempt_seconds: float | None = None
     api: Literal["responses"] | msgspec.UnsetType = msgspec.UNSET
     """OpenAI's Responses API, in place of chat completions."""
+    default_limit: bool | msgspec.UnsetType = msgspec.UNSET
+    """Whether `max_tokens` is a default, which a model that reasons may exceed."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -93,6 +95,12 @@ class ChatReply(msgspec.Struct, frozen=True):
     finish_reason: str | None = None
     refusal: str | None = None
     cached: bool = False
+    reply_format: str | None = None
+    """How the form of the reply was asked for: `strict` or `json_schema`, `tool`, `json_object`, `prompt`."""
+    left_out: list[str] = []
+    """Parameters of the request that were not sent, as the model refuses them."""
+    limit: int | None = None
+    """The most tokens that the reply might have, null if none was sent."""
 
 
 class Embedding(msgspec.Struct, frozen=True):

@@ -74,7 +74,12 @@ class Judge(msgspec.Struct):
         text = json.dumps(spoken, ensure_ascii=False).replace("<", "\\u003c")
         prompt = f"<conversation>\n{text}\n</conversation>\n\nQuestion: {self.question}"
         request = ChatRequest(
-            self.model, [ChatMessage("user", prompt)], _JUDGE_SYSTEM, max_tokens=_JUDGE_TOKENS, repeat=repeat
+            self.model,
+            [ChatMessage("user", prompt)],
+            _JUDGE_SYSTEM,
+            max_tokens=_JUDGE_TOKENS,
+            repeat=repeat,
+            default_limit=True,
         )
         reply = await session().models.chat(request, "judge")
         return f"judge({self.model})" if _YES.search(reply.text) else None

@@ -96,8 +96,10 @@ def test_a_refusal_is_an_error() -> None:
 
 
 def test_a_reply_that_was_cut_off_says_so() -> None:
-    error = fails("llm_judge", THREE, Scripted(says('{"assertions": [', finish_reason="length")))
-    assert "cut off at max_tokens" in str(error)
+    cut = EvaluatorError("the reply was cut off at the limit of 7 tokens", "truncated", {"judge_reply": "{"}, 0.5)
+    error = fails("llm_judge", THREE, Scripted(cut))
+    assert (error.type, error.detail["failure"], error.detail["judge_reply"]) == ("adapter_error", "truncated", "{")
+    assert "cut off at the limit of 7 tokens" in str(error)
 
 
 def test_a_model_that_cannot_be_asked_is_an_error_of_one_type_with_its_cause() -> None:
@@ -249,7 +251,7 @@ def test_a_bill_above_the_limit_is_an_error_that_tells_the_cost() -> None:
 
 
 def test_a_reply_that_cannot_be_read_has_cost_all_the_same() -> None:
-    assert fails("llm_judge", THREE, Scripted(says("hm", cost_usd=0.5))).cost_usd == 0.5
+    assert fails("llm_judge", {**THREE, "reply_retries": 0}, Scripted(says("hm", cost_usd=0.5))).cost_usd == 0.5
 
 
 def test_the_majority_of_samples_decides() -> None:

@@ -7,11 +7,12 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
+from evalwright.evaluators.judges.hearing import ReplyRetries, heard, what_was_sent
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
@@ -37,7 +38,8 @@ _OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refu
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that all judges share."""
 
-    max_tokens: Annotated[int, msgspec.Meta(gt=0)] = 1024
+    max_tokens: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    """None: `least_tokens`, more for models that reason."""
     temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
     """None: the provider's default."""
     cost_limit_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
@@ -45,8 +47,23 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str | None = None
     api_key_env: str | None = None
     """The environment variable with the key. None: the provider's usual one."""
+    reasoning_effort: str | None = None
+    thinking: dict[str, Any] | None = None
+    """How long the model may think, in its provider's words; both are passed on as they are."""
+    reply_retries: ReplyRetries = 1
 
     calls_models = True
+    least_tokens: ClassVar[int] = 1024
+
+    @property
+    def limit(self) -> int:
+        """Tokens of a reply."""
+        return self.least_tokens if self.max_tokens is None else self.max_tokens
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        given = {"reasoning_effort": self.reasoning_effort, "thinking": self.thinking}
+        return {key: value for key, value in given.items() if value is not None}
 
     @property
     def judges(self) -> Sequence[str]:
@@ -87,12 +104,14 @@ class Prompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Word(Generic[T]):
-    """One judge's reply: `value` is what it says, or `error` why there is none."""
+    """One judge's word: `value` is what its last reply says, or `error` why there is none."""
 
     model: str
     value: T | None = None
-    reply: ChatReply | None = None
+    replies: Sequence[ChatReply] = ()
     error: EvaluatorError | None = None
+    complaints: Sequence[str] = ()
+    """Why it was asked again."""
 
 
 async def ask(
@@ -107,65 +126,86 @@ async def ask(
     """
     limit = asking.cost_limit_usd
     if limit is not None:
-        estimate = sum(prompt.estimate(_price(model), asking.max_tokens) for model, prompt, _ in questions)
+        estimate = sum(prompt.estimate(_price(model), asking.limit) for model, prompt, _ in questions)
         if estimate > limit:
             raise _too_costly("would cost about", estimate, limit)
-    words = await asyncio.gather(*(_word(asking, *question, schema, read) for question in questions))
-    spent = sum(_spent(word.reply) or 0.0 for word in words if word.reply is not None)
+    words = await asyncio.gather(*(_word(asking, *question, schema, read, len(questions)) for question in questions))
+    spent = sum(_spent(reply) or 0.0 for word in words for reply in word.replies)
     if limit is not None and spent > limit:
         raise _too_costly("cost", spent, limit, words)
     return list(words)
 
 
 async def _word(
-    asking: Asking, model: str, prompt: Prompt, repeat: int, schema: dict[str, Any], read: Callable[[str], T]
+    asking: Asking,
+    model: str,
+    prompt: Prompt,
+    repeat: int,
+    schema: dict[str, Any],
+    read: Callable[[str], T],
+    judges: int,
 ) -> Word[T]:
     request = ChatRequest(
         model,
         [ChatMessage("user", prompt.user)],
         system=prompt.system,
         temperature=asking.temperature,
-        max_tokens=asking.max_tokens,
+        max_tokens=asking.limit,
         schema=schema,
         repeat=repeat,
         base_url=asking.base_url,
         api_key_env=asking.api_key_env,
+        extra=asking.extra,
+        default_limit=True if asking.max_tokens is None else msgspec.UNSET,
     )
+
+    def affordable(replies: Sequence[ChatReply]) -> bool:
+        # each judge has its share of the limit, and the next reply may cost as much as the last
+        share = None if asking.cost_limit_usd is None else asking.cost_limit_usd / judges
+        costs = [_spent(reply) or 0.0 for reply in replies]
+        return share is None or sum(costs) + costs[-1] <= share
+
     try:
-        reply = await session().models.chat(request, "judge")
+        found = await heard(request, lambda reply: _read(reply, read), asking.reply_retries, affordable)
     except EvaluatorError as error:
         kind = error.type if error.type in _OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}
-        return Word(model, error=EvaluatorError(f"the judge {model} could not be asked: {error}", kind, detail))
-    try:
-        if reply.refusal is not None:
-            raise BadReply(f"it refused: {shorten(reply.refusal)}")
-        return Word(model, read(reply.text), reply)
-    except BadReply as error:
-        cut = " (cut off at max_tokens)" if reply.finish_reason in ("length", "max_tokens") else ""
-        detail = {"judge_reply": shorten(reply.text, _KEPT)}
-        message = f"the reply of the judge {model} cannot be used: {error}{cut}"
-        return Word(model, None, reply, EvaluatorError(message, "adapter_error", detail))
+        message = f"the judge {model} could not be asked: {error}"
+        return Word(model, error=EvaluatorError(message, kind, detail, error.cost_usd))
+    if found.value is not None:
+        return Word(model, found.value, found.replies, None, found.complaints)
+    times = f", asked {len(found.replies)} times" if found.complaints else ""
+    message = f"the reply of the judge {model} cannot be used{times}: {found.problem}"
+    detail = {"judge_reply": shorten(found.replies[-1].text, _KEPT)}
+    return Word(model, None, found.replies, EvaluatorError(message, "adapter_error", detail), found.complaints)
+
+
+def _read(reply: ChatReply, read: Callable[[str], T]) -> T:
+    if reply.refusal is not None:
+        raise BadReply(f"it refused: {shorten(reply.refusal)}")
+    return read(reply.text)
 
 
 def failure(error: EvaluatorError, detail: Mapping[str, Any], words: Sequence[Word[Any]] = ()) -> EvaluatorError:
     """The error of the whole evaluation, with what is known of it and what was spent on it all the same."""
-    known = {**detail, **(spending(words) if any(word.reply for word in words) else {}), **error.detail}
+    known = {**detail, **(spending(words) if any(word.replies for word in words) else {}), **error.detail}
     return EvaluatorError(str(error), error.type, known, cost(words) if words else error.cost_usd)
 
 
 def cost(words: Sequence[Word[Any]]) -> float | None:
     """Cost of all calls in US dollars; None if the price of any is unknown."""
-    costs = [word.reply.cost_usd for word in words if word.reply is not None]
+    costs = [reply.cost_usd for word in words for reply in word.replies]
+    # what was paid before a call that failed is in its error
+    costs += [word.error.cost_usd for word in words if word.error and not word.replies and word.error.cost_usd]
     return sum(c for c in costs if c is not None) if costs and None not in costs else None
 
 
 def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
-    """Cost and tokens of all calls for a result's detail, and what the judges thought before they replied.
+    """Cost and tokens of all calls for a result's detail, how they were made, and what the judges thought.
 
     Models without a price are counted at an assumed one.
     """
-    replies = [word.reply for word in words if word.reply is not None]
+    replies = [reply for word in words for reply in word.replies]
     spent = [_spent(reply) for reply in replies]
     detail: dict[str, Any] = {
         "cost_usd": sum(c for c in spent if c is not None) if spent and None not in spent else None,
@@ -180,7 +220,9 @@ def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
         detail["judge_thinking"] = thoughts if len(replies) > 1 else thoughts[0]
     if cached := sum(reply.cached for reply in replies):
         detail["cached"] = cached
-    return detail
+    if complaints := [complaint for word in words for complaint in word.complaints]:
+        detail["asked_again"] = complaints
+    return {**detail, **what_was_sent(replies)}
 
 
 def _total(counts: Iterable[int | None]) -> int | None:

@@ -10,14 +10,14 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of
-from evalwright.evaluators.judges.scales import Scale, Scoring, scale_problem
+from evalwright.evaluators.judges.hearing import Heard, ReplyRetries, heard, what_was_sent
+from evalwright.evaluators.judges.scales import Reading, Scale, Scoring, scale_problem
 from evalwright.evaluators.steps.steps import steps_of_trace
-from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
+from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.steps import Step, StepEvent
 from evalwright.model.trace import Trace
-from evalwright.session import session
 
 __all__ = [
     "ConversationJudge",
@@ -50,6 +50,8 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.7
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] = 0.0
     scoring: Scoring | None = None
+    reply_retries: ReplyRetries = 0
+    """None by default, as in NorthStar."""
 
     calls_models = True
     question: ClassVar[str]
@@ -74,7 +76,9 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         asked = self.asked(case, trace)
         if isinstance(asked, Evaluation):
             return asked
-        return self.verdict(asked, await session().models.chat(asked.request, "judge"))
+        scale = asked.scale
+        found = await heard(asked.request, lambda reply: scale.read(reply.text), self.reply_retries)
+        return self.verdict(asked, found)
 
     def asked(self, case: Case, trace: Trace) -> Question | Evaluation:
         """The request to the model; a skipped evaluation if there is nothing to evaluate."""
@@ -98,15 +102,16 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         counts = {f"trace_context_{key[:-1]}_count": len(steps[key]) for key in ("spans", "events") if key in steps}
         return Question(request, scale, counts)
 
-    def verdict(self, asked: Question, reply: ChatReply, *, as_original: bool = False) -> Evaluation:
-        """The result of a reply, read as `Scale.read` does. Raises EvaluatorError for one without a clear verdict."""
-        scale = asked.scale
-        try:
-            reading = scale.read(reply.text, as_original=as_original)
-        except ValueError as error:
-            raw = {"raw_response": reply.text[:_KEPT], "judge_model": self.model}
-            message = f"{self.model} gave an invalid JSON verdict: {error}"
-            raise EvaluatorError(message, "bad_reply", raw, reply.cost_usd) from None
+    def verdict(self, asked: Question, found: Heard[Reading]) -> Evaluation:
+        """The result of a reply. Raises EvaluatorError for one without a clear verdict."""
+        scale, reading, reply = asked.scale, found.value, found.replies[-1]
+        costs = [one.cost_usd for one in found.replies]
+        cost = None if None in costs else sum(one or 0.0 for one in costs)
+        sent = {**found.detail, **what_was_sent(found.replies)}
+        if reading is None:
+            raw = {"raw_response": reply.text[:_KEPT], "judge_model": self.model, **sent}
+            message = f"{self.model} gave an invalid JSON verdict: {found.problem}"
+            raise EvaluatorError(message, "bad_reply", raw, cost)
         detail: dict[str, Any] = {
             "threshold": scale.share(scale.passing),
             "label": scale.label(reading),
@@ -119,10 +124,11 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
             "passing_score": scale.passing,
             "scale": [scale.low, scale.high],
             **asked.counts,
+            **sent,
         }
         if reply.thinking:
             detail["judge_thinking"] = reply.thinking
-        return Evaluation(scale.passed(reading), scale.score(reading), reading.reason, detail, cost_usd=reply.cost_usd)
+        return Evaluation(scale.passed(reading), scale.score(reading), reading.reason, detail, cost_usd=cost)
 
 
 class RubricJudge(ConversationJudge, frozen=True, kw_only=True):

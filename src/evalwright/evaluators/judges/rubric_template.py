@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.judges.hearing import Heard, ReplyRetries, heard, what_was_sent
 from evalwright.evaluators.judges.replies import BadReply, keys_once
-from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
+from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.session import session
 
 __all__ = ["RubricTemplate", "filled"]
 
@@ -61,13 +61,15 @@ class RubricTemplate(msgspec.Struct, frozen=True):
     unknown_names: Literal["verbatim", "refuse"] = "verbatim"
     wrapper: Literal["plain", "letta_0_9"] = "plain"
     """What is around a prompt that places neither the question nor the answer: headings, or the text of Letta 0.9."""
+    reply_retries: ReplyRetries = 0
+    """None by default, as in Letta Evals."""
 
     calls_models = True
 
     @property
     def timeout_seconds(self) -> float:
         """Seconds for all attempts and the waits between them."""
-        return self.max_attempts * (self.timeout + _WAIT)
+        return (1 + self.reply_retries) * self.max_attempts * (self.timeout + _WAIT)
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         yield ChatRequest(self.model, [], provider=self.provider)
@@ -84,7 +86,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
             attempts=self.max_attempts,
             attempt_seconds=self.timeout,
         )
-        return _evaluation(await session().models.chat(request, "judge"))
+        return _evaluation(await heard(request, lambda reply: _read(reply.text), self.reply_retries))
 
     def _temperature(self) -> float:
         """Reasoning models reject any temperature other than 1."""
@@ -128,18 +130,25 @@ def filled(template: str, values: Mapping[str, Any], *, doubled: bool = False) -
     return (_NAME_OR_DOUBLED if doubled else _NAME).sub(value, template), names
 
 
-def _evaluation(reply: ChatReply) -> Evaluation:
-    score, rationale = _read(reply.text)
+def _evaluation(found: Heard[tuple[float, str]]) -> Evaluation:
+    reply, sent = found.replies[-1], {**found.detail, **what_was_sent(found.replies)}
+    costs = [one.cost_usd for one in found.replies]
+    cost = None if None in costs else sum(one or 0.0 for one in costs)
+    if found.value is None:
+        message = f"the judge's reply {found.problem}: {reply.text[:200]!r}"
+        raise EvaluatorError(message, "bad_reply", {"judge_reply": reply.text[:_KEPT], **sent}, cost)
+    score, rationale = found.value
     detail: dict[str, Any] = {
         "judge_model": reply.model,
         "usage": {"token_input": reply.usage.token_input, "token_output": reply.usage.token_output},
         "raw_reply": reply.text[:_KEPT],
+        **sent,
     }
     if reply.thinking:
         detail["judge_thinking"] = reply.thinking
     if reply.cached:
         detail["cached"] = True
-    return Evaluation(score >= 1.0, score, rationale, detail, cost_usd=reply.cost_usd)
+    return Evaluation(score >= 1.0, score, rationale, detail, cost_usd=cost)
 
 
 def _read(text: str) -> tuple[float, str]:
@@ -147,21 +156,17 @@ def _read(text: str) -> tuple[float, str]:
     try:
         said = json.loads(text, object_pairs_hook=keys_once)
     except BadReply as error:
-        raise _refused(f"cannot be used: {error}", text) from None
+        raise BadReply(f"cannot be used: {error}") from None
     except (ValueError, RecursionError):
-        raise _refused("is no JSON", text) from None
+        raise BadReply("is no JSON") from None
     score = said.get("score") if isinstance(said, dict) else None
     try:
         if not isinstance(score, (int, float, str)):
             raise ValueError
         number = float(score)
     except ValueError:
-        raise _refused("has no number as 'score'", text) from None
+        raise BadReply("has no number as 'score'") from None
     if not math.isfinite(number):
-        raise _refused("has no finite 'score'", text)
+        raise BadReply("has no finite 'score'")
     rationale = said.get("rationale")
     return min(max(number, 0.0), 1.0), "" if rationale is None else str(rationale)
-
-
-def _refused(what: str, text: str) -> EvaluatorError:
-    return EvaluatorError(f"the judge's reply {what}: {text[:200]!r}", "bad_reply")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Mapping
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -44,7 +44,7 @@ class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
     forbidden_patterns: list[str] = msgspec.field(default_factory=list)
     judge_assertions: list[str] = msgspec.field(default_factory=list)
     model: str = "claude-4-7"
-    max_tokens: Annotated[int, msgspec.Meta(gt=0)] = 512
+    least_tokens = 512
     uses_case = False
 
     @staticmethod

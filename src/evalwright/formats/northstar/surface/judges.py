@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.conversation import ConversationJudge, Question
-from evalwright.evaluators.judges.scales import Scoring, scale_problem
+from evalwright.evaluators.judges.hearing import Heard
+from evalwright.evaluators.judges.scales import Reading, Scoring, scale_problem
 from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.northstar.surface.graders import Grader
 from evalwright.formats.northstar.surface.judge_keys import check_key
@@ -149,12 +150,19 @@ class _Judge(Grader):
             if route_of(asked.request).key is None:
                 check_key(asked.request.model)
             reply = await session().models.chat(asked.request, "judge")
-        return judge.verdict(asked, reply, as_original=True)
+        return judge.verdict(asked, _read(asked, reply))
 
     def _reply_model(self) -> type[BaseModel]:
         if self.scoring.mode == "binary":
             return BinaryJudgeOutput
         return numeric_judge_output_model(self.scoring.min_score, self.scoring.max_score)
+
+
+def _read(asked: Question, reply: ChatReply) -> Heard[Reading]:
+    try:
+        return Heard(asked.scale.read(reply.text, as_original=True), [reply], ())
+    except ValueError as error:
+        return Heard(None, [reply], (), str(error))
 
 
 def _scale(scoring: JudgeScoringConfig | Mapping[str, Any] | None, threshold: float) -> JudgeScoringConfig:

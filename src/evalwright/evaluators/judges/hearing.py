@@ -1,0 +1,88 @@
+"""A judge asked until its reply can be read: again with the complaint, so often as its configuration allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from evalwright.errors import EvaluatorError
+from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
+from evalwright.session import session
+
+__all__ = ["Heard", "ReplyRetries", "heard", "what_was_sent"]
+
+T = TypeVar("T")
+
+ReplyRetries = Annotated[int, msgspec.Meta(ge=0, le=3)]
+"""How often a judge is asked again whose reply cannot be read."""
+_SHOWN = 8000
+"""Characters of its unreadable reply that a judge is shown again."""
+
+
+class Heard(NamedTuple, Generic[T]):
+    """What a judge says: `value`, or why its last reply cannot be read; `complaints` led to its further replies."""
+
+    value: T | None
+    replies: Sequence[ChatReply]
+    complaints: Sequence[str]
+    problem: str = ""
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {"asked_again": list(self.complaints)} if self.complaints else {}
+
+
+async def heard(
+    request: ChatRequest,
+    read: Callable[[ChatReply], T],
+    retries: int,
+    may_go_on: Callable[[Sequence[ChatReply]], bool] = lambda _: True,
+) -> Heard[T]:
+    """The reply as `read` makes it out, which raises ValueError for one that it cannot read.
+
+    A refusal is not asked again. `may_go_on` says, by the replies so far, whether another one can be paid for. Raises
+    EvaluatorError where there is no reply, with what the replies before it cost.
+    """
+    replies: list[ChatReply] = []
+    complaints: list[str] = []
+    while True:
+        try:
+            reply = await session().models.chat(request, "judge")
+        except EvaluatorError as error:
+            raise _after(replies, complaints, error) from error
+        replies.append(reply)
+        try:
+            return Heard(read(reply), replies, complaints)
+        except ValueError as error:
+            problem = str(error)
+        if reply.refusal is not None or len(complaints) == retries or not may_go_on(replies):
+            return Heard(None, replies, complaints, problem)
+        complaints.append(problem)
+        request = _complained(request, reply, problem)
+
+
+def what_was_sent(replies: Sequence[ChatReply]) -> dict[str, Any]:
+    """How the form of the replies was asked for, and which parameters the model refuses, for a result's detail."""
+    formats = list(dict.fromkeys(reply.reply_format for reply in replies if reply.reply_format))
+    left_out = list(dict.fromkeys(name for reply in replies for name in reply.left_out))
+    return {
+        **({"reply_format": formats if len(formats) > 1 else formats[0]} if formats else {}),
+        **({"left_out": left_out} if left_out else {}),
+    }
+
+
+def _complained(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
+    # an empty message of the assistant is refused by some servers
+    said = [ChatMessage("assistant", reply.text[:_SHOWN])] if reply.text.strip() else []
+    complaint = f"This reply cannot be used: {problem}. Reply once more, only with the JSON object that was asked for."
+    return msgspec.structs.replace(request, messages=[*request.messages, *said, ChatMessage("user", complaint)])
+
+
+def _after(replies: Sequence[ChatReply], complaints: Sequence[str], error: EvaluatorError) -> EvaluatorError:
+    if not replies:
+        return error
+    costs = [cost for cost in (*(reply.cost_usd for reply in replies), error.cost_usd) if cost is not None]
+    message = f"{error} (asked again: {complaints[-1]})"
+    return EvaluatorError(message, error.type, {**error.detail, "asked_again": list(complaints)}, sum(costs) or None)

@@ -1,0 +1,45 @@
+"""What families of models accept: a dated table (`families.json`), and what is assumed of the others."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+__all__ = ["Family", "family_of"]
+
+
+class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A family of models, by a pattern of their names without the provider."""
+
+    tokens: int
+    """The limit of a reply where nobody chose one: a model that reasons spends most of it on its thinking."""
+    models: str = ""
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """The parameter of the OpenAI API that limits tokens."""
+    temperature: bool = True
+    """Whether it takes any other than its default."""
+    format: Literal["json_schema", "json_object", "tool"] = "json_schema"
+    """The surest way in which it keeps to the form of a reply."""
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    as_of: str
+    families: list[Family]
+    """The first that fits a name is that of the model."""
+    others: Family
+
+
+@cache
+def _table() -> _Table:
+    return msgspec.json.decode(files("evalwright.llm").joinpath("families.json").read_bytes(), type=_Table)
+
+
+@cache
+def family_of(model: str) -> Family:
+    """The family of a model, by its name with or without what names its provider (`us.anthropic.claude-...`)."""
+    found = (one for one in _table().families if re.search(rf"(?:^|[/.:@])(?:{one.models})", model.lower()))
+    return next(found, _table().others)

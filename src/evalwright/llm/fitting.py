@@ -1,0 +1,157 @@
+"""A request in the form that its model accepts: by its family, and by what its server has refused before.
+
+What is refused by name (HTTP 400) is sent in another way or left out, and the call made once more; later calls begin
+there. So a model that no table knows yet is called as it wants to be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalwright.llm.failures import CallFailed
+from evalwright.llm.families import Family, family_of
+from evalwright.llm.routes import Route
+from evalwright.model.chat import ChatReply, ChatRequest
+
+__all__ = ["ANTHROPIC_TOKENS", "Fit", "Fits", "fit_of", "refused_parts"]
+
+ANTHROPIC_TOKENS = 4096
+"""Sent to Anthropic's API where a request has no limit, as it requires one."""
+_OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_UNKNOWN = re.compile(r"support|unrecogni[sz]ed|unknown|unexpected|permitted|extra inputs|instead")
+_TOO_MANY = re.compile(r"too large|at most|exceed|context length|context window|maximum|greater than")
+_FORMAT = re.compile(
+    r"response_format|json_schema|json_object|schema|structured|grammar|guided|output_config|output_format"
+)
+_TOOL = re.compile(r"tool")
+
+
+class Fit(NamedTuple):
+    """How a request is put to one model."""
+
+    limit: str = "max_tokens"
+    max_tokens: int | None = None
+    temperature: float | None = None
+    reply_format: str | None = None
+    """`strict` (a JSON Schema that the provider guarantees), `json_schema`, `tool`, `json_object`, `prompt` (words
+    alone); None if the request has no schema."""
+    left_out: tuple[str, ...] = ()
+    """Parameters that were asked for and not sent."""
+    raised: bool = False
+    """Whether the limit is the family's, above that of the request."""
+
+
+def fit_of(interface: str, request: ChatRequest, refused: Collection[str] = (), *, adapts: bool = True) -> Fit:
+    """The form of a request for a client (`interface`) whose server has `refused` some parts.
+
+    Without `adapts` the parameters are those of the request, whatever the model takes: nothing is left out.
+    """
+    family = family_of(request.model)
+    thinks = _thinks(request)
+    limit = _OTHER_LIMIT[family.limit] if "limit" in refused else family.limit
+    most, raised = _most_tokens(interface, request, family, adapts=adapts and "tokens" not in refused)
+    given = request.temperature
+    sent = not adapts or (family.temperature and not thinks and "temperature" not in refused)
+    left_out = () if given is None or sent else (f"temperature {given:g}",)
+    formats = _formats(interface, request, family, forces_tools=not thinks)
+    reply_format = next((one for one in formats if one not in refused), None)
+    return Fit(limit, most, given if sent else None, reply_format, left_out, raised)
+
+
+def refused_parts(failure: CallFailed, fit: Fit) -> Iterator[str]:
+    """What of a request its server names as the reason of a refusal; nothing if it refuses the request as such."""
+    if failure.kind != "bad_request":
+        return
+    text = str(failure).lower()
+    if fit.raised and ("tokens" in text or "context" in text) and _TOO_MANY.search(text):
+        yield "tokens"
+    if fit.max_tokens is not None and fit.limit in text and _UNKNOWN.search(text):
+        yield "limit"
+    if fit.temperature is not None and "temperature" in text:
+        yield "temperature"
+    signs = _TOOL if fit.reply_format == "tool" else _FORMAT
+    if fit.reply_format not in (None, "prompt") and signs.search(text):
+        yield fit.reply_format
+
+
+def _most_tokens(interface: str, request: ChatRequest, family: Family, *, adapts: bool) -> tuple[int | None, bool]:
+    """The limit of the reply, and whether it was raised: where it is a default, by the family and for the thinking."""
+    needed = request.max_tokens is None and interface == "anthropic"  # whose API requires one
+    if not adapts or not (needed or request.default_limit is True):
+        return request.max_tokens, False
+    thinking = request.extra.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    most = max(request.max_tokens or ANTHROPIC_TOKENS, family.tokens) + (budget if isinstance(budget, int) else 0)
+    return most, most > (request.max_tokens or ANTHROPIC_TOKENS)
+
+
+def _thinks(request: ChatRequest) -> bool:
+    """Whether Anthropic's thinking is on, with which neither a temperature nor a forced tool is accepted."""
+    thinking = request.extra.get("thinking")
+    return isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive")
+
+
+def _formats(interface: str, request: ChatRequest, family: Family, *, forces_tools: bool) -> Sequence[str]:
+    """The ways in which the form of a reply can be asked for, the surest first."""
+    if request.schema is None or interface == "callable":
+        return ()
+    if interface == "anthropic":
+        by_schema = ["strict"] if request.schema and family.format != "tool" and _is_strict(request.schema) else []
+        by_tool = ["tool"] if forces_tools and request.schema and not request.tools else []
+        return [*by_schema, *by_tool, "prompt"]
+    if not request.schema or family.format == "json_object":
+        return ["json_object", "prompt"]
+    return [*(["strict"] if _is_strict(request.schema) else []), "json_schema", "json_object", "prompt"]
+
+
+def _is_strict(schema: Any) -> bool:
+    """Whether every object in a schema says all its keys, and each is required: what strict replies ask for."""
+    if isinstance(schema, list):
+        return all(map(_is_strict, schema))
+    if not isinstance(schema, dict):
+        return True
+    if schema.get("type") == "object" or "properties" in schema:
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(properties):
+            return False
+        return all(map(_is_strict, properties.values()))
+    return all(_is_strict(value) for key, value in schema.items() if key not in ("enum", "const", "default"))
+
+
+class Fits:
+    """How requests are put to the models of one run, and what their servers have refused so far."""
+
+    def __init__(self) -> None:
+        self._refused: dict[tuple[Route, bytes], frozenset[str]] = {}
+
+    def of(self, route: Route, request: ChatRequest, *, adapts: bool) -> Fit:
+        refused = self._refused.get(_about(route, request), frozenset())
+        return fit_of(route.interface, request, refused, adapts=adapts)
+
+    async def chat(self, client: Any, route: Route, request: ChatRequest, *, adapts: bool) -> ChatReply:
+        """The reply of a client, which says in what form the request was put. Raises CallFailed."""
+        while True:
+            fit = self.of(route, request, adapts=adapts)
+            try:
+                reply: ChatReply = await client.chat(route.model, request, fit)
+            except CallFailed as failure:
+                # a parameter of a system under test is the user's choice: its refusal is the answer
+                refused = self._refused.get(_about(route, request), frozenset())
+                fixed = refused if adapts else refused | {"temperature"}
+                part = next((one for one in refused_parts(failure, fit) if one not in fixed), None)
+                if part is None:
+                    raise
+                self._refused[_about(route, request)] = refused | {part}
+                continue
+            return msgspec.structs.replace(
+                reply, reply_format=fit.reply_format, left_out=[*fit.left_out], limit=fit.max_tokens
+            )
+
+
+def _about(route: Route, request: ChatRequest) -> tuple[Route, bytes]:
+    """What a refusal is about: a model at its address, and the form of the reply, of which one may be refused."""
+    return route, msgspec.json.encode(request.schema)
