@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.datasets.likeness import Likeness, words_of
+from evalwright.datasets.likeness import Likeness, spoken_words
 from evalwright.datasets.lint import findings_in
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.registry import load
@@ -84,7 +84,7 @@ def test_likeness_finds_what_comparing_all_pairs_finds():
     found = {number: near[0] for number, text in enumerate(texts) if (near := likeness.nearest(text)) is not None}
 
     def share(a: str, b: str) -> float:
-        one, other = ({*zip(w, w[1:], w[2:], strict=False)} for w in (words_of(a), words_of(b)))
+        one, other = ({*zip(w, w[1:], w[2:], strict=False)} for w in (spoken_words(a), spoken_words(b)))
         return len(one & other) / len(one | other)
 
     expected = {

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator
 from zlib import crc32
 
-__all__ = ["Likeness", "words_of"]
+__all__ = ["Likeness", "spoken_words"]
 
 ALIKE = 0.8
 """Share of word triples (Jaccard) from which two texts are nearly the same."""
@@ -17,7 +17,7 @@ _WORD = re.compile(r"\w+")
 _EMPTY = 1 << 32
 
 
-def words_of(text: str) -> list[str]:
+def spoken_words(text: str) -> list[str]:
     """The words of a text, without their case."""
     return _WORD.findall(text.casefold())
 
@@ -35,7 +35,7 @@ class Likeness:
 
     def nearest(self, text: str) -> tuple[int, float] | None:
         """The position of the most alike text so far with its share, if any is nearly the same; remembers `text`."""
-        triples = _triples(words_of(text))
+        triples = _triples(spoken_words(text))
         number, best = len(self._triples), None
         candidates: set[int] = set()
         for group in _groups(triples):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.datasets.likeness import Likeness, words_of
+from evalwright.datasets.likeness import Likeness, spoken_words
 from evalwright.errors import Problem, counted
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case, snapshot
@@ -145,7 +145,7 @@ def _stands_in(answer: str, asked: str) -> bool:
     """Whether the words of an answer follow one another in the input."""
     if len(answer.strip()) < _SHORTEST_LEAK:
         return False
-    wanted, words = words_of(answer), words_of(asked)
+    wanted, words = spoken_words(answer), spoken_words(asked)
     return bool(wanted) and f" {' '.join(wanted)} " in f" {' '.join(words)} "
 
 
