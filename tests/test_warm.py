@@ -20,6 +20,7 @@ WORDS = {
     "run": "run eval.yaml",
     "resume": "resume run",
     "retry": "retry run",
+    "merge": "merge shards/* --out whole",
     "re-evaluate": "re-evaluate run --json",
     "compare": "compare run run",
     "decide": "decide run run",
@@ -55,6 +56,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a run."""
     made = project(tmp_path_factory.mktemp("made"), {"a": "thanks", "b": "please", "c": "raise"})
     made.run().rename(made.folder / "run")
+    for shard in ("1/2", "2/2"):
+        made.run("--shard", shard, "--out", "shards")
     (made.folder / "labels.csv").write_text("case_id,evaluator,verdict\na,polite,pass\nb,polite,fail\n")
     (made.folder / "talks.jsonl").write_text(json.dumps({"messages": MESSAGES}) + "\n")
     return made.folder

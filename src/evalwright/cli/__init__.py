@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evalwright.cli.run:command", "Run every case on every variant and evaluate the answers."),
     "resume": ("evalwright.cli.resume:command", "Resume an interrupted run."),
     "retry": ("evalwright.cli.retry:command", "Run again the cells that ended in an error."),
+    "merge": ("evalwright.cli.merge:command", "Merge the shards of a run into one run."),
     "re-evaluate": ("evalwright.cli.re_evaluate:command", "Re-evaluate stored traces; the system is not called."),
     "compare": ("evalwright.cli.compare:command", "Compare two runs case by case, with confidence intervals."),
     "decide": ("evalwright.cli.decide:command", "Decide whether run B may replace run A: ship, don't, or undecided."),

@@ -21,6 +21,7 @@ _NOTHING_DONE = {
     "run": "nothing was run",
     "demo": "nothing was run",
     "import": "nothing was written",
+    "merge": "nothing was written",
     "re-evaluate": "nothing was changed",
     "calibrate": "nothing was changed",
 }

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = [
+    "conclude",
     "models_of",
     "open_run",
     "re_evaluate",
@@ -185,7 +186,7 @@ def re_evaluate(
         notes = [f"re-evaluated {counted(state.done, 'trace')}"]
         if judged.kept:
             notes.append(f"{counted(judged.kept, 'cell')} without a trace that can be read: earlier results are kept")
-        outcome = _outcome(place, writer, plan, judged.tally, False, *notes)
+        outcome = conclude(place, writer, plan, judged.tally, False, *notes)
         return replace(outcome, unreadable=judged.kept, of_original=writer.plan is None)
 
 
@@ -261,7 +262,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             # a store that was passed in cannot be found by a path: there is nothing to leave a note of
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             place = Place(store, plan.run_id, address)
-            yield job, lambda over: _outcome(place, writer, plan, job.tally, over, mirrors=job.mirrors, state=state)
+            yield job, lambda over: conclude(place, writer, plan, job.tally, over, mirrors=job.mirrors, state=state)
 
 
 class _Opened(NamedTuple):
@@ -349,7 +350,7 @@ def _rest_of(
         if (finished == total or decided) and not again:
             why = "every cell is finished" if again_of is _none_again else "no cell to run again"
             why = "it is decided" if decided else why
-            yield None, lambda over: _outcome(place, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
+            yield None, lambda over: conclude(place, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
             return
         masker = Masker.of(secrets, os.environ)
         drop_manifest(Path(writer.location))
@@ -365,7 +366,7 @@ def _rest_of(
                 note = f"{len(again)} finished cells were run again"
             yield (
                 job,
-                lambda over: _outcome(
+                lambda over: conclude(
                     place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=job.state
                 ),
             )
@@ -389,7 +390,7 @@ def _state(plan: Plan, history: History | None, again: frozenset[int], models: M
     return state
 
 
-def _outcome(
+def conclude(
     place: Place,
     writer: RunWriter,
     plan: Plan,

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -40,7 +40,7 @@ from evalwright.stores.local_files.run import (
 )
 from evalwright.stores.lock import LOCK_NAME, RunLock
 
-__all__ = ["LocalFiles", "local_files"]
+__all__ = ["LocalFiles", "is_run", "local_files"]
 
 _DRAFT = ".new-"
 _BATCH = 1 << 16
@@ -84,11 +84,7 @@ class LocalFiles(Masked):
             _write_documents(draft, documents, self._masker)
             folder = self._published(draft, plan, run_id)
         except BaseException:  # Ctrl-C while a long dataset is read must not leave a locked draft behind
-            shutil.rmtree(draft, ignore_errors=True)
-            lock.release()
-            with suppress(OSError):  # another process has a run in there by now
-                for folder in made:
-                    folder.rmdir()
+            _undo(draft, lock, made)
             raise
         return LocalWriter(folder, lock, self._masker, new=True)
 
@@ -122,6 +118,33 @@ class LocalFiles(Masked):
             return folder
         raise AssertionError("numbers do not end")
 
+    def assemble(self, plan: Plan, fill: Callable[[Path], None], unresolved: Mapping[str, str] = {}) -> LocalWriter:
+        """A run whose records are all there from the start: `fill` writes them into a draft, which has its plan.
+
+        The run's id is set before, as the records hold it; `unresolved` are the placeholders of secrets in the plan.
+        Raises StorageError.
+        """
+        made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
+        draft, lock = self._new_draft()
+        try:
+            plan.run_id = next(
+                name for name in numbered(safe_id(plan.run_id)) if not os.path.lexists(self.folder / name)
+            )
+            masker = self._masker.keeping(reserved_words(plan))
+            replace_file(draft / PLAN, plan_to_json(plan, masker, unresolved), PRIVATE)
+            fill(draft)
+            folder = self.folder / plan.run_id
+            try:
+                sync_folder(draft)
+                draft.rename(folder)
+                sync_folder(self.folder)
+            except OSError as error:
+                raise storage_error("create", folder, error) from error
+        except BaseException:
+            _undo(draft, lock, made)
+            raise
+        return LocalWriter(folder, lock, self._masker, new=True)
+
     def open(self, run_id: str) -> LocalWriter:
         """The run for writing; see `Store.open`."""
         folder = self._existing(run_id)
@@ -145,6 +168,14 @@ class LocalFiles(Masked):
             raise _not_a_run(folder, folder)
         _check_links(folder)
         return folder
+
+
+def _undo(draft: Path, lock: RunLock, made: Iterable[Path]) -> None:
+    shutil.rmtree(draft, ignore_errors=True)
+    lock.release()
+    with suppress(OSError):  # another process has a run in there by now
+        for folder in made:
+            folder.rmdir()
 
 
 def is_run(folder: Path) -> bool:

@@ -110,6 +110,12 @@ class LocalReader:
             for number, line in enumerate(file, start):
                 yield decoded_case(file.name, line, number + 1, self._variables)
 
+    def case_lines(self) -> Iterator[bytes]:
+        """The cases as stored, a line each."""
+        if (file := _open_if_there(self.folder / CASES)) is not None:
+            with file:
+                yield from file
+
     def case(self, index: int) -> Case:
         """The case at a position of the dataset. Raises IndexError, and InputError if it is damaged."""
         line = self._case_index().line(index)

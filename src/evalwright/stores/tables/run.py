@@ -99,6 +99,10 @@ class TableReader:
         for index, line in enumerate(self._tables.cases(start), start):
             yield self._case(index, line)
 
+    def case_lines(self) -> Iterator[bytes]:
+        """The cases as stored, a line each."""
+        return self._tables.cases(0)
+
     def case(self, index: int) -> Case:
         """The case at a position of the dataset. Raises IndexError, and InputError if it is damaged."""
         line = self._tables.case(index) if index >= 0 else None

@@ -1,0 +1,36 @@
+"""`evalwright merge`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalwright.cli.options import as_json, quiet, store_choice, store_options
+
+__all__ = ["command"]
+
+
+@click.command("merge")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@store_options
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder in which the run folder is created."
+)
+@click.option("--partial", is_flag=True, help="Merge what is there; `resume` runs the cells that are missing.")
+@as_json
+@quiet
+def command(runs: tuple[str, ...], out: Path | None, partial: bool, as_json: bool, quiet: bool) -> int:
+    """Merge the shards RUN of `evalwright run --shard` into one run; its gate is decided then.
+
+    A RUN is a run folder, a glob of them ('out/*'), a run in SQLite or PostgreSQL. The last line of the output is the
+    merged run's folder, and the exit code is that of its gate, as of a run on one machine.
+    """
+    from evalwright.cli.outcome import present
+    from evalwright.run.locations import find_run
+    from evalwright.run.merge import merge, runs_matching
+
+    chosen = store_choice(click.get_current_context())
+    places = [find_run(path, **chosen) for text in runs for path in runs_matching(text)]
+    outcome = merge(places, out, partial=partial)
+    return present(outcome, as_json=as_json, quiet=quiet)

@@ -1,0 +1,268 @@
+"""Many shards of a run become the run: checked against each other and their manifests, then copied cell by cell."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from fnmatch import fnmatchcase
+from glob import glob, has_magic
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from evalwright.errors import InputError, Problem, counted
+from evalwright.files.durable import PRIVATE, replace_file
+from evalwright.files.masker import Masker
+from evalwright.files.paths import seen_from_here
+from evalwright.files.temporary import TemporaryFolder
+from evalwright.model.plan import Plan, Plugin, Shard
+from evalwright.model.protocols import RunReader
+from evalwright.run.cells import Grid
+from evalwright.run.history import history_of
+from evalwright.run.locations import NOTE, Place, find_run, run_places
+from evalwright.run.outcomes import Outcome
+from evalwright.run.shards import first_difference
+from evalwright.run.start import conclude
+from evalwright.scoring.fold import fold
+from evalwright.stores.local_files import LocalFiles, is_run
+from evalwright.stores.local_files.run import ARTIFACTS, CASES, LocalWriter
+from evalwright.stores.manifest import Manifest, check_files, manifest_of, write_manifest
+from evalwright.stores.merge import Merging, case_lines, copy_artifacts, located_shard, spool, write_lines, write_merged
+
+__all__ = ["merge", "runs_matching"]
+
+_SQLITE = b"SQLite format 3\0"
+_DOCUMENTS = ("config.yaml", "config_hash.txt")
+
+
+class _Part(NamedTuple):
+    """One stored shard."""
+
+    address: Path
+    reader: RunReader
+    plan: Plan
+    shard: Shard
+    folder: Path | None
+    """None for a run in a database."""
+    manifest: Manifest | None
+    whole: bool
+    """No cell of it is left."""
+
+    @property
+    def digest(self) -> str:
+        """What identifies its content, so that a copy of it is known."""
+        return self.manifest.digest if self.manifest is not None else self.reader.location
+
+
+def runs_matching(text: str) -> list[Path]:
+    """The path of a run, or the paths of all runs that a glob matches: folders, `FILE.sqlite/*`, `postgres:SCHEMA/*`.
+
+    Raises InputError for a glob that matches no run.
+    """
+    if not has_magic(text) or os.path.lexists(text):
+        return [Path(text)]
+    above, _, pattern = text.rpartition("/")
+    if above.startswith("postgres:"):
+        ids = find_run(Path(above)).store.run_ids()
+        found = [Path(f"{above}/{name}") for name in ids if fnmatchcase(name, pattern)]
+    elif Path(above).is_file():
+        found = [path for path in run_places(Path(above)) if fnmatchcase(path.name, pattern)]
+    else:
+        found = [path for path in map(Path, sorted(glob(text))) if _leads_to_run(path)]  # noqa: PTH207
+    if not found:
+        raise InputError(f"{text} matches no run")
+    return found
+
+
+def _leads_to_run(path: Path) -> bool:
+    """Whether a path that a glob matched is one of a run; logs and other folders may lie beside them."""
+    if path.is_dir():
+        return is_run(path) or (path / NOTE).is_file()
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE)) == _SQLITE
+
+
+def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: bool = False) -> Outcome:
+    """The run whose shards these are, as a new run folder in `out` (default: `runs`); the same one if it is there.
+
+    With `partial` the cells of shards that are missing or unfinished are missing in the run, too. Raises InputError
+    for shards that are not of one run, or not all there, or changed since they were finished: nothing is written then.
+    """
+    notes: list[str] = []
+    with ExitStack() as stack:
+        parts = _once(sorted((_part(run, stack) for run in runs), key=lambda one: (one.shard.index, str(one.address))))
+        _must_be_one_run(parts)
+        if not partial:
+            _must_be_whole(parts)
+        _must_be_unchanged(parts)
+        plan = _merged_plan(parts)
+        store = LocalFiles(out or Path("runs"), Masker.of({}, os.environ))
+        digests = {str(part.shard.index): part.digest for part in parts} if all(part.whole for part in parts) else {}
+        writer = _known(store, plan, digests) or _assembled(store, plan, parts, digests, notes, stack)
+    with closing(writer):
+        assert writer.plan is not None
+        place = Place(store, writer.plan.run_id, writer.folder)
+        notes.append(f"{len(parts):,} of {counted(parts[0].shard.of, 'shard')} merged")
+        return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, *notes)
+
+
+def _part(run: Path | Place, stack: ExitStack) -> _Part:
+    place = find_run(run)
+    reader = stack.enter_context(closing(place.store.read(place.run_id)))
+    plan = reader.plan
+    if plan is None or plan.shard is None:
+        raise InputError(f"{place} is not a shard: expected runs that `evalwright run --shard k/n` made")
+    folder = Path(reader.location) if isinstance(place.store, LocalFiles) else None
+    manifest = None if folder is None else manifest_of(folder)
+    whole = manifest is not None if folder is not None else _finished(reader, plan)
+    return _Part(place.address, reader, plan, plan.shard, folder, manifest, whole)
+
+
+def _finished(reader: RunReader, plan: Plan) -> bool:
+    """Whether every cell of a shard in a database has its verdict; what a transaction wrote needs no manifest."""
+    history = history_of(reader, Grid(plan))
+    return all(map(history.finished, range(len(history.traced))))
+
+
+def _once(parts: Sequence[_Part]) -> list[_Part]:
+    """Each shard once: copies are alike by their manifests. Raises InputError for other ones, and for no run."""
+    found: dict[int, _Part] = {}
+    for part in parts:
+        other = found.setdefault(part.shard.index, part)
+        if other is part:
+            continue
+        if other.reader.location == part.reader.location:
+            raise InputError(f"{part.address} is named twice")
+        if other.manifest is None or part.manifest is None or other.digest != part.digest:
+            raise InputError(f"{other.address} and {part.address} are both {part.shard}, and differ: name one of them")
+    if not found:
+        raise InputError("expected the runs of shards, found none")
+    return list(found.values())
+
+
+def _must_be_one_run(parts: Sequence[_Part]) -> None:
+    first = parts[0]
+    problems = [
+        Problem(str(part.address), f"is not of the same run as {first.address}: {difference}")
+        for part in parts[1:]
+        if (difference := first_difference(first.plan, part.plan))
+    ]
+    if problems:
+        raise InputError(problems)
+
+
+def _must_be_whole(parts: Sequence[_Part]) -> None:
+    """Raise InputError with the commands that finish what is missing."""
+    plan, of = parts[0].plan, parts[0].shard.of
+    there = {part.shard.index for part in parts}
+    suite = shlex.quote(str(seen_from_here(Path(plan.config_path))))
+    problems = [
+        Problem(str(part.address), f"is not finished: evalwright resume {shlex.quote(str(part.address))}")
+        for part in parts
+        if not part.whole
+    ]
+    problems += [
+        Problem(f"shard {k} of {of}", f"is not there: evalwright run {suite} --shard {k}/{of} --out DIR")
+        for k in range(1, of + 1)
+        if k not in there
+    ]
+    if problems:
+        raise InputError(problems, f"not all {of} shards are finished; --partial merges those that are there")
+
+
+def _must_be_unchanged(parts: Sequence[_Part]) -> None:
+    problems: list[Problem] = []
+    for part in parts:
+        if part.folder is not None and part.manifest is not None:
+            problems += check_files(part.folder, part.manifest)
+        elif _sha256(case_lines(part.reader)) != part.shard.cases_sha256:
+            problems.append(Problem(str(part.address), f"{CASES} is not that of the shard: its SHA-256 differs"))
+    if problems:
+        raise InputError(problems)
+
+
+def _sha256(lines: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line)
+    return digest.hexdigest()
+
+
+def _merged_plan(parts: Sequence[_Part]) -> Plan:
+    """The plan of the earliest shard as that of the whole run: independent of the order in which shards are named."""
+    earliest = min((part for part in parts), key=lambda part: (part.plan.started_at, part.shard.index))
+    plan = earliest.plan
+    warnings = dict.fromkeys(line for part in parts for line in part.plan.warnings)
+    return msgspec.structs.replace(
+        plan,
+        run_id=plan.run_id.partition(f"-shard-{earliest.shard.index}")[0],
+        shard=None,
+        store=Plugin("local_files"),  # without its path: merged elsewhere, the run has the same bytes
+        warnings=[*warnings, *_other_files(parts)],
+        # what a shard of somebody else executes, calls or writes must not become the user's own by being merged
+        seal="ours" if all(part.plan.seal for part in parts) else "",
+        exports=plan.exports if all(part.plan.seal for part in parts) else [],
+    )
+
+
+def _other_files(parts: Sequence[_Part]) -> Iterator[str]:
+    """The files, such as code of the systems, that were not the same in all shards."""
+    for name in sorted({name for part in parts for name in part.plan.files}):
+        versions = Counter(part.plan.files.get(name, "") for part in parts)
+        if len(versions) > 1:
+            usual = versions.most_common(1)[0][0]
+            others = [str(part.shard.index) for part in parts if part.plan.files.get(name, "") != usual]
+            yield f"{name} was another file in shard {', '.join(others[:10])}"
+
+
+def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWriter | None:
+    """The run that was made of the very same shards before: merging twice changes nothing."""
+    for run_id in store.run_ids() if digests else ():
+        if run_id == plan.run_id or run_id.startswith(f"{plan.run_id}-"):
+            manifest = manifest_of(store.folder / run_id)
+            if manifest is not None and manifest.shards == digests:
+                return store.open(run_id)
+    return None
+
+
+def _assembled(
+    store: LocalFiles, plan: Plan, parts: Sequence[_Part], digests: dict[str, str], notes: list[str], stack: ExitStack
+) -> LocalWriter:
+    grid = Grid(plan)
+    shards = {}
+    for part in parts:
+        its = Grid(part.plan)
+        shards[part.shard.index - 1] = located_shard(_folder(part, stack), its.total, its.number)
+    notes.extend(note for shard in shards.values() for note in shard.damage)
+
+    def fill(draft: Path) -> None:
+        evaluators = [spec.name for spec in plan.evaluators]
+        write_merged(Merging(shards, parts[0].shard.of, grid.cases, grid.per_case, plan.run_id, evaluators), draft)
+        write_lines(draft / CASES, case_lines(parts[0].reader))
+        for name in _DOCUMENTS:
+            if source := next((p.folder / name for p in parts if p.folder and (p.folder / name).is_file()), None):
+                replace_file(draft / name, source.read_bytes(), PRIVATE)
+        if problems := [one for part in parts for one in copy_artifacts(part.reader.artifacts, draft / ARTIFACTS)]:
+            raise InputError(problems)
+        if digests:
+            statuses: Counter[str] = Counter()
+            for shard in shards.values():
+                statuses.update(shard.statuses)
+            write_manifest(draft, statuses, digests)
+
+    names = [name for part in parts for name in part.reader.unresolved]
+    return store.assemble(plan, fill, {name: f"${{{name}}}" for name in names})
+
+
+def _folder(part: _Part, stack: ExitStack) -> Path:
+    """The folder with a shard's records; those of a database are written into one for as long as they are merged."""
+    if part.folder is not None:
+        return part.folder
+    temporary = stack.enter_context(closing(TemporaryFolder()))
+    spool(part.reader, temporary.path)
+    return temporary.path

@@ -1,0 +1,283 @@
+"""The records of many shards as those of one run, in the order of its grid.
+
+Each shard is read once, to find where the newest records of its cells are, and then copied cell by cell: 36 bytes a
+cell stay in memory, and of one shard at a time the names of its cells. A line is taken apart only at its top, to give
+it the id of the merged run; all its values keep their bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, TypeVar, get_args
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, storage_error
+from evalwright.model.cell import OfCase
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import Status
+from evalwright.stores.local_files.judgements import COMMITTED
+from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
+
+__all__ = [
+    "Located",
+    "Merging",
+    "case_lines",
+    "copy_artifacts",
+    "located_shard",
+    "spool",
+    "write_lines",
+    "write_merged",
+]
+
+T = TypeVar("T")
+
+_BUFFER = 1 << 20
+_STATUSES: tuple[Status, ...] = get_args(Status)
+_RECORDS = (TRACES, RESULTS, VERDICTS)
+
+NumberOf = Callable[[int | None, str, int], int | None]
+"""From case index, variant and trial to the number of a cell in its shard; None for a record of no such cell."""
+
+
+class _TraceMark(OfCase, gc=False):
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+    case_index: int | None = None
+
+
+class _ResultMark(OfCase, gc=False):
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+
+
+class _VerdictMark(msgspec.Struct, gc=False):
+    variant_name: str
+    status: Status
+    trial: int = 0
+    attempt: int = 1
+    case_index: int | None = None
+
+
+class _Places:
+    """Where one line, or adjacent ones, of each cell are in a file; a length of 0 where there are none."""
+
+    def __init__(self, cells: int) -> None:
+        self.start: array[int] = array("Q", bytes(8 * cells))
+        self.length: array[int] = array("I", bytes(4 * cells))
+        self.more: dict[int, list[tuple[int, int]]] = {}
+        """Further lines of a cell that do not follow on its first ones: a few, those that a crash cut in two."""
+
+    def put(self, number: int, start: int, length: int) -> None:
+        self.start[number], self.length[number] = start, length
+        self.more.pop(number, None)
+
+    def add(self, number: int, start: int, length: int) -> None:
+        """Put behind the lines that are there already."""
+        if not self.length[number]:
+            self.put(number, start, length)
+        elif number not in self.more and self.start[number] + self.length[number] == start:
+            self.length[number] += length
+        else:
+            self.more.setdefault(number, []).append((start, length))
+
+    def of(self, number: int) -> Iterator[tuple[int, int]]:
+        if self.length[number]:
+            yield self.start[number], self.length[number]
+            yield from self.more.get(number, ())
+
+
+class Located(NamedTuple):
+    """One shard: its folder, and where the newest records of its cells are in the files there."""
+
+    folder: Path
+    traces: _Places
+    results: _Places
+    verdicts: _Places
+    statuses: dict[Status, int]
+    """Number of cells by their verdict."""
+    damage: list[str]
+    """Lines that cannot be read, and are left out."""
+
+
+def located_shard(folder: Path, cells: int, number_of: NumberOf) -> Located:
+    """Find the newest records of each of so many cells: of the highest attempt, and of these the last."""
+    traces, results, verdicts = _Places(cells), _Places(cells), _Places(cells)
+    attempts: array[int] = array("H", bytes(2 * cells))
+    numbers: dict[tuple[str, str, int], int] = {}
+    damage: list[str] = []
+    for start, length, trace in _marks(folder, TRACES, _TraceMark, damage):
+        number = number_of(trace.case_index, trace.variant_name, trace.trial)
+        if number is not None and trace.attempt >= attempts[number]:
+            attempts[number] = trace.attempt
+            numbers[trace.case_key, trace.variant_name, trace.trial] = number
+            traces.put(number, start, length)
+    for start, length, row in _marks(folder, RESULTS, _ResultMark, damage):
+        number = numbers.get((row.case_key, row.variant_name, row.trial))
+        if number is not None and row.attempt == attempts[number]:
+            results.add(number, start, length)
+    states = bytearray(cells)
+    for start, length, verdict in _marks(folder, VERDICTS, _VerdictMark, damage):
+        number = number_of(verdict.case_index, verdict.variant_name, verdict.trial)
+        if number is not None and verdict.attempt == attempts[number]:
+            verdicts.put(number, start, length)
+            states[number] = 1 + _STATUSES.index(verdict.status)
+    statuses = {status: states.count(place) for place, status in enumerate(_STATUSES, 1)}
+    return Located(folder, traces, results, verdicts, statuses, damage)
+
+
+def _marks(folder: Path, name: str, kind: type[T], damage: list[str]) -> Iterator[tuple[int, int, T]]:
+    decode, start = msgspec.json.Decoder(kind).decode, 0
+    with _opened(folder, name) as file:
+        for line_number, line in enumerate(file, 1):
+            try:
+                yield start, len(line), decode(line)
+            except (ValueError, RecursionError) as error:
+                damage.append(f"{folder / name}:{line_number}: left out: {error}")
+            start += len(line)
+
+
+def _opened(folder: Path, name: str) -> BinaryIO:
+    try:
+        committed = folder / COMMITTED / name  # of a crash while results were replaced: see `judgements`
+        return (committed if committed.is_file() else folder / name).open("rb", buffering=_BUFFER)
+    except OSError as error:
+        raise InputError(Problem(str(folder / name), f"cannot be read: {error.strerror}")) from error
+
+
+class Merging(NamedTuple):
+    """What is merged: the shards by the position of their first case, and the grid that they share."""
+
+    shards: Mapping[int, Located]
+    of: int
+    cases: int
+    per_case: int
+    """Cells of a case."""
+    run_id: str
+    evaluators: Sequence[str]
+    """In whose order the results of a cell are."""
+
+
+def write_merged(merging: Merging, folder: Path) -> None:
+    """Write the records of all cells into new files of a folder, durably. Raises StorageError, InputError."""
+    own_id = msgspec.Raw(msgspec.json.encode(merging.run_id))
+    order = {msgspec.json.encode(name): place for place, name in enumerate(merging.evaluators)}
+    with ExitStack() as stack:
+        traces, results, verdicts = (stack.enter_context(_created(folder / name)) for name in _RECORDS)
+        files = {
+            first: [stack.enter_context(_opened(shard.folder, name)).fileno() for name in _RECORDS]
+            for first, shard in merging.shards.items()
+        }
+        try:
+            for first, number in _cells(merging):
+                shard, (of_traces, of_results, of_verdicts) = merging.shards[first], files[first]
+                traces.writelines(_renamed(line, own_id) for line in _lines(of_traces, shard.traces.of(number)))
+                rows = _lines(of_results, shard.results.of(number))
+                results.writelines(_ordered(rows, own_id, order))
+                verdicts.writelines(_renamed(line, own_id) for line in _lines(of_verdicts, shard.verdicts.of(number)))
+            for file in (traces, results, verdicts):
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise storage_error("write", folder, error) from error
+
+
+def _cells(merging: Merging) -> Iterator[tuple[int, int]]:
+    """Shard and number within it of each cell, in the order of the whole grid."""
+    for case in range(merging.cases):
+        nth, first = divmod(case, merging.of)
+        if first in merging.shards:
+            for number in range(nth * merging.per_case, (nth + 1) * merging.per_case):
+                yield first, number
+
+
+def _lines(file: int, places: Iterator[tuple[int, int]]) -> Iterator[bytes]:
+    for start, length in places:
+        yield from os.pread(file, length, start).splitlines(keepends=True)
+
+
+_record = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_encode = msgspec.json.Encoder().encode
+
+
+def _renamed(line: bytes, run_id: msgspec.Raw) -> bytes:
+    record = _record.decode(line)
+    record["run_id"] = run_id
+    return _encode(record) + b"\n"
+
+
+def _ordered(lines: Iterator[bytes], run_id: msgspec.Raw, order: Mapping[bytes, int]) -> list[bytes]:
+    """The rows of a cell: of each evaluator the last one, in the order of the plan, others as they come."""
+    rows: dict[bytes, bytes] = {}
+    for line in lines:
+        record = _record.decode(line)
+        record["run_id"] = run_id
+        rows[bytes(record["evaluator"])] = _encode(record) + b"\n"
+    return [rows[name] for name in sorted(rows, key=lambda name: order.get(name, len(order)))]
+
+
+def _created(path: Path) -> BinaryIO:
+    try:
+        return open(path, "xb", buffering=_BUFFER, opener=lambda name, flags: os.open(name, flags, PRIVATE))
+    except OSError as error:
+        raise storage_error("create", path, error) from error
+
+
+def copy_artifacts(source: Path, target: Path) -> list[Problem]:
+    """Copy the files of a shard's artifacts, durably; those that are there already with other bytes are problems."""
+    problems: list[Problem] = []
+    for path in sorted(source.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue  # links are not followed: a run folder may be anyone's
+        copy = target / path.relative_to(source)
+        try:
+            if copy.exists():
+                if copy.read_bytes() != path.read_bytes():
+                    problems.append(Problem(str(path), "is in another shard, too, with other bytes"))
+                continue
+            copy.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            with path.open("rb") as original, _created(copy) as file:
+                shutil.copyfileobj(original, file, _BUFFER)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise storage_error("copy", path, error) from error
+    return problems
+
+
+def spool(reader: RunReader, folder: Path) -> None:
+    """Write the records of a run that is in no folder into one, as lines. Raises StorageError."""
+    for name, records in (
+        (TRACES, reader.traces(msgspec.Raw)),
+        (RESULTS, reader.results(msgspec.Raw)),
+        (VERDICTS, reader.verdicts(msgspec.Raw)),
+    ):
+        write_lines(folder / name, (bytes(record) + b"\n" for record in records))
+
+
+def case_lines(reader: RunReader) -> Iterator[bytes]:
+    """The cases of a run as stored. Raises InputError for a store that does not give them."""
+    lines = getattr(reader, "case_lines", None)
+    if lines is None:
+        raise InputError(f"{reader.location} is in a store of another package, whose runs cannot be merged")
+    found: Iterator[bytes] = lines()
+    return found
+
+
+def write_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a new file, durably. Raises StorageError."""
+    with _created(path) as file:
+        try:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError as error:
+            raise storage_error("write", path, error) from error
